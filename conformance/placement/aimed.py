@@ -1,4 +1,4 @@
-"""Cases in which the readings of placement lead to different answers."""
+"""Placements that the alternatives of a reading decide differently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 def _cluster(
     random: Random, threshold: float, usages: Sequence[float], rates: Sequence[float], more: float
 ) -> Json:
-    """Brokers with one bundle each, in any order, and a bundle that carries `more`."""
+    """Brokers with one bundle each, in random order, and a bundle with `more` messages to place."""
     bundle, *others = names.bundles(random, len(usages) + 1)
     brokers = [f"broker-{place + 1}" for place in range(len(usages))]
     loads_of = dict(zip(others, rates, strict=True)) | {bundle: more}
@@ -37,7 +37,7 @@ def _cluster(
 
 
 def a_best_one_each_way(random: Random) -> Json:
-    """Three brokers: the lowest rate, the lowest score, and the lowest score after the bundle."""
+    """Three brokers: lowest rate, lowest score, and lowest score including the bundle."""
     few = random.choice((10, 100, 250))
     rates = (few, 2 * few, 10 * few)
     return _cluster(random, 85, (84, 45, 5), rates, more=100 * few)
@@ -45,9 +45,9 @@ def a_best_one_each_way(random: Random) -> Json:
 
 @st.composite
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
-    """A broker exactly at the threshold and others above it, asked repeatedly.
+    """A broker exactly at the threshold, and others above it; the question is repeated.
 
-    If it is eligible, it alone takes the bundle; otherwise all are overloaded.
+    If that broker is eligible, it always takes the bundle; otherwise all are overloaded.
     """
     random, level = draw(randoms), draw(st.sampled_from([25, 50, 75]))
     above = random.sample([percent for percent in (50, 75, 100) if percent > level], 1)
@@ -56,7 +56,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 def served_by_no_candidate(random: Random) -> Json:
-    """A domain whose only broker with namespaces of the group is no candidate."""
+    """A domain in which the only broker with namespaces of the group is no candidate."""
     served = random.choice((2, 3))
     groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
     owned = {

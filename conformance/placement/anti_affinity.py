@@ -1,7 +1,7 @@
 """ANTI: namespaces of a group are spread over domains, then over the brokers of a domain.
 
-A rule about one condition is broken by a choice that only a mistake about it explains; a choice
-that uneven spreading explains as well breaks the rules about evenness.
+A rule about one condition is broken only by a choice that nothing but a mistake in that condition
+explains. A choice that uneven spreading also explains breaks the rules about evenness.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
-    """Assume a namespace of a group that no broker serves, as the documents do."""
+    """Assume that the namespace is in a group and not yet served, as in the documents."""
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
     served = Counter(one for names in case["owned"].values() for one in names)
-    expect.given(not served[spread.namespace], "the namespace is served by nobody yet")
+    expect.given(not served[spread.namespace], "no broker serves the namespace yet")
     grouped = (count for one, count in served.items() if one in spread.groups)
     expect.given(max(grouped, default=0) <= 1, "each namespace is served by one broker")
     return spread
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Assume what `ordinary` does, and an answer that names a candidate."""
+    """Assume the same as `ordinary`, and that the answer names a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
 
 def unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates are in a domain or none of them; no document compares the two."""
+    """Assume that all candidates, or none, are in a domain; no document compares the two."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
 def two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Assume two questions that differ in these fields alone; return both, and the last answer."""
-    expect.given(len(asked) == 2, "a world before and after")
+    """Assume two questions that differ in these fields only; return both, and the last answer."""
+    expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
     expect.given(all(before.case[key] == after.case[key] for key in kept), "nothing else changes")
@@ -53,11 +53,11 @@ def two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""The spread under a mistake, and the description of the mistake."""
+"""Pairs of the spread as a mistake would see it, and a description of the mistake."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand that the choice is not one that only such a mistake explains."""
+    """Demand a choice that none of these mistakes alone explains."""
     unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -66,13 +66,13 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """True if neglecting domains, or the brokers within them, explains the choice."""
+    """True if the choice can be explained by ignoring domains, or the brokers within them."""
     among = [one for domain in spread.best_domains for one in spread.within(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
 def of_other_groups(spread: GroupSpread) -> Mistakes:
-    """Yield the spread with namespaces counted that are not of the group."""
+    """Yield spreads that mistakenly count namespaces of other groups."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
     every = grouped | dict.fromkeys(served, str(spread.group))
@@ -81,7 +81,7 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
 
 
 def explained_by_spread(spread: GroupSpread, answer: Placed) -> bool:
-    """True if uneven spreading, or counting other groups, explains the choice."""
+    """True if the choice can be explained by uneven spreading or by counting other groups."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
@@ -102,7 +102,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 
 @SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """In the chosen domain, a broker with the fewest namespaces of the group takes it."""
+    """In the chosen domain, a broker with the fewest namespaces of the group is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     for domain in spread.in_domain:
         if domain is not None:
@@ -110,7 +110,10 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
 
 
 def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
-    """Demand no broker of a domain, or of those in none, that serves more than another of it."""
+    """Demand a broker that serves no more of the group than any other in the same domain.
+
+    Brokers without a domain are compared with each other.
+    """
     counts = {broker: len(spread.rivals(broker)) for broker in spread.within(domain)}
     fewest = min(counts.values())
     fuller = [broker for broker, count in counts.items() if count > fewest]
@@ -122,7 +125,7 @@ def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """A candidate broker of the candidate domains takes it, by those in the answer if named."""
+    """The chosen broker, and domains and candidates if answered, follow the documented steps."""
     spread = ordinary(case, expect)
     unmixed(spread, expect)
     expect.reached(bool(spread.best))
@@ -147,7 +150,7 @@ def _as_answered(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
 
 @SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
 def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """The first namespace of a group makes the group: every candidate may serve it."""
+    """The first namespace of a group may go to every candidate."""
     spread = ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
@@ -163,7 +166,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Among brokers in no domain, one with the fewest namespaces of the group takes it."""
+    """Among brokers without a domain, one with the fewest namespaces of the group is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     expect.given(None in spread.in_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
@@ -171,7 +174,7 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
 
 @SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Namespaces of other groups and of none are no reason to stay away."""
+    """Namespaces outside the group have no influence on the choice."""
     spread = assume_named_candidate(case, answer, expect)
     not_as_if(spread, answer, of_other_groups(spread), expect)
 
@@ -182,10 +185,10 @@ def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -
 def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A namespace that was assigned to another group counts in that one alone."""
+    """A namespace that was moved to a different group counts only there."""
     before, after, answer = two_spreads(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
-    expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
+    expect.given(before.groups.keys() == after.groups.keys(), "every namespace remains in a group")
     not_as_if(after, answer, _in_the_old_group(before, after), expect)
 
 
@@ -202,7 +205,7 @@ def _in_the_old_group(before: GroupSpread, after: GroupSpread) -> Mistakes:
 def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A broker that was registered in another domain counts there with all that it serves."""
+    """A broker that was moved to a different domain counts there with every namespace it serves."""
     before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
@@ -218,14 +221,17 @@ def _left_behind(before: GroupSpread, after: GroupSpread, moved: str) -> Mistake
     both = {**after.owned, ghost: serves}
     yield replace(after, domains=domains, owned=both), "in both domains"
     stayed = {one: names for one, names in both.items() if one != moved}
-    yield replace(after, domains=domains, owned=stayed), "if what it serves had stayed behind"
+    yield (
+        replace(after, domains=domains, owned=stayed),
+        "if its namespaces had stayed in the old domain",
+    )
 
 
 @SPREAD.check_together("ANTI-09", draws=draws.changing(draws.domain_down, draws.even, draws.uneven))
 def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """Among the domains that are up, a namespace is placed as before the outage."""
+    """When a domain is down, a namespace is placed in the other domains as before."""
     before, after, answer = two_spreads(asked, frozenset({"candidates", "owned"}), expect)
     unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
@@ -234,7 +240,9 @@ def a_domain_that_is_down_leaves_the_others(
     expect.given(None not in gone and not whole & set(after.candidates), "a whole domain is down")
     expect.given(set(after.candidates) <= set(before.candidates), "no broker is new")
     kept = {one: names for one, names in before.owned.items() if one not in whole}
-    expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
+    expect.given(
+        _served(kept) == _served(after.owned), "all other brokers serve the same namespaces"
+    )
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
         expect.that(explained_by_spread(after, answer), f"as before: {either(right)}", answer)
@@ -249,7 +257,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     draws=draws.changing(draws.domains_changed, draws.uneven, draws.one_broker_much_fuller),
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
-    """After domains were changed or deleted, those that there are now decide."""
+    """After domains are changed or deleted, the current ones decide."""
     before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
@@ -262,12 +270,12 @@ MOST_TOPICS, EVENLY, LATER = (
     "preferLaterVersions",
 )
 MOST = 50_000
-"""The most topics of a broker by default."""
+"""Default maximum number of topics of a broker."""
 
 
 @ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
 def one_that_may_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is one that may take the bundle; if there is none, no broker takes it."""
+    """The chosen broker may take the bundle; if no broker may, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)
@@ -275,13 +283,13 @@ def one_that_may_take_it(case: Assigning, answer: Placed, expect: Expect) -> Non
 
 @ASSIGN.check("ANTI-17", draws=draws.assigning(draws.join_group))
 def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker has the fewest of the group, in a domain with the fewest."""
+    """The chosen broker has the fewest of the group, in a domain with the fewest."""
     _ordinary(case, answer, expect)
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
     expect.given(len(case.permitted) == len(case.case["brokers"]), "every broker may take it")
     served = [one for names in spread.owned.values() for one in names]
-    expect.given(case.namespace not in served, "the namespace is served by nobody yet")
+    expect.given(case.namespace not in served, "no broker serves the namespace yet")
     grouped = [one for one in served if one in spread.groups]
     expect.given(len(grouped) == len(set(grouped)), "each namespace is served by one broker")
     expect.given(not spread.mixed, "all brokers are in a domain, or none is")
@@ -294,7 +302,7 @@ def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> No
     draws=draws.assigning(draws.served) | draws.assigning(draws.served, draws.by_load_alone),
 )
 def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is one with the fewest bundles of the namespace."""
+    """The chosen broker is one with the fewest bundles of the namespace."""
     _ordinary(case, answer, expect)
     expect.given(case.spread.group is None, "the namespace is in no group")
     expect.given(case.settings.given.get(EVENLY) is not False, "bundles are distributed evenly")
@@ -307,9 +315,9 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("PLACE-16", draws=draws.assigning(draws.crowded))
 def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is within its maximum of topics, if any broker is."""
+    """The chosen broker does not exceed its maximum number of topics, if any broker does not."""
     _not_overloaded(case, answer, expect)
-    expect.given(not case.case["versions"], "no broker tells its version")
+    expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
         most = case.settings.given.get(MOST_TOPICS, MOST)
@@ -320,14 +328,20 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.versioned))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is of the latest version, if later ones are preferred and all are known."""
+    """If later versions are preferred and all are known, a broker of the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(case.settings.given.get(LATER) is True, "later versions are preferred")
-    expect.given(all(name in versions for name in case.permitted), "each tells its version")
+    expect.given(
+        all(name in versions for name in case.permitted), "each broker reports its version"
+    )
     expect.given(case.spread.group is None, "the namespace is in no group")
-    expect.given(len({*counts.values()}) == 1, "each has as many bundles of the namespace")
-    expect.given(not any(_crowded(case, name) for name in case.permitted), "none is crowded")
+    expect.given(
+        len({*counts.values()}) == 1, "all brokers have equally many bundles of the namespace"
+    )
+    expect.given(
+        not any(_crowded(case, name) for name in case.permitted), "no broker has too many topics"
+    )
     number = {name: tuple(map(int, versions[name].split("."))) for name in case.permitted}
     latest = [name for name in case.permitted if number[name] == max(number.values())]
     expect.reached(len(latest) < len(case.permitted))
@@ -337,12 +351,14 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
     """Assume that nothing but groups, bundles and load can decide."""
     _not_overloaded(case, answer, expect)
-    expect.given(not case.case["versions"], "no broker tells its version")
-    expect.given(not any(_crowded(case, name) for name in case.permitted), "none is crowded")
+    expect.given(not case.case["versions"], "no broker reports its version")
+    expect.given(
+        not any(_crowded(case, name) for name in case.permitted), "no broker has too many topics"
+    )
 
 
 def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
-    expect.given(answer.broker in case.permitted, "a broker that may take it is chosen")
+    expect.given(answer.broker in case.permitted, "the chosen broker may take the bundle")
     considered = certainly(case.comparison, out=False)
     expect.given(len(considered) == len(case.permitted), "no broker is overloaded")
 
@@ -353,7 +369,7 @@ def _crowded(case: Assigning, name: str) -> bool:
 
 
 def _bundles_of_namespace(case: Assigning) -> Mapping[str, int]:
-    """Return the number of bundles of the namespace on each broker that may take the bundle."""
+    """Return, for each broker that may take the bundle, its number of bundles of the namespace."""
     return {
         name: sum(namespace_of(one) == case.namespace for one in case.serving[name])
         for name in case.permitted

@@ -1,4 +1,4 @@
-"""Failure domains and anti-affinity groups with a namespace to place, and bundles to assign."""
+"""Failure domains and anti-affinity groups, with a namespace to place or a bundle to assign."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Change = Callable[[Random, Json], Json]
 
 
 def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
-    """A namespace to place in a cluster from one of the makers."""
+    """A namespace to place, in a cluster built by one of the makers."""
     return _made(makers).map(lambda case: Trial.of(OPERATION, case))
 
 
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """The same namespace to place, before and after a change."""
+    """The same namespace to place before and after a change."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, change(random, copied(case))),
         _made(makers),
@@ -63,7 +63,7 @@ def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
 
 
 def _sizes(random: Random) -> list[int]:
-    """Return the number of brokers in each domain: equal, or larger in some domains."""
+    """Return the number of brokers of each domain, equal or very different."""
     count = 20 if random.random() < 0.04 else random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
         return [random.choice((1, 2, 3))] * count
@@ -75,7 +75,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _placed(random: Random, case: Json, evenly: bool) -> Json:
-    """Place the other namespaces one after the other, as documented or anywhere."""
+    """Place all other namespaces one after another, as documented or at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -89,13 +89,13 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 
 
 def even(random: Random) -> Json:
-    """Namespaces that were placed one after the other as documented."""
+    """Namespaces placed one after another as documented."""
     world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _placed(random, world, evenly=True)
 
 
 def uneven(random: Random) -> Json:
-    """Namespaces anywhere, with some domains much fuller than others."""
+    """Namespaces placed at random, with some domains much fuller than others."""
     case = _placed(random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False)
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
@@ -112,7 +112,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Namespaces of this group on some brokers, and of other groups and none on others."""
+    """Namespaces of this group, of other groups and of no group, on different brokers."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
@@ -126,7 +126,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """One broker serves more than any other domain; the others of its domain serve nothing."""
+    """One broker serves more than any other domain does; others of its domain serve nothing."""
     case = _nobody_placed(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
@@ -142,7 +142,7 @@ def _nobody_placed(random: Random) -> Json:
 
 
 def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
-    """Make a broker serve `count` more namespaces of a group, or of none."""
+    """Add `count` namespaces of a group, or of none, to a broker."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
         case["owned"].setdefault(broker, []).append(name)
@@ -150,14 +150,14 @@ def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
 
 
 def first_of_its_group(random: Random) -> Json:
-    """No other namespace is in the group yet."""
+    """A namespace that is the first of its group."""
     case = several_groups(random)
     case["groups"][case["namespace"]] = "new"
     return case
 
 
 def without_domains(random: Random) -> Json:
-    """Brokers without a domain, sometimes together with some in a domain."""
+    """Brokers without a domain, sometimes next to some in a domain."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
@@ -166,7 +166,7 @@ def without_domains(random: Random) -> Json:
 
 
 def into_another_group(random: Random, case: Json) -> Json:
-    """Assign a namespace to another group."""
+    """Move a namespace to a different group."""
     grouped = list(case["groups"])
     name = case["namespace"] if random.random() < 0.6 else random.choice(grouped)
     case["groups"][name] = random.choice([one for one in GROUPS if one != case["groups"][name]])
@@ -174,7 +174,7 @@ def into_another_group(random: Random, case: Json) -> Json:
 
 
 def broker_moved(random: Random, case: Json) -> Json:
-    """Register a broker in another domain, with all namespaces that it serves."""
+    """Register a broker in a different domain, with all namespaces that it serves."""
     domains, owned = case["domains"], case["owned"]
     serving = [one for brokers in domains.values() for one in brokers if one in owned]
     if len(domains) < 2 or not serving:
@@ -187,7 +187,7 @@ def broker_moved(random: Random, case: Json) -> Json:
 
 
 def domain_down(random: Random, case: Json) -> Json:
-    """Take down the brokers of one domain, which then serve nothing."""
+    """Take down the brokers of one domain, which then serve no namespaces."""
     if len(case["domains"]) > 1:
         down = case["domains"][random.choice(list(case["domains"]))]
         case["candidates"] = [one for one in case["candidates"] if one not in down]
@@ -196,7 +196,7 @@ def domain_down(random: Random, case: Json) -> Json:
 
 
 def domains_changed(random: Random, case: Json) -> Json:
-    """Delete a domain and register its brokers elsewhere, or replace all domains."""
+    """Delete a domain and register its brokers in others, or replace all domains."""
     domains = case["domains"]
     if len(domains) > 1 and random.random() < 0.6:
         gone = domains.pop(random.choice(list(domains)))
@@ -213,13 +213,13 @@ def domains_changed(random: Random, case: Json) -> Json:
 WHOLE = "place.broker"
 NAMESPACE = "shop/new"
 ROOM = 256
-"""The number of bundles of the namespace to which the bundle belongs."""
+"""Number of bundles of the namespace whose bundle is assigned."""
 
 Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """A bundle of a namespace of its own, to be assigned after these changes."""
+    """A bundle to assign in a new namespace, after these changes of the cluster."""
     clusters = placements.cases(placements.used_alike, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
@@ -236,7 +236,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
 
 
 def isolated(case: Json, random: Random) -> None:
-    """Put the namespace under a policy, or another namespace, or both."""
+    """Add an isolation policy for the namespace, for a different one, or both."""
     brokers = list(case["brokers"])
     for namespace in random.choice(([NAMESPACE], ["bank/vault"], [NAMESPACE, "bank/vault"])):
         primary = random.sample(brokers, random.randint(0, len(brokers)))
@@ -251,7 +251,7 @@ def isolated(case: Json, random: Random) -> None:
 
 
 def join_group(case: Json, random: Random) -> None:
-    """Put the namespace into a group of which brokers serve others, in domains or in none."""
+    """Add the namespace to a group whose other namespaces are served, with or without domains."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
@@ -263,7 +263,7 @@ def join_group(case: Json, random: Random) -> None:
 
 
 def served(case: Json, random: Random) -> None:
-    """Give brokers other bundles of the namespace, one of them fewer than others."""
+    """Give brokers other bundles of the namespace, one broker fewer than the others."""
     brokers = list(case["brokers"])
     most = random.choice((1, 2, 5))
     counts = [random.randint(1, most) for _ in brokers]
@@ -276,7 +276,7 @@ def served(case: Json, random: Random) -> None:
 
 
 def crowded(case: Json, random: Random) -> None:
-    """Give some brokers the maximum of topics, and others more."""
+    """Give some brokers the maximum number of topics, and others more."""
     most = random.choice((None, 10, 1000))
     if most is not None:
         case["settings"]["loadBalancerBrokerMaxTopics"] = most
@@ -286,7 +286,7 @@ def crowded(case: Json, random: Random) -> None:
 
 
 def versioned(case: Json, random: Random) -> None:
-    """Let brokers run several versions, of which later ones are preferred; one may be unknown."""
+    """Give brokers different versions, prefer later ones; one version may be unknown."""
     case["settings"]["preferLaterVersions"] = random.random() < 0.9
     for name in case["brokers"]:
         case["versions"][name] = random.choice(("3.0.7", "3.0.10", "2.10.5", "4.0.7"))
@@ -295,18 +295,18 @@ def versioned(case: Json, random: Random) -> None:
 
 
 def by_load_alone(case: Json, random: Random) -> None:
-    """Set whether bundles of a namespace are spread evenly, as some releases can."""
+    """Set whether bundles of a namespace are spread evenly, a setting of some releases."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 
 def overload_some(case: Json, random: Random) -> None:
-    """Overload some brokers, or all."""
+    """Overload some or all brokers."""
     for name in random.sample(list(case["brokers"]), random.randint(0, len(case["brokers"]))):
         case["brokers"][name]["cpu"] = {"usage": 99.5, "limit": 100}
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Give a broker one more bundle, which carries nothing."""
+    """Give a broker one more bundle, without load."""
     bundle = draw_bundles(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

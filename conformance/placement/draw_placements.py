@@ -1,4 +1,4 @@
-"""Clusters with a bundle to place, drawn around the rules of placement."""
+"""Clusters with a bundle to place, near the conditions of the placement rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """The outline of a cluster: each broker's usage and long-term message rate."""
+    """Outline of a cluster: each broker's usage and long-term message rate."""
 
     random: Random
     levels: Sequence[float]
@@ -28,28 +28,28 @@ class Outline:
     settings: dict[str, Any] = field(default_factory=dict)
     exact: bool = False
     others: float = 0.8
-    """The usage of the other resources, as a share of the busiest."""
+    """Usage of all other resources, as a share of the busiest one."""
     alike: bool = False
-    """True if two resources have the same usage, so that overlooking one changes nothing."""
+    """True if two resources have equal usage, so that ignoring one of them changes nothing."""
     awry: bool = True
-    """True if the other measures of traffic order brokers differently."""
+    """True if other measures of traffic rank the brokers differently."""
     preallocated: float = 0.2
-    """Share of the bundles that no report has yet."""
+    """Share of the bundles that were assigned but not reported yet."""
     unmeasured: float = 0.0
     """Share of the bundles that were never measured."""
     candidates: int | None = None
-    """The number of brokers that may take the bundle; all, if None."""
+    """Number of brokers that may take the bundle; None for all."""
     bundle_rate: int | None = None
-    """The messages per second of the bundle itself; any or none, if None."""
+    """Messages per second of the bundle itself; None for any number, or none."""
 
     def plainly(self) -> Self:
-        """Return the outline with nothing but usages and rates to decide by."""
+        """Return the outline reduced to usages and rates."""
         self.alike, self.awry = True, False
         self.preallocated, self.others = 0, 0.1
         return self
 
     def case(self) -> Json:
-        """Return the case in the shapes of the protocol."""
+        """Return the case in the format of the protocol."""
         random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
         counts = [max(1, count) for count in loads.owned(random, len(brokers), self.bundles)]
         bundle, *rest = names.bundles(random, sum(counts) + 1)
@@ -72,7 +72,7 @@ class Outline:
         return case
 
     def _report(self, level: float, data: Json, mine: Sequence[str]) -> Json:
-        """Return the usage and the latest rates of a broker."""
+        """Return a broker's report: its usage and latest rates."""
         random = self.random
         report = loads.draw_usages(random, level, self.exact, self.others)
         if self.alike:
@@ -87,7 +87,7 @@ class Outline:
         return report | loads.total_traffic(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Return bundle data that add up to a long-term rate if every bundle is measured."""
+        """Return bundle data whose long-term rates sum to `rate` if every bundle is measured."""
         random = self.random
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
@@ -105,7 +105,7 @@ class Outline:
         return data
 
     def _load(self, messages: int) -> dict[str, float]:
-        """Return a message rate both ways, with as many kilobytes if the measures agree."""
+        """Return messages in both directions, and as many kilobytes unless it is `awry`."""
         random = self.random
         if not self.awry:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
@@ -115,20 +115,20 @@ class Outline:
 
 
 def _parts(random: Random, whole: int, count: int) -> list[int]:
-    """Return `count` numbers that add up to a number."""
+    """Return `count` numbers with the sum `whole`."""
     cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]
 
 
 OPERATION = "place.select"
 ASKS = 60
-"""The number of times that the same question is asked if chance decides."""
+"""Number of times that a question is repeated where the answer is random."""
 
 WORLDS = 16
-"""The number of clusters that are asked about repeatedly."""
+"""Number of clusters for which the question is repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
-"""Returns a strategy of clusters with at least that number of brokers."""
+"""Returns a strategy of clusters with at least the given number of brokers."""
 
 exact = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
@@ -142,7 +142,7 @@ tempting = st.booleans()
 
 
 def placing(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """A bundle to place in a cluster of one of these kinds."""
+    """A bundle to place, in a cluster from one of these strategies."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(OPERATION, case))
 
 
@@ -171,7 +171,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """The same with weights, which ThresholdShedder uses and placement has to ignore."""
+    """The same, plus weights, which ThresholdShedder uses and placement has to ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= some_weights(outline.random)
     return outline
@@ -179,9 +179,9 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers on both sides of the threshold, some exactly at it, or one close to it without load.
+    """Brokers around the threshold: on both sides, exactly at it, or one close to it and idle.
 
-    That broker is by far the best if it is eligible.
+    The idle one is by far the best choice if it is eligible.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -202,7 +202,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with the same rate or twice the rate, on both sides of the threshold."""
+    """Brokers on both sides of the threshold, some with twice the rate of others."""
     outline, rate = draw(around_the_threshold(fewest)), draw(rates_alike)
     outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
     return outline
@@ -210,7 +210,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage, each carrying more than the one before by every measure."""
+    """Brokers with equal usage that are ranked the same by every measure of traffic."""
     size, level = draw(loads.sizes(fewest)), draw(used)
     random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
@@ -222,7 +222,7 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage whose order is different by every other measure."""
+    """Brokers with equal usage that are ranked differently by every other measure."""
     outline = draw(used_alike(fewest))
     outline.awry = True
     return outline
@@ -230,7 +230,7 @@ def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles that no report includes yet."""
+    """Many bundles that were assigned but not reported yet."""
     outline = draw(used_alike(fewest))
     outline.preallocated = outline.random.choice((0.3, 0.5))
     return outline
@@ -238,7 +238,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles that were never measured, and some measured ones with about as much load."""
+    """Many unmeasured bundles, and some measured ones with about the assumed load."""
     outline = draw(used_alike(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
@@ -248,7 +248,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers from 85 % to another threshold, or near it, with little load; others with more."""
+    """Little load on brokers between 85 % and a different threshold, or near it; more on others."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -259,7 +259,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers slightly above and below 85 % that carry little, with nothing set."""
+    """Brokers slightly above and below 85 % with little load, and no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
@@ -270,7 +270,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _tempting(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Brokers at one level carry almost nothing, overloaded ones nothing, and the others much."""
+    """Brokers with almost no load at one usage, none if overloaded, and much otherwise."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
@@ -282,7 +282,7 @@ def _tempting(
 
 @st.composite
 def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers that use one resource heavily and the others hardly; some overloaded in one."""
+    """Brokers that each use one resource heavily; some are overloaded by it."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
@@ -296,7 +296,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Overloaded brokers with few messages now, and others with many."""
+    """Overloaded brokers with few messages now, and others with many messages."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
@@ -306,7 +306,7 @@ def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
-    """Return brokers over the threshold, of which two to four may take the bundle."""
+    """Return brokers over the threshold, two to four of which may take the bundle."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
     outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
@@ -342,7 +342,7 @@ def before_and_after() -> st.SearchStrategy[Trial]:
 
 
 def _moved(random: Random, case: Json) -> Json:
-    """Overload half of the brokers, or make their bundles carry much more."""
+    """Overload half of the brokers, or give their bundles much more load."""
     for name in random.sample(list(case["brokers"]), len(case["brokers"]) // 2 or 1):
         broker = case["brokers"][name]
         if random.random() < 0.5:

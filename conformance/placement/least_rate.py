@@ -1,7 +1,7 @@
-"""PLACE: which broker takes a bundle.
+"""PLACE: the broker that is chosen for a bundle.
 
-A rule about one condition of the choice is broken by a choice that only a mistake about that
-condition explains. A choice that several mistakes explain breaks the rule about the choice itself.
+A rule about one condition is broken only by a choice that nothing but a mistake in that condition
+explains. A choice that several mistakes explain breaks the rule about the choice itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""The comparison under a mistake, and the description of the mistake."""
+"""Pairs of the comparison as a mistake would make it, and a description of the mistake."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -70,12 +70,15 @@ def _other_measures(case: Placing) -> Mistakes:
 
 def _reports_alone(case: Placing) -> Mistakes:
     unassigned = replace(case, case={**case.case, "preallocated": {}})
-    yield with_rates(case.comparison, unassigned.rates(long_term_messages)), "by the reports alone"
+    yield (
+        with_rates(case.comparison, unassigned.rates(long_term_messages)),
+        "by reported bundles alone",
+    )
 
 
 def _unsampled_otherwise(case: Placing) -> Mistakes:
-    yield _counting(case, _measured), "if they carried nothing"
-    yield _counting(case, _without_samples), "by numbers without a sample"
+    yield _counting(case, _measured), "if unmeasured bundles carried nothing"
+    yield _counting(case, _without_samples), "by the numbers of bundles without a sample"
 
 
 def _another_threshold(case: Placing) -> Mistakes:
@@ -110,11 +113,11 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
     "PLACE-10": _another_default,
     "PLACE-11": _resource_overlooked,
 }
-"""By the rule that forbids them."""
+"""Mistakes, by the rule that forbids them."""
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand that the choice is not one that only this rule's mistake explains."""
+    """Demand a choice that is not explained by this rule's mistake alone."""
     comparison = unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -125,7 +128,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 
 
 def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
-    """True if a mistake that another rule forbids explains the choice."""
+    """True if a mistake that a rule other than `but` forbids explains the choice."""
     return any(
         answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
@@ -135,31 +138,31 @@ def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
 
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
-    """Return the traffic of a bundle, measured or assumed; in one window, by one measure."""
+    """Return the measured or assumed traffic of a bundle, in one window and by one measure."""
     return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
 def _measured(bundle: Json | None) -> Rate:
-    """Return the measured rate of a bundle, and nothing without a sample."""
+    """Return the measured rate of a bundle, or zero without a sample."""
     rates = measured_average(bundle)
     return rates.messages if rates else ZERO
 
 
 def _without_samples(bundle: Json | None) -> Rate:
-    """Return the rate in the data of a bundle, whether there was a sample or not."""
+    """Return the rate in a bundle's data, even without a sample."""
     return Rates.read((bundle or {}).get("longTermData", {})).messages
 
 
 def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
-    """Return the comparison with another rate of each bundle."""
+    """Return the comparison with the rates of bundles computed by `rate`."""
     return with_rates(case.comparison, case.rates(rate))
 
 
 ERROR_RATE = 1e-6
-"""The chance at which a fair chooser may fail a trial of PLACE-05; no trial has a higher one.
+"""Maximum probability that a fair random choice fails a trial of PLACE-05.
 
-It misses one of k candidates in n asks with a chance of at most k (1 - 1/k)^n: 1.3 in ten million
-for 4 candidates and 60 asks, less for fewer.
+It never chooses one of k candidates in n repetitions with a probability of at most k (1 - 1/k)^n:
+1.3 in ten million for 4 candidates and 60 repetitions, less for fewer candidates.
 """
 
 
@@ -174,7 +177,7 @@ for 4 candidates and 60 asks, less for fewer.
     ),
 )
 def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
-    """One of the candidates takes the bundle, if there are any."""
+    """If there are candidates, one of them takes the bundle."""
     expect.reached(bool(case.candidates))
     allowed = f"one of {', '.join(case.candidates)}"
     expect.that(answer.broker in case.candidates or not case.candidates, allowed, answer)
@@ -184,11 +187,11 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
     "PLACE-02", draws=draws.placing(draws.balanced, draws.with_weights, draws.around_the_threshold)
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """One with the least score takes the bundle, among candidates that are not overloaded."""
+    """Among candidates that are not overloaded, one with the lowest score takes the bundle."""
     comparison = unowned_and_placed(case, answer, expect)
-    expect.given(bool(certainly(comparison, out=False)), "not all are overloaded")
+    expect.given(bool(certainly(comparison, out=False)), "not all candidates are overloaded")
     taken = case.candidates[str(answer.broker)]
-    expect.given(is_left_out(comparison, taken) is not True, "no overloaded one is chosen")
+    expect.given(is_left_out(comparison, taken) is not True, "no overloaded candidate is chosen")
     right = allowed(comparison)
     considered = [one for one in comparison.candidates if is_left_out(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
@@ -201,7 +204,7 @@ def _scored(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
 
 @PLACE.check("PLACE-03", draws=draws.placing(draws.with_other_measures))
 def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Candidates are compared by the long-term messages, both ways, of all their bundles."""
+    """The long-term message rates of all bundles, in both directions, decide between candidates."""
     not_as_if(case, answer, "PLACE-03", expect)
 
 
@@ -209,7 +212,7 @@ def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> N
 def overloaded_brokers_are_left_out(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """A broker over the threshold is not chosen while another candidate is not over it."""
+    """A broker over the threshold is chosen only if all candidates are over it."""
     for case, answer in asked:
         _not_overloaded(case, answer, expect)
 
@@ -228,12 +231,12 @@ def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
 def chance_decides_where_all_are_overloaded(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """Asked many times, each of the overloaded candidates takes the bundle at least once.
+    """If all candidates are overloaded, each takes the bundle at least once in many repetitions.
 
-    The same question is asked 60 times; `ERROR_RATE` says how often chance itself fails.
+    The question is asked 60 times; see `ERROR_RATE` for the probability of a wrong verdict.
     """
     case: Placing = asked[0].case
-    expect.given(all(one.case.case == case.case for one in asked), "one question, asked again")
+    expect.given(all(one.case.case == case.case for one in asked), "one question, asked repeatedly")
     comparison, count = case.comparison, len(case.candidates)
     every = len(certainly(comparison, out=True)) == count > 1
     expect.given(every, "several candidates, all overloaded")
@@ -241,14 +244,14 @@ def chance_decides_where_all_are_overloaded(
     if expect.reached(missed_by_chance <= ERROR_RATE):
         taken = [one.answer.broker for one in asked]
         missed = [name for name in case.candidates if name not in taken]
-        allowed = f"each of {', '.join(case.candidates)} now and then"
+        allowed = f"each of {', '.join(case.candidates)} at least once"
         answered = f"never {', '.join(missed)} in {len(asked)} asks"
         expect.that(not missed, allowed, answered)
 
 
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
-    """No broker is chosen that has a higher usage than another one and no lower rate."""
+    """No broker is chosen if a different one has both a lower usage and no higher rate."""
     comparison = unowned_and_placed(case, answer, expect)
     considered = certainly(comparison, out=False)
     for one in comparison.candidates:
@@ -259,7 +262,7 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
 
 
 def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
-    """True if one has a lower usage and a lower rate, or the same rate if usage weighs."""
+    """True if `one` is better: lower usage and a lower rate, or an equal rate if usage weighs."""
     used_less = one.usage < other.usage - POINTS
     fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
     weighs = comparison.readings["placement-score"] != "plain"
@@ -278,19 +281,19 @@ def assigned_bundles_count_at_once(case: Placing, answer: Placed, expect: Expect
 
 @PLACE.check("PLACE-08", draws=draws.placing(draws.never_measured))
 def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A bundle without a sample counts 50 msg/s in and 50 out."""
+    """A bundle without a sample counts with 50 msg/s in each direction."""
     not_as_if(case, answer, "PLACE-08", expect)
 
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % decides who is left out, and weighs usage."""
+    """A threshold other than 85 % decides which brokers are excluded, and weighs usage."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """With no threshold set, 85 % decides who is left out, and weighs usage."""
+    """If no threshold is set, 85 % decides which brokers are excluded, and weighs usage."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
@@ -305,8 +308,8 @@ def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
 def the_assignment_follows_the_load(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """The bundle goes to another candidate once another one is the best."""
-    expect.given(len(asked) == 2, "a cluster before and after")
+    """When loads change so that a different candidate is best, the bundle goes there."""
+    expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
@@ -320,7 +323,7 @@ def the_assignment_follows_the_load(
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
-    """The bundle goes to a broker with a lower usage than an overloaded one."""
+    """The bundle goes to a broker that is used less than an overloaded one."""
     comparison = unowned_and_placed(case, answer, expect)
     out = certainly(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]

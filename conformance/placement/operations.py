@@ -1,4 +1,4 @@
-"""Placement as questions: a broker for a bundle, with and without policies and groups."""
+"""Operations of placement: a broker for a bundle, with and without policies and groups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 
 def placed(_case: object, answer: Json) -> Placed:
-    """Return the answer as checks see it."""
+    """Return the answer in the type that checks see."""
     domains, candidates = (
         tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
     )
@@ -66,9 +66,9 @@ def _legal_selection(case: Json, settings: Settings) -> Problems:
         for bundle in bundles:
             yield from bundle_name_problems(bundle)
             if bundle == case["bundle"]:
-                yield f"case.preallocated.{name}: {bundle} is still to be placed"
+                yield f"case.preallocated.{name}: {bundle} is the bundle to be placed"
             if bundle in owners:
-                yield f"case.preallocated.{name}: {bundle} is assigned to {owners[bundle]}"
+                yield f"case.preallocated.{name}: {bundle} is already assigned to {owners[bundle]}"
             owners[bundle] = name
 
 
@@ -104,12 +104,12 @@ def _legal_groups(case: Json, _settings: Settings) -> Problems:
     for domain, brokers in case["domains"].items():
         for broker in brokers:
             if broker in home:
-                yield f"case.domains.{domain}: {broker} is registered in {home[broker]}"
+                yield f"case.domains.{domain}: {broker} is already registered in {home[broker]}"
             home[broker] = domain
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the broker is the same, and domains and candidates are if both answers name them."""
+    """True if brokers are equal, and domains and candidates too if both answers name them."""
     named = [name for name in ("domains", "candidates") if name in allowed and name in answer]
     same = all(set(allowed[name]) == set(answer[name]) for name in named)
     return same and bool(allowed["broker"] == answer["broker"])
@@ -147,7 +147,7 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
     yield from SPREAD.legal(case, settings)
     owned = [one for report in case["brokers"].values() for one in report.get("bundles", ())]
     if case["bundle"] in owned:
-        yield f"case.brokers: {case['bundle']} is still to be placed"
+        yield f"case.brokers: {case['bundle']} is the bundle to be placed"
     ahead = [one for names in case["preallocated"].values() for one in names]
     yield from overlap_problems([*owned, *ahead, case["bundle"]], "case")
     under = Counter(one for policy in case["isolation"] for one in policy["namespaces"])

@@ -1,6 +1,6 @@
-"""Quantities of a placement, and where floating point leaves a comparison open.
+"""Quantities of a placement, with comparisons that allow for floating point.
 
-A comparison returns None where it is too close for floating-point arithmetic.
+A comparison returns None if the values are too close for floating-point arithmetic to decide.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Names = frozenset[str]
 
 
 def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool | None:
-    """True if a candidate is left out."""
+    """True if a candidate is excluded as overloaded; None if it is too close to the threshold."""
     usage, threshold = candidate.usage, comparison.threshold
     if near(usage, threshold) and not EXACT.issuperset({usage, threshold}):
         return None
@@ -36,14 +36,14 @@ def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool 
 
 
 def certainly(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
-    """Return the candidates that are certainly overloaded, or certainly not."""
+    """Return the candidates that are certainly excluded (`out`), or certainly not."""
     return [one for one in comparison.candidates if is_left_out(comparison, one) is out]
 
 
 def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
-    """Return the lowest and the highest score that rounding may give a candidate.
+    """Return the lowest and highest score that a candidate may have after rounding.
 
-    Where there is no weight, or where rounding decides whether there is one, it may be anything.
+    Without a weight, or if rounding decides whether there is one, any score is possible.
     """
     rate = comparison.compared_rate(candidate)
     if comparison.readings["placement-score"] == "plain":
@@ -55,9 +55,9 @@ def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate
 
 
 def allowed(comparison: ComparedBrokers) -> Names:
-    """Return the candidates that an implementation may take for the one with the lowest score.
+    """Return the candidates that may have the lowest score, allowing for rounding.
 
-    All of them where none is certainly considered.
+    All candidates if none is certainly considered.
     """
     considered = certainly(comparison, out=False)
     if not considered:
@@ -73,19 +73,19 @@ def allowed(comparison: ComparedBrokers) -> Names:
 
 
 def with_rates(comparison: ComparedBrokers, rates: Mapping[str, Rate]) -> ComparedBrokers:
-    """Return the comparison with other rates of the candidates."""
+    """Return the comparison with different rates of the candidates."""
     changed = (replace(one, rate=rates[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
 
 def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> ComparedBrokers:
-    """Return the comparison with other usages of the candidates."""
+    """Return the comparison with different usages of the candidates."""
     changed = (replace(one, usage=usages[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
 
 def unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
-    """Assume a bundle that no broker owns, and an answer that names a candidate."""
+    """Assume that no broker owns the bundle, and that the answer names a candidate."""
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
     return case.comparison
@@ -109,9 +109,10 @@ def either(names: Iterable[str | None]) -> str:
 
 
 def placing_is_determined(case: Placing, _readings: Readings) -> bool:
-    """True if at most one candidate may take the bundle, which no broker owns yet.
+    """True if only one candidate may take the bundle, and no broker owns it yet.
 
-    It is the same one whether the weights of resources count or not: no document says that they do.
+    It has to be the same candidate with and without weights of resources, since no document says
+    whether they count.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     either_way = allowed(case.comparison) | allowed(with_usages(case.comparison, weighted))
@@ -119,7 +120,7 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
 
 
 def _weighted(broker: Broker, settings: Settings) -> Percent:
-    """Return the usage of a broker by those weights that are known."""
+    """Return the usage of a broker, using the weights that are set."""
     known = {*settings.given, *settings.defaults}
     return max(
         percent * (settings.number(WEIGHT_SETTINGS[one]) if WEIGHT_SETTINGS[one] in known else 1)
@@ -128,7 +129,7 @@ def _weighted(broker: Broker, settings: Settings) -> Percent:
 
 
 def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
-    """True if at most one candidate may take a namespace that no broker serves yet."""
+    """True if no broker serves the namespace yet, and at most one candidate may take it."""
     spread = case.spread
     served = Counter(one for names in case["owned"].values() for one in names)
     once = not served[spread.namespace] and max(served.values(), default=0) <= 1
@@ -136,5 +137,5 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
-    """True if at most one broker may take the bundle: no document says which reason comes first."""
+    """True if at most one broker may take the bundle; documents do not rank the conditions."""
     return len(case.permitted) <= 1

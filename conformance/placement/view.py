@@ -1,6 +1,7 @@
-"""Placement as checks see it: cases, with quantities of the judge's own, and answers.
+"""Placement as checks see it: cases with quantities computed independently, and answers.
 
-The model works out the same quantities in `reference`; no check takes them from there."""
+The model computes the same quantities in `reference`; no check takes them from there.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """The compared values of a candidate: its busiest resource and long-term message rate."""
+    """The values by which a candidate is compared: its busiest resource, long-term message rate."""
 
     name: str
     usage: Percent
@@ -32,7 +33,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """The values by which candidates are compared; a mistake changes one of them."""
+    """Candidates with their compared values; mistakes are expressed by changing one of these."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
@@ -46,12 +47,12 @@ class ComparedBrokers:
         return one.usage < self.threshold or (eligible and one.usage == self.threshold)
 
     def compared_rate(self, one: ComparedBroker) -> Rate:
-        """Return the rate that counts for a candidate, by the reading `placement-score`."""
+        """Return the rate by which a candidate is compared, by the reading `placement-score`."""
         with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
         return one.rate + self.bundle_rate if with_bundle else one.rate
 
     def score(self, one: ComparedBroker) -> Fraction | None:
-        """Return the score of a candidate; None if the formula is undefined for it."""
+        """Return the score of a candidate, or None if the formula is undefined for it."""
         if self.readings["placement-score"] == "plain":
             return one.rate
         distance = self.threshold - one.usage
@@ -59,13 +60,13 @@ class ComparedBrokers:
 
 
 def measured_average(bundle: Json | None, average: str = "longTermData") -> Rates | None:
-    """Return an average of a bundle; None before its first sample."""
+    """Return an average of a bundle, or None before its first sample."""
     data = (bundle or {}).get(average)
     return Rates.read(data) if data and data["numSamples"] else None
 
 
 def long_term_messages(bundle: Json | None) -> Rate:
-    """Return the long-term messages per second of a bundle, measured or assumed."""
+    """Return the measured or assumed long-term messages per second of a bundle."""
     return (measured_average(bundle) or UNMEASURED).messages
 
 
@@ -88,7 +89,7 @@ class Placing:
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
-        """Return the rate of each candidate, given the rate of a bundle."""
+        """Return the rate of each candidate; `rate` gives that of a bundle."""
         data = self.case["bundles"]
         each = {name: dict.fromkeys(self.bundles(name)) for name in self.brokers}
         return {name: total(rate(data.get(one)) for one in own) for name, own in each.items()}
@@ -118,19 +119,19 @@ class Placing:
 
 @dataclass(frozen=True)
 class GroupSpread:
-    """A namespace of a group to place, and the brokers that serve others of its group.
+    """A namespace of a group to place, and the brokers that serve others of the group.
 
-    Brokers that are in no domain count together, as a domain without a name.
+    Brokers without a domain are counted together, like a domain without a name.
     """
 
     namespace: str
     groups: Mapping[str, str]
     domains: Mapping[str, Sequence[str]]
     owned: Mapping[str, Collection[str]]
-    """Broker to the namespaces that it serves."""
+    """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """The brokers whose namespaces count in their domain, by the reading `domain-counts`."""
+    """Brokers whose namespaces count in their domain, by the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
@@ -140,23 +141,23 @@ class GroupSpread:
 
     @property
     def group(self) -> str | None:
-        """The group of the namespace, if it is in one."""
+        """The group of the namespace, or None."""
         return self.groups.get(self.namespace)
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that is in one."""
+        """The domain of each broker that has one."""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, *brokers: str) -> set[str]:
-        """Return the other namespaces of the group that any of these brokers serves."""
+        """Return the group's other namespaces that any of these brokers serves."""
         if self.group is None:
             return set()
         served = {one for broker in brokers for one in self.owned.get(broker, ())}
         return {one for one in served - {self.namespace} if self.groups.get(one) == self.group}
 
     def within(self, domain: str | None) -> list[str]:
-        """Return the candidates of a domain, or those that are in none."""
+        """Return the candidates of a domain; None stands for candidates without one."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @cached_property
@@ -171,7 +172,7 @@ class GroupSpread:
 
     @property
     def mixed(self) -> bool:
-        """True if some candidates are in a domain and some in none: no document compares them."""
+        """True if some candidates have a domain and some have none: no document compares them."""
         return None in self.in_domain and len(self.in_domain) > 1
 
     @cached_property
@@ -182,7 +183,7 @@ class GroupSpread:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates of those domains with the fewest namespaces of the group in theirs."""
+        """The candidates in those domains that serve the fewest namespaces of the group."""
         counts = {one: len(self.rivals(one)) for one in self.candidates}
         fewest = {home: min(counts[one] for one in self.within(home)) for home in self.best_domains}
         return tuple(
@@ -204,7 +205,7 @@ class Spreading:
 
 @dataclass(frozen=True)
 class Assigning:
-    """A bundle to assign by everything that decides: isolation, groups, bundles and load."""
+    """A bundle to assign by all criteria: isolation, groups, bundles and load."""
 
     case: Json
     settings: Settings
@@ -217,7 +218,7 @@ class Assigning:
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles of each broker, reported or assigned since."""
+        """The bundles of each broker, whether reported or assigned since."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]
@@ -226,7 +227,7 @@ class Assigning:
 
     @cached_property
     def permitted(self) -> tuple[str, ...]:
-        """The brokers that may take the bundle, by the policies of isolation. [PLACE-14]"""
+        """The brokers that the isolation policies allow for the bundle. [PLACE-14]"""
         policies, brokers = self.case["isolation"], self.case["brokers"]
         own = next((one for one in policies if self.namespace in one["namespaces"]), None)
         if own is None:
@@ -239,7 +240,7 @@ class Assigning:
 
     @cached_property
     def spread(self) -> GroupSpread:
-        """The namespaces of the group, as the brokers serve them."""
+        """The spread of the group over the brokers that serve its namespaces."""
         serving = {name: {*map(namespace_of, own)} for name, own in self.serving.items()}
         counted = self.readings["domain-counts"]
         groups, domains = self.case["groups"], self.case["domains"]
@@ -247,14 +248,14 @@ class Assigning:
 
     @cached_property
     def comparison(self) -> ComparedBrokers:
-        """The values by which the brokers that may take it are compared."""
+        """The values by which the permitted brokers are compared."""
         case = {**self.case, "candidates": self.permitted}
         return Placing(case, self.settings, self.readings).comparison
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The broker that takes it, as answered; domains and candidates if the answer names them."""
+    """The answered broker, and domains and candidates if the answer names them."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None
