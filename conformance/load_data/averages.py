@@ -1,4 +1,4 @@
-"""DATA: averages of bundles over samples, and sums of brokers over bundles."""
+"""DATA: averages of a bundle's samples, and sums over a broker's bundles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 
 USUAL = (10, 1000)
-"""The samples of the short and the long term in the documents' example."""
+"""Numbers of samples in the short and the long term in the documents' example."""
 
 WINDOWS = (USUAL, USUAL, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
-"""The samples of the short and the long term."""
+"""Numbers of samples in the short and the long term."""
 
 LARGE = 0.04
-"""The share of cases with a thousand samples."""
+"""Share of cases with a thousand samples."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
-"""Chooses the number of samples for two windows."""
+"""Chooses a number of samples, given the two windows."""
 
 
 def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
@@ -39,7 +39,7 @@ KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
 
 
 def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
-    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or only one direction."""
+    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or a single direction."""
     kind = random.choice(kinds)
     if kind == "nothing":
         return dict.fromkeys(RATE_FIELDS, 0)
@@ -51,7 +51,7 @@ def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
 
 
 def samples(random: Random, count: int) -> list[Json]:
-    """Return `count` samples: steady, with jumps, or all different."""
+    """Return `count` samples that are steady, jump, or all differ."""
     kinds = min(count, random.choice((1, 2, 12, 12)))
     if not kinds:
         return []
@@ -64,7 +64,7 @@ def samples(random: Random, count: int) -> list[Json]:
 
 
 def _within(random: Random, windows: tuple[int, int]) -> int:
-    """Return a number of at most the longer window, mostly of at most the shorter one."""
+    """Return a number up to the longer window, mostly up to the shorter one."""
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
     small = [count for count in small if 1 <= count <= min(longest, 100)]
@@ -100,12 +100,12 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
 
 
 def filling() -> st.SearchStrategy[Trial]:
-    """No more samples than a window has."""
+    """Up to as many samples as a window takes."""
     return bundle_after_samples(_within)
 
 
 def overflowing() -> st.SearchStrategy[Trial]:
-    """More samples than a window has."""
+    """More samples than a window takes."""
     return bundle_after_samples(_beyond)
 
 
@@ -115,7 +115,7 @@ def any_number() -> st.SearchStrategy[Trial]:
 
 
 def first_samples() -> st.SearchStrategy[Trial]:
-    """One sample, two, three or twelve."""
+    """One, two, three or twelve samples."""
     return bundle_after_samples(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
 
 
@@ -128,7 +128,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """The same samples twice, with one of the two windows changed."""
+    """The same samples twice, with one of the two windows different."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -148,7 +148,7 @@ def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
 
 
 def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
-    """Return the data of a bundle without samples, in one of the possible notations."""
+    """Return the data of a bundle without samples, in one of several notations."""
     known = bundle_data(random, kinds)
     kind = random.choice(("absent", "empty", "none", "short", "long"))
     if kind == "absent":
@@ -161,8 +161,8 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
 
 
 def broker_case(random: Random, count: int, unmeasured: float) -> Json:
-    """Return a case of `average.broker` with `count` bundles, a share of them never measured."""
-    # Beside a huge bundle, floating point could hide whether the others were counted.
+    """Return a case of `average.broker` with `count` bundles, of which a share is unmeasured."""
+    # Next to a huge bundle, floating point could hide whether the others were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))
     every = names.bundles(random, count + strays)
@@ -181,7 +181,7 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """A broker with its bundles, a share of them never measured."""
+    """A broker with its bundles, of which a share is unmeasured."""
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,
@@ -191,7 +191,7 @@ def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
 
 @st.composite
 def gaining_or_losing(draw: st.DrawFn) -> Trial:
-    """A broker before and after it gained or lost a bundle."""
+    """A broker before and after it gains or loses a bundle."""
     random, count = draw(randoms), draw(_counts())
     with_it = broker_case(random, count + 1, random.choice((0, 0.2)))
     gone = random.choice(with_it["owned"])
@@ -200,7 +200,7 @@ def gaining_or_losing(draw: st.DrawFn) -> Trial:
 
 
 def full_of_old_samples(random: Random) -> Json:
-    """A full short window of different samples, after many samples that are far from them."""
+    """A full short window of different samples, after many very different ones."""
     before = dict.fromkeys(RATE_FIELDS, 1000 * random.randint(10, 20))
     after = [dict.fromkeys(RATE_FIELDS, 10 * random.randint(1, 9)) for _ in range(10)]
     return average_case([before] * random.choice((10, 30)) + after, USUAL)
@@ -224,7 +224,7 @@ AIMED = (
 
 
 RESIDUE = Fraction(1, 10**9)
-"""The share of the largest sample that floating point may leave in a sum or difference."""
+"""Error that floating point may leave in a sum or difference, as a share of the largest sample."""
 
 MESSAGES, BYTES = RATE_FIELDS[:2], RATE_FIELDS[2:]
 
@@ -248,7 +248,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand rates, allowing for rounding; `among` are the rates that they result from."""
+    """Demand rates, up to rounding; `among` are the rates from which they were computed."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = RESIDUE * _largest(among)
     for name in names:
@@ -258,7 +258,7 @@ def _equal(
 
 @AVERAGE.check("DATA-01", draws=filling())
 def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Up to a full window, the mean of all samples."""
+    """Up to a full window, the average is the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
     for frame, known in answer.items():
         if expect.reached(len(case.samples) <= case.window(frame)):
@@ -267,7 +267,7 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
 
 @AVERAGE.check("DATA-02", draws=overflowing())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Beyond a full window, the average by the reading `window`."""
+    """Beyond a full window, the average follows the reading `window`."""
     for frame, known in answer.items():
         if expect.reached(len(case.samples) > case.window(frame)):
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
@@ -275,7 +275,7 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
 
 @AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
-    """If the window of one frame is changed, the other frame stays the same."""
+    """If the window of one time frame changes, the average of the other does not."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
     expect.given(before.samples == after.samples, "the samples are the same")
@@ -299,19 +299,19 @@ def _expect_unmeasured(
 
 @AVERAGE.check("DATA-04", draws=never_measured())
 def counts_for_50_messages(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Without samples, 50 messages per second each way."""
+    """A bundle without samples counts with 50 messages per second in each direction."""
     _expect_unmeasured(case, answer, expect, MESSAGES)
 
 
 @AVERAGE.check("DATA-05", draws=never_measured())
 def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Without samples, 50 KB per second each way."""
+    """A bundle without samples counts with 50 KB per second in each direction."""
     _expect_unmeasured(case, answer, expect, BYTES)
 
 
 @AVERAGE.check("DATA-06", draws=first_samples())
 def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """An average lies between the lowest and the highest sample: no earlier value counts."""
+    """An average lies between the lowest and the highest sample: no assumed value remains in it."""
     expect.given(bool(case.samples), "there is a sample")
     columns = dict(
         zip(RATE_FIELDS, zip(*(one.each() for one in case.samples), strict=True), strict=True)
@@ -328,7 +328,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """The number of samples, limited to the window."""
+    """The number of samples is counted, up to the window."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))
@@ -337,7 +337,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
 
 @SUM.check("DATA-08", draws=brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
-    """A broker's data are the sum of its bundles' in each time frame."""
+    """In each time frame, a broker's data is the sum over its bundles."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(measured):
@@ -346,7 +346,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
 
 @SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
-    """Bundles without samples add the values assumed for them."""
+    """In a broker's sum, bundles without samples count with their assumed values."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(not measured):
@@ -355,10 +355,10 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
 
 @SUM.check_together("DATA-10", draws=gaining_or_losing())
 def a_bundle_gained_adds_its_load(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
-    """With one more bundle, a broker's data are those before plus the bundle's."""
-    expect.given(len(asked) == 2, "a broker before and after")
+    """A broker that gains a bundle has its previous load plus that of the bundle."""
+    expect.given(len(asked) == 2, "a broker before and after a change")
     (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
-    expect.given(fewer.case["bundles"] == many.case["bundles"], "the bundles carry the same")
+    expect.given(fewer.case["bundles"] == many.case["bundles"], "the other bundles carry the same")
     gained = [bundle for bundle in many.owned if bundle not in fewer.owned]
     one_more = len(gained) == 1 and len(many.owned) == len(fewer.owned) + 1
     expect.given(one_more, "one bundle is gained or lost")

@@ -1,4 +1,4 @@
-"""Load data as questions: averages, usage, and the content of load reports."""
+"""Operations of load data: averages, usage, and reading load reports."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 
 
 def _same_rates(allowed: Json, answer: Json) -> bool:
-    """Return whether rates are equal within `SHARE`; a missing rate is 0."""
+    """True if rates are equal within `SHARE`; a missing rate counts as 0."""
     return all(
         isclose(allowed.get(name, 0), answer.get(name, 0), rel_tol=SHARE) for name in RATE_FIELDS
     )
 
 
 def _same_sums(allowed: Json, answer: Json) -> bool:
-    """Return whether the rates of both time frames are equal."""
+    """True if the rates of both time frames are equal."""
     return all(_same_rates(allowed[frame], answer[frame]) for frame in FRAMES)
 
 
 @dataclass(frozen=True)
 class Owning:
-    """A broker's bundles, and the averages that are known for bundles."""
+    """A broker's bundles, and the known averages of bundles."""
 
     case: Json
     readings: Readings
@@ -78,11 +78,11 @@ class Owning:
         return list(self.case["owned"])
 
     def measured(self, bundle: str, frame: str) -> bool:
-        """Return whether a bundle has a sample in a time frame."""
+        """True if a bundle has a sample in a time frame."""
         return average_of(self.case["bundles"].get(bundle), frame) is not None
 
     def rates(self, bundle: str, frame: str) -> Rates:
-        """Return the rates with which a bundle counts."""
+        """Return the rates with which a bundle counts in a sum."""
         return carried(self.case["bundles"].get(bundle), frame, self.readings["kilobyte"])
 
     def total(self, frame: str) -> Rates:
@@ -91,7 +91,7 @@ class Owning:
 
 
 def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield overlaps of bundles, and sums that are too large for a number of JSON."""
+    """Yield a problem for each overlap of bundles, and for sums too large for a JSON number."""
     for bundle in (*case["owned"], *case["bundles"]):
         yield from bundle_name_problems(bundle)
     yield from overlap_problems(case["owned"], "case.owned")
@@ -119,23 +119,23 @@ SUM = Operation(
 
 @dataclass(frozen=True)
 class Sampled:
-    """The samples of a bundle, and the windows over which they are averaged."""
+    """Samples of a bundle, and the windows over which they are averaged."""
 
     case: Json
     readings: Readings
 
     @cached_property
     def samples(self) -> tuple[Rates, ...]:
-        """The samples, the oldest first."""
+        """The samples, oldest first."""
         return tuple(map(Rates.read, self.case["samples"]))
 
     @cached_property
     def unmeasured(self) -> Rates:
-        """The values that count before the first sample."""
+        """The values assumed before the first sample."""
         return unmeasured_rates(self.readings["kilobyte"])
 
     def window(self, frame: str) -> int:
-        """Return the number of samples to which a time frame is limited."""
+        """Return the maximum number of samples in a time frame."""
         return int(self.case[FRAMES[frame]])
 
     def average(self, frame: str) -> Rates:
@@ -180,19 +180,19 @@ class Reported:
 
     @cached_property
     def read(self) -> Report | None:
-        """The report as the model reads it, or None if it cannot be read."""
+        """The report in typed form, or None if it cannot be read."""
         try:
             return read(self.report)
         except Unreadable:
             return None
 
     def known(self, name: str) -> Any:
-        """Return the report's value for a name of the protocol, or None."""
+        """Return the report's value for a field of the protocol, or None."""
         return None if self.read is None else self.read.broker.get(name)
 
     @property
     def nested(self) -> bool:
-        """True if it has `systemResourceUsage`."""
+        """True if the report has `systemResourceUsage`."""
         return self.report.get(NESTED) is not None
 
     @property
@@ -210,7 +210,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class ReportContent:
-    """The content of a report, as answered, or the refusal."""
+    """The answered content of a report, or the refusal."""
 
     manager: str | None
     broker: Json
@@ -224,7 +224,7 @@ class ReportContent:
 
 
 def _same_report(allowed: Json, answer: Json) -> bool:
-    """Compare reports; fields that the worked one lacks have to be empty in the answer."""
+    """True if reports are equal; fields missing in the allowed one must be empty in the answer."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
@@ -281,7 +281,7 @@ READ = Operation(
 
 @dataclass(frozen=True)
 class Measured:
-    """A usage as answered."""
+    """An answered usage."""
 
     percent: Fraction
     resource: str | None
@@ -301,13 +301,13 @@ def _usage_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _same_usage(allowed: Json, answer: Json) -> bool:
-    """Compare usages; if nothing is used, any resource or none may be named."""
+    """True if usages are equal; if nothing is used, any resource or none may be named."""
     close = isclose(allowed["percent"], answer["percent"], rel_tol=0, abs_tol=POINTS)
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 
 
 def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
-    """Return whether a single resource is the busiest, or all are idle."""
+    """True if a single resource is the busiest, or all are idle."""
     *_, second, most = sorted(usage_percents(case).values())
     return most == 0 or most - second > expect.POINTS
 
@@ -328,7 +328,7 @@ USAGE = Operation(
 
 def _nic_problems(case: Json, settings: Settings) -> Problems:
     if len(case["nics"]) != 1:
-        yield "case.nics: no document says what several network interfaces mean"
+        yield "case.nics: no document says how several network interfaces count"
     override = settings.given.get(NIC_SPEED)
     if isinstance(override, bool) or (isinstance(override, str) and override != ""):
         yield f"case.settings.{NIC_SPEED}: {override!r} is not a number of Gbit/s"

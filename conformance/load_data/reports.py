@@ -1,4 +1,4 @@
-"""REPORT: the content of load reports, and the load manager that wrote them."""
+"""REPORT: the content of load reports, and the type of load manager that wrote them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMON: Json = {
     "brokerVersionString": "3.0.0",
     "protocols": {},
 }
-"""Fields of every real report that a broker of the protocol does not have."""
+"""Fields of real reports that brokers in the protocol do not have."""
 
 MODULAR: Json = {
     **COMMON,
@@ -57,11 +57,11 @@ SIMPLE: Json = {
 }
 
 UNMEASURED = {"usage": -1.0, "limit": -1.0}
-"""A resource that a broker cannot measure, as it reports it."""
+"""A reported resource that the broker cannot measure."""
 
 
 def resources(random: Random) -> Json:
-    """Return a broker's resources: any of them the busiest, some missing, some without a limit."""
+    """Return a broker's resources; any may be the busiest, missing, or without a limit."""
     kind = random.choice(("all", "some", "some", "even", "none"))
     if kind == "none":
         return {}
@@ -77,7 +77,7 @@ def resources(random: Random) -> Json:
 
 
 def _totals(random: Random) -> Json:
-    """Return a broker's rates and counts, and the bundles that it has, gained and lost."""
+    """Return a broker's rates and counts, with the bundles it owns, gained and lost."""
     count = random.choice((0, 0, 1, 4, 30))
     known = names.bundles(random, count + 2)
     owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
@@ -102,7 +102,7 @@ def _stats(random: Random) -> Json:
 
 
 def _in_part(random: Random, report: Json) -> Json:
-    """Return a report that lacks a share of its fields."""
+    """Return a report without some of its fields."""
     share = random.choice((0, 0.2, 0.6, 1))
     return {name: value for name, value in report.items() if random.random() >= share}
 
@@ -130,12 +130,12 @@ def simple(random: Random, used: Json) -> Json:
 
 
 def _unmeasured(random: Random, used: Json) -> Json:
-    """Return the same resources, sometimes with a bandwidth that cannot be measured."""
+    """Return the resources, sometimes with a bandwidth that cannot be measured."""
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
 
 def reading(report: Json) -> Question:
-    """Return a question that gives a report to be read."""
+    """Return the question that gives a report to be read."""
     return Question("report.read", {"report": report})
 
 
@@ -160,7 +160,7 @@ def any_report() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def monitored(draw: st.DrawFn) -> Trial:
-    """A report of either load manager, and the usage of the resources in it."""
+    """A load report, and a question about the usage of the resources in it."""
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
     report = draw(st.sampled_from((modular, simple)))(random, used)
@@ -173,7 +173,7 @@ def _readable(case: Reported, expect: Expect) -> None:
 
 
 def _modular(case: Reported, expect: Expect) -> None:
-    """Assume a report whose resources are at the top level, as those of the modular manager."""
+    """Assume that the resources are at the top level, as in reports of the modular manager."""
     _readable(case, expect)
     expect.given(bool(case.at_the_top) and not case.nested, "the modular load manager's report")
 
@@ -189,7 +189,7 @@ def _answered(answer: ReportContent, expect: Expect) -> None:
 
 def _in_one_place(case: Reported, expect: Expect) -> None:
     _readable(case, expect)
-    expect.given(not (case.at_the_top and case.nested), "its resources are in one place")
+    expect.given(not (case.at_the_top and case.nested), "its resources are all in one place")
 
 
 @READ.check("REPORT-01", draws=modular_reports())
@@ -210,7 +210,7 @@ def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Ex
 
 @READ.check("REPORT-03", draws=any_report())
 def usage_and_limit_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """Each resource that is reported keeps its usage and its limit."""
+    """Each reported resource keeps its usage and its limit."""
     _answered(answer, expect)
     _in_one_place(case, expect)
     for name in RESOURCES:
@@ -245,7 +245,7 @@ def _kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand reported values; a field that an answer lacks counts as 0, or as no bundles."""
+    """Demand the reported values; a field missing in the answer counts as 0 or no bundles."""
     _answered(answer, expect)
     _modular(case, expect)
     for name in names:
@@ -257,31 +257,31 @@ def _kept(
 
 @READ.check("REPORT-04", draws=modular_reports())
 def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The latest rates over all bundles are as reported."""
+    """The answered total rates are those of the report."""
     _kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=modular_reports())
 def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The numbers of topics, bundles, producers and consumers are as reported."""
+    """The answered numbers of topics, bundles, producers and consumers are those of the report."""
     _kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=modular_reports())
 def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The bundles are those that are reported."""
+    """The answered bundles are those of the report."""
     _kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The bundles gained and lost last are those that are reported."""
+    """The answered gains and losses of bundles are those of the report."""
     _kept(CHANGES, _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-08", draws=any_report())
 def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A field that a report lacks is missing or empty in the broker, too."""
+    """A field missing in the report is missing or empty in the answer as well."""
     _answered(answer, expect)
     _readable(case, expect)
     absent = [name for name in RESOURCES if name not in (*case.at_the_top, *case.below)]
@@ -299,7 +299,7 @@ def _empty(value: Any) -> bool:
 
 @check_exchanges("REPORT-09", draws=monitored())
 def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The usage of the broker is the largest percentage of its report's resources."""
+    """A broker's usage is the largest percentage of the resources in its report."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
     expect.given(in_order, "a report, and the usage of its broker")
     (case, content), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
@@ -310,7 +310,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 
 
 def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
-    """Assume that the usage is asked of the resources in the report."""
+    """Assume that the question about usage is about the resources of the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}

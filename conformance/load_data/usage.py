@@ -75,7 +75,7 @@ def _expect_percent(expect: Expect, answer: Measured, percent: Percent) -> None:
 
 @USAGE.check("USAGE-01", draws=brokers(weighted=False))
 def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """Usage is that of the busiest of the five resources."""
+    """The usage of a broker is that of the busiest of its five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
@@ -83,7 +83,7 @@ def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: 
 
 @USAGE.check("USAGE-02", draws=brokers(weighted=True))
 def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """Weighted usage is the largest after each was multiplied by its weight."""
+    """The weighted usage of a broker is the largest usage after multiplication by its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
@@ -91,7 +91,7 @@ def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) ->
 
 @USAGE.check("USAGE-03", draws=any_broker())
 def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """The resource named is one with the largest usage, where any is used."""
+    """The answered resource is one with the largest usage, unless none is used."""
     percent = usage_percents(case)
     most = max(percent.values())
     if expect.reached(most > 0):
@@ -104,7 +104,7 @@ def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expe
 def each_weight_counts_for_its_own_resource(
     case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
-    """A broker that uses one resource alone has that resource's usage times its weight."""
+    """If one resource is used, the weighted usage is that resource's usage times its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     used = Broker.read("broker", case["broker"]).percent
     busy = [name for name in used if used[name]]
@@ -116,7 +116,7 @@ def each_weight_counts_for_its_own_resource(
 def leaves_heap_out(
     asked_weighted: bool, weighted: bool, case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
-    """The usage is the largest of the resources except heap memory."""
+    """The usage of a broker is the largest usage of its resources, without heap memory."""
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
     expect.given(case["weighted"] is asked_weighted, asked)
     weight = weights(case.settings) if weighted else UNWEIGHTED
@@ -150,7 +150,7 @@ def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
 OVERRIDES = [{NIC_SPEED: speed} for speed in (1, 2, 10, 40, 100)]
 FRACTIONAL_OVERRIDES = [{NIC_SPEED: speed} for speed in (0.1, 0.5, 0.8, 1.5, 2.5)]
 NO_OVERRIDE: list[Json] = [{}, {NIC_SPEED: ""}, {NIC_SPEED: None}]
-"""The notations of an override that is not set."""
+"""Notations of an override that is not set."""
 
 
 def _expect_speed(expect: Expect, answer: Fraction, speed: Fraction) -> None:
@@ -167,7 +167,7 @@ def _override(case: FlatCase) -> Fraction | None:
 def the_override_replaces_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """A speed that is set counts instead of the reported one."""
+    """A speed that is set overrides the reported speed."""
     override = _override(case)
     if override is not None and expect.reached():
         _expect_speed(expect, answer, override)
@@ -177,7 +177,7 @@ def the_override_replaces_the_reported_speed(
 def an_empty_override_leaves_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """The reported speed counts if none is set."""
+    """The reported speed counts if no speed is set."""
     reported = case["nics"][0].get("reportedGbps")
     if _override(case) is None and expect.reached(reported is not None):
         _expect_speed(expect, answer, exact(reported))
@@ -185,7 +185,7 @@ def an_empty_override_leaves_the_reported_speed(
 
 @NIC.check("USAGE-07", draws=nics(*FRACTIONAL_OVERRIDES))
 def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Expect) -> None:
-    """A speed such as 0.8 Gbit/s is taken exactly."""
+    """A speed such as 0.8 Gbit/s is used without rounding."""
     override = _override(case)
     if override is not None and expect.reached(override.denominator > 1):
         _expect_speed(expect, answer, override)
@@ -198,7 +198,7 @@ def usage_questions(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the usage of each broker in a case, or in each of its cycles."""
+    """Yield a question about the usage of each broker of a case, or of each of its cycles."""
     case, weighted = question.case, rule.id == "USAGE-02"
     reports = [one.get("brokers", {}).values() for one in (case, *case.get("cycles", ()))]
     for broker in chain.from_iterable(reports):

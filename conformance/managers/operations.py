@@ -1,4 +1,4 @@
-"""MANAGER: the choice of a load manager."""
+"""MANAGER: the choice of the load manager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pulsar_conformance.reference.managers import (
 
 @dataclass(frozen=True)
 class Places:
-    """The two places that may name a load manager's class."""
+    """The two places that can name the class of a load manager."""
 
     conf: str | None
     dynamic: str | None
@@ -31,7 +31,7 @@ class Places:
 
 @dataclass(frozen=True)
 class ChosenManager:
-    """The manager as answered, or the refusal."""
+    """The answered manager, or the refusal."""
 
     manager: str | None
     refused: str | None
@@ -54,7 +54,7 @@ CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
 """The documented classes."""
 
 BY_ADMIN = (SIMPLE, MODULAR)
-"""The classes that a dynamic setting enables."""
+"""The classes that a dynamic setting can enable."""
 
 NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
 OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
@@ -67,7 +67,7 @@ def manager_case(conf: str | None, dynamic: str | None) -> Json:
 
 
 TYPING_ERRORS = ("", "x", "twice", "other case")
-"""Replacements of a letter by a typing error."""
+"""Letters and markers by which a typing error replaces a letter."""
 
 classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
@@ -98,7 +98,7 @@ mistakes: st.SearchStrategy[str] = st.one_of(
     in_other_packages,
     st.sampled_from(NO_CLASSES),
 ).filter(lambda name: name not in CLASSES)
-"""A typing error, other capitals, another package, or no class at all."""
+"""Names with a typing error, other capitals, another package, or no class at all."""
 
 unclear: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(BLANKS),
@@ -106,7 +106,7 @@ unclear: st.SearchStrategy[str] = st.one_of(
     classes.map(lambda right: f" {right}"),
     classes.map(lambda right: right.removeprefix(PACKAGE)),
 )
-"""Names that the documents leave open: blanks, a class with a blank or without its package."""
+"""Names on which the documents are unclear: blanks, or a class with a blank or no package."""
 
 documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
@@ -117,12 +117,12 @@ one_in_ten = st.integers(0, 9)
 
 
 def by_conf(*names: str) -> st.SearchStrategy[Trial]:
-    """One of these names in broker.conf, and no dynamic setting."""
+    """One of these names in broker.conf, without a dynamic setting."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
 def dynamically(*names: str) -> st.SearchStrategy[Trial]:
-    """One of these names as a dynamic setting, with anything in broker.conf."""
+    """One of these names as a dynamic setting, and anything in broker.conf."""
     return st.builds(
         lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
@@ -131,13 +131,13 @@ def dynamically(*names: str) -> st.SearchStrategy[Trial]:
 
 
 def without_dynamic_setting() -> st.SearchStrategy[Trial]:
-    """Anything or nothing in broker.conf, and no dynamic setting."""
+    """Anything or nothing in broker.conf, without a dynamic setting."""
     return any_name.map(lambda conf: Trial.of(CHOOSE.id, manager_case(conf, None)))
 
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """An invalid name in the deciding place, or sometimes one that the documents leave unclear."""
+    """An invalid or, sometimes, an unclear name in the deciding place."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -149,7 +149,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 @st.composite
 def there_and_back(draw: st.DrawFn) -> Trial:
-    """One manager, others set in the same way, and the first again."""
+    """A manager, others set in the same way, and then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
@@ -157,7 +157,7 @@ def there_and_back(draw: st.DrawFn) -> Trial:
 
 
 def modular_in_conf_alone(_random: Random) -> Json:
-    """Return a manager other than the default in broker.conf, and no dynamic setting."""
+    """Return a manager other than the default in broker.conf, without a dynamic setting."""
     return manager_case(MODULAR, None)
 
 
@@ -168,10 +168,10 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
 def is_mistake(name: str) -> bool:
-    """True if a name certainly is not one of the documented classes.
+    """True if a name certainly is none of the documented classes.
 
-    The documents do not mention blanks, alone or around a class, and print the classes without
-    their package, too. The released extensible manager is in another package than the page says.
+    The documents do not mention blanks, alone or around a class, and also print classes without
+    their package. The released extensible manager is in a different package than the documents say.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
@@ -179,14 +179,14 @@ def is_mistake(name: str) -> bool:
 
 
 def in_use(case: Places, expect: Expect) -> str | None:
-    """Return the class that decides, by the reading `absent-manager`; None for the default."""
+    """Return the class that decides, or None for the default, by the reading `absent-manager`."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
 
 
 def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
-    """Assume no mistake in the other place; no document says whether one there matters."""
+    """Assume that the other place has no mistake; no document says whether that matters."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
@@ -197,7 +197,7 @@ def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: st
 
 @CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
 def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, the simple or the modular manager runs as broker.conf says."""
+    """Without a dynamic setting, broker.conf decides between the simple and modular managers."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
         expect.reached()
         _demand_manager(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
@@ -205,7 +205,7 @@ def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> 
 
 @CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """The simple or the modular manager runs if it is set dynamically."""
+    """If the simple or modular manager is set dynamically, it runs."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
         expect.reached()
@@ -227,14 +227,14 @@ def broker_conf_enables_the_extensible_one(
 def no_dynamic_setting_enables_the_extensible_one(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """A dynamic setting of the extensible manager is refused, ignored or counts as a mistake."""
+    """Setting the extensible manager dynamically is refused, ignored, or counts as a mistake."""
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
     ignored = in_use(Places(case.conf, None), expect)
     sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
     expect.given(sure, "broker.conf is clear")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
     if case.conf is None:
-        allowed.add("modular")  # no document says what broker.conf begins with
+        allowed.add("modular")  # No document says which value broker.conf has at first.
     if expect.reached("extensible" not in allowed):
         right = answer.refused is not None or answer.manager in allowed
         expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
@@ -242,7 +242,7 @@ def no_dynamic_setting_enables_the_extensible_one(
 
 @CHOOSE.check("MANAGER-05", draws=mistaken())
 def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """A name of no load manager, in the place that decides, gives the simple manager."""
+    """If the deciding place names no existing manager, the simple one runs."""
     name = in_use(case, expect)
     if name is not None and expect.reached(is_mistake(name)):
         _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
@@ -250,11 +250,11 @@ def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect
 
 @CHOOSE.check_together("MANAGER-06", draws=there_and_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
-    """A manager that is set again runs again, even if another ran in between."""
+    """A manager that is set again runs again, even if a different one ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original one is set again")
-    expect.given(asked[0].case == asked[-1].case, "by the same way")
+    expect.given(asked[0].case == asked[-1].case, "in the same place")
     _given_no_mistake_beside(asked[0].case, expect)
     name = names[0]
     if name in (SIMPLE, MODULAR):
@@ -264,7 +264,7 @@ def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expec
 
 @CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
 def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, the simple manager runs, even if broker.conf names another one."""
+    """Without a dynamic setting, the simple manager runs, whatever broker.conf says."""
     if expect.reached(case.dynamic is None):
         _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 
@@ -273,7 +273,7 @@ def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: 
 def a_mistake_in_broker_conf_is_ignored(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, the simple manager runs if broker.conf names no manager."""
+    """Without a dynamic setting, the simple manager runs if broker.conf names no existing one."""
     if _mistaken(case, expect):
         expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
 
@@ -282,7 +282,7 @@ def a_mistake_in_broker_conf_is_ignored(
 def a_mistake_in_broker_conf_is_refused(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, no manager runs if broker.conf names no manager."""
+    """Without a dynamic setting, no manager runs if broker.conf names no existing one."""
     if _mistaken(case, expect):
         refused = answer.refused is not None
         expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
