@@ -14,11 +14,11 @@ from pulsar_conformance.audit.fleet.leader import (
     Memory,
     ReceivedReport,
     shedding_case,
-    weighted_usages,
 )
 from pulsar_conformance.audit.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
 from pulsar_conformance.audit.fleet.world import SimulatedCluster
 from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
+from pulsar_conformance.audit.simulation.leader import weighted_usages
 from pulsar_conformance.conformance.common.trial import Json
 
 SECOND = 1000

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from pulsar_conformance.audit.fleet.size import GRACE, HISTORY, MINUTE
 from pulsar_conformance.audit.fleet.world import Array
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
-from pulsar_conformance.reference.context import Settings
-from pulsar_conformance.reference.usage import weighted_maximum, weights
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 WINDOW = 10
 """Number of samples in the short-term data of a bundle. [DATA-03]"""
@@ -74,13 +71,4 @@ def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory:
         "brokers": brokers,
         "bundles": {name: memory.average(name) for name in owned if memory.taken[name]},
         "recentlyUnloaded": memory.ago(now, settings),
-    }
-
-
-def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
-    """Return the weighted usage of each broker of a case."""
-    weight = weights(Settings(case["settings"], defaults))
-    return {
-        name: float(weighted_maximum(Broker.read(name, said), weight).percent)
-        for name, said in case["brokers"].items()
     }

@@ -12,13 +12,14 @@ from markupsafe import Markup
 PACKAGE = "pulsar_conformance.audit.page"
 
 
-def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0) -> str:
+def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0, title: str = "Audit") -> str:
     """Return the page as self-contained HTML."""
     loader = PackageLoader(PACKAGE, "assets")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
         report="\n".join(lines),
         refresh=refresh,
+        title=title,
         data=Markup(_as_script(data)),
         **{name: Markup(_asset(file)) for name, file in ASSETS.items()},
     )

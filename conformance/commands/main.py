@@ -97,6 +97,17 @@ COMMANDS = {
         "generate the history of a fleet of clusters, to try audits on",
         ("fleet --output fleet --clusters 1 --brokers 5 --hours 2",),
     ),
+    "simulate": Command(
+        "...audit.commands.simulate",
+        "show where a strategy takes a cluster, cycle by cycle, and compare strategies",
+        (
+            "simulate --world ninety-ten",
+            "simulate --world all --compare strategy=ThresholdShedder "
+            "--compare strategy=OverloadShedder",
+            f"simulate --reports {REPORTS}/modular "
+            "--sweep loadBalancerBrokerThresholdShedderPercentage=10..50/10",
+        ),
+    ),
     "new-adapter": Command(
         "...adapters.new_adapter",
         "write a working skeleton of an adapter",
@@ -151,7 +162,7 @@ SEEN = WORKSPACE / "hypothesis"
 PROJECT_FILES = ("pulsar-conformance.toml", "pyproject.toml")
 """Files in which a project keeps options."""
 
-TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict"})
+TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"})
 """Commands whose help lists the forms of an implementation's name."""
 
 COLOURED = frozenset({"run"})

@@ -80,12 +80,17 @@
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       scales: { y: { range: [0, 100] } }, axes: [{}, { label: "usage, %" }], legend: { show: true },
     }, lines, place);
-    if (!cluster.bundles.length) return;
-    element("h3", "Bundles that went to and fro", section);
+    rows("Before and after", ["broker", "usage at first", "usage at last"], cluster.ends ?? [], section);
+    rows("Bundles that went to and fro", ["bundle", "unloads", "by"], cluster.bundles, section);
+  };
+
+  const rows = (title, names, cells, section) => {
+    if (!cells.length) return;
+    element("h3", title, section);
     const table = element("table", undefined, section);
     const head = element("tr", undefined, table);
-    for (const name of ["bundle", "unloads", "by"]) element("th", name, head);
-    for (const row of cluster.bundles) {
+    for (const name of names) element("th", name, head);
+    for (const row of cells) {
       const line = element("tr", undefined, table);
       for (const cell of row) element("td", String(cell), line);
     }

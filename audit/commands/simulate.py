@@ -1,0 +1,182 @@
+"""`pulsar-conformance simulate`: runs an implementation in a world that answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.arguments import (
+    ADAPTER,
+    DEFAULT_PROFILE,
+    add_profile,
+    add_reading,
+    without_secret,
+)
+from pulsar_conformance.adapters.names import check_name
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.loop import ITSELF, PLACING
+from pulsar_conformance.audit.simulation.reporting import (
+    course_as_json,
+    league_lines,
+    simulation_lines,
+)
+from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.starts import start_worlds
+from pulsar_conformance.audit.simulation.variants import (
+    Variant,
+    simulated,
+    swept,
+    words_as_variant,
+)
+from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld, world_titles
+from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.engine.plan import chosen_readings
+from pulsar_conformance.specs.errors import status_of
+from pulsar_conformance.specs.text import columns
+
+CYCLES, MOST_CYCLES = 200, 100_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add who decides, in which worlds, what is compared, and the output."""
+    worlds = columns([("", name, title) for name, title in world_titles().items()])
+    parser.epilog = "\n".join(["worlds:", *worlds, "", parser.epilog or ""])
+    parser.add_argument(
+        "adapter",
+        nargs="?",
+        default="reference",
+        type=without_secret,
+        metavar="ADAPTER",
+        help=f"{ADAPTER} (%(default)s)",
+    )
+    parser.add_argument(
+        "--world",
+        action="append",
+        default=[],
+        metavar="NAME|FILE",
+        help="a world of those below, all of them by `all`, or one in a YAML file; repeatable",
+    )
+    parser.add_argument(
+        "--reports",
+        type=Path,
+        metavar="DIR",
+        help="start from load reports of a real cluster, as `case` reads them",
+    )
+    parser.add_argument(
+        "--bundle-data", type=Path, metavar="DIR", help="with --reports, its bundle data"
+    )
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="with --reports, its settings, as `case` reads them",
+    )
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="PATH",
+        help="start from a recorded history and replay its loads",
+    )
+    parser.add_argument(
+        "--strategy",
+        metavar="STRATEGY",
+        help="the shedding strategy (that of the settings, or ThresholdShedder)",
+    )
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the cluster; repeatable",
+    )
+    parser.add_argument(
+        "--place",
+        choices=tuple(PLACING),
+        default=ITSELF,
+        help="who chooses a broker for what is unloaded: "
+        + "; ".join(f"{name}: {what}" for name, what in PLACING.items())
+        + " (%(default)s)",
+    )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help="simulate this as well: [ADAPTER] [strategy=NAME] [SETTING=VALUE ...]; repeatable",
+    )
+    parser.add_argument(
+        "--sweep",
+        metavar="SETTING=A..B/STEP",
+        help="simulate with each of these values of a setting",
+    )
+    add_profile(parser, "the documents or release that the reference follows")
+    add_reading(parser, "the reading that the reference follows")
+    parser.add_argument(
+        "--cycles", type=int, default=CYCLES, metavar="N", help="number of cycles (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the seed of loads by chance (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what happened; return 1 if a rule that must hold is broken, 2 on failure."""
+    return status_of(lambda: _run(args), AdapterError)
+
+
+def _run(args: argparse.Namespace) -> int:
+    if not 1 <= args.cycles <= MOST_CYCLES:
+        raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MOST_CYCLES}")
+    worlds, strategy = start_worlds(args)
+    variants = variants_of(args, args.strategy or strategy)
+    readings = chosen_readings(args.reading)
+    courses = [
+        course
+        for variant in variants
+        for course in simulated(variant, worlds, args.cycles, readings)
+    ]
+    for line in _printed(args, courses, worlds):
+        print(line)
+    if args.page:
+        from pulsar_conformance.audit.simulation.page import write_simulation_page
+
+        write_simulation_page(courses, args.page)
+    faults = (fault for course in courses for fault in loop_faults(course))
+    return int(any(fault.verdict == "fail" for fault in faults))
+
+
+def _printed(
+    args: argparse.Namespace, courses: list[SimulatedCourse], worlds: list[SimulatedWorld]
+) -> Iterator[str]:
+    if args.json:
+        yield json.dumps([course_as_json(one) for one in courses], indent=1, ensure_ascii=False)
+        return
+    yield from dict.fromkeys(note for world in worlds for note in world.notes)
+    if len(worlds) > 1 and len(courses) > len(worlds):
+        yield from league_lines(courses)
+    yield from simulation_lines(courses)
+
+
+def variants_of(args: argparse.Namespace, strategy: str) -> list[Variant]:
+    """Return what is compared. Errors: `BadWorld`, `BadSetting`, `AdapterError`, `UnknownName`."""
+    check_name(args.adapter)
+    usual = Variant(
+        args.adapter,
+        args.profile or DEFAULT_PROFILE,
+        strategy,
+        given_settings(args.setting),
+        args.place,
+    )
+    variants = [words_as_variant(text, usual) for text in args.compare] or [usual]
+    if args.sweep:
+        variants = list(swept(args.sweep, variants))
+    names = [one.name for one in variants]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadWorld(f"--compare {twice}: it is given twice")
+    return [replace(one, label=one.name) for one in variants]

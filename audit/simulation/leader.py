@@ -1,0 +1,125 @@
+"""The knowledge of a leader: averages, recent unloads, histories; and the questions it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance.audit.simulation.worlds import Json, Rates
+from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
+from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.usage import weighted_maximum, weights
+
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+HISTORY = "loadBalancerHistoryResourcePercentage"
+WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
+"""Samples in a window of each kind. [DATA-03]"""
+
+FINE = 1024
+"""Averages are whole multiples of a part of one that is this small, and so exact."""
+
+
+def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
+    """Return the weighted usage of each broker of a case."""
+    weight = weights(Settings(case["settings"], defaults))
+    return {
+        name: float(weighted_maximum(Broker.read(name, said), weight).percent)
+        for name, said in case["brokers"].items()
+    }
+
+
+class LeaderMemory:
+    """Averages of bundles, the last unloads, and one mixed usage of each broker.
+
+    Averages fade: once a window is full, a sample counts as one of as many as it holds. Earlier
+    usages of a broker are one number, mixed as the history setting says; a `usageHistory` of this
+    one number has the same consequences as the list of all. [THRESHOLD-07]
+    """
+
+    def __init__(self, settings: Json, defaults: Mapping[str, Any], minutes: float) -> None:
+        self.settings, self._defaults, self.minutes = settings, defaults, minutes
+        self.data: dict[str, Json] = {}
+        self.unloaded: dict[str, int] = {}
+        """The cycle of the last unload of each bundle."""
+        self._mixed: dict[str, float] = {}
+
+    def establish(self, bundle: str, rates: Rates) -> None:
+        """Know a bundle as if it had carried this for ever."""
+        self.data[bundle] = {
+            frame: {**_named(rates), "numSamples": size, "maxSamples": size}
+            for frame, size in WINDOWS.items()
+        }
+
+    def sample(self, bundle: str, rates: Rates) -> None:
+        """Take a sample of a bundle. [DATA-01]"""
+        known = self.data.get(bundle)
+        if known is None:
+            zero = {**_named((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
+            known = {frame: {**zero, "maxSamples": size} for frame, size in WINDOWS.items()}
+        self.data[bundle] = {frame: _with_sample(data, rates) for frame, data in known.items()}
+
+    def forget(self, bundle: str) -> None:
+        """Forget a bundle that is split."""
+        self.data.pop(bundle, None)
+        self.unloaded.pop(bundle, None)
+
+    def recent(self, cycle: int) -> dict[str, float]:
+        """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""
+        grace = self.settings.get(GRACE, self._defaults.get(GRACE, 0))
+        ago = {name: (cycle - at) * self.minutes for name, at in self.unloaded.items()}
+        return {name: passed for name, passed in ago.items() if passed <= grace}
+
+    def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
+        """Return the `shed.select` case of a cycle, and mix its usages into the histories."""
+        owned = (bundle for said in brokers.values() for bundle in said["bundles"])
+        case = {
+            "strategy": strategy,
+            "settings": self.settings,
+            "brokers": brokers,
+            "bundles": {name: self.data[name] for name in owned if name in self.data},
+            "recentlyUnloaded": self.recent(cycle),
+        }
+        share = self.settings.get(HISTORY, self._defaults.get(HISTORY)) or 0
+        if share:
+            case["brokers"] = {
+                name: {**said, "usageHistory": [self._mixed[name]]} if name in self._mixed else said
+                for name, said in brokers.items()
+            }
+            for name, now in weighted_usages({**case, "brokers": brokers}, self._defaults).items():
+                before = self._mixed.get(name, now)
+                self._mixed[name] = round(before * share + now * (1 - share), 9)
+        return case
+
+    def placing_question(
+        self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]
+    ) -> Json:
+        """Return the `place.select` case of a bundle."""
+        there = {name: brokers[name] for name in candidates}
+        names = {bundle, *(one for said in brokers.values() for one in said["bundles"])}
+        names.update(one for ahead in assigned.values() for one in ahead)
+        return {
+            "settings": self.settings,
+            "bundle": bundle,
+            "candidates": list(there),
+            "brokers": there,
+            "bundles": {name: self.data[name] for name in sorted(names) if name in self.data},
+            "preallocated": {
+                name: list(ahead) for name, ahead in assigned.items() if name in there
+            },
+        }
+
+
+def _named(rates: Rates) -> dict[str, float]:
+    return dict(zip(RATE_FIELDS, rates, strict=True))
+
+
+def _with_sample(data: Json, rates: Rates) -> Json:
+    count, most = data["numSamples"], data["maxSamples"]
+    weight = min(count + 1, most)
+    mixed = {
+        field: data[field]
+        if data[field] == now
+        else round((data[field] * (weight - 1) + now) / weight * FINE) / FINE
+        for field, now in zip(RATE_FIELDS, rates, strict=True)
+    }
+    return {**mixed, "numSamples": weight, "maxSamples": most}

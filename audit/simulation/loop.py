@@ -1,0 +1,297 @@
+"""The loop: what an implementation decides changes what it is asked next."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.adapters import Connection
+from pulsar_conformance.audit.simulation.course import (
+    FAILOVER,
+    SHEDDING,
+    BundleMove,
+    SimulatedCourse,
+    SimulatedCycle,
+)
+from pulsar_conformance.audit.simulation.leader import LeaderMemory
+from pulsar_conformance.audit.simulation.worlds import (
+    BadWorld,
+    Json,
+    Rates,
+    SimulatedBundle,
+    SimulatedWorld,
+)
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.placement.operations import PLACE
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
+
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+CLIENTS_OF_TOPIC = 2
+
+ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
+PLACING: Mapping[str, str] = {
+    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays",
+    OTHERS: "the implementation chooses among the brokers other than the former owner",
+    LEAST_USED: "the world chooses the least used broker, which may be the former owner",
+}
+"""Who chooses the broker of an unloaded bundle, and among which."""
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """How an implementation is asked.
+
+    `remembers` asks `shed.cycles` about all cycles so far, for a strategy with a memory of its own.
+    """
+
+    strategy: str | None
+    settings: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    placing: str = ITSELF
+    remembers: bool = False
+
+
+class Simulation:
+    """A world in the course of being simulated: owners, the brokers that are up, the leader."""
+
+    def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Connection) -> None:
+        self.world, self.deciding, self.connection = world, deciding, connection
+        self.settings = {**world.settings, **deciding.settings}
+        self.minutes = float(self.settings.get(INTERVAL) or 1)
+        self.leader = LeaderMemory(self.settings, deciding.defaults, self.minutes)
+        self.up = {one.name: one.up for one in world.brokers}
+        self.bundles = {one.name: one for one in world.bundles}
+        self.owner = {one.name: one.owner for one in world.bundles}
+        self._broker = {one.name: one for one in world.brokers}
+        self._number = {one.name: place for place, one in enumerate(world.bundles)}
+        self._asked: list[Json] = []
+        self._refused: list[str] = []
+        self._kept = 0
+        for one in world.bundles:
+            self.leader.establish(one.name, self._rates(one, 0))
+
+    def run(self, cycles: int, variant: str) -> SimulatedCourse:
+        """Simulate so many cycles. Errors: `BadWorld` if it is not answered, `AdapterError`."""
+        done = tuple(self._cycle(number) for number in range(cycles))
+        strategy = self.deciding.strategy
+        return SimulatedCourse(self.world, variant, strategy, self.settings, self.minutes, done)
+
+    def _cycle(self, cycle: int) -> SimulatedCycle:
+        self._refused, self._kept = [], 0
+        self._apply_events(cycle)
+        rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
+        brokers = self._reports(rates)
+        moves = self._place_all(cycle, self._ownerless(), brokers, FAILOVER)
+        if moves:
+            brokers = self._reports(rates)
+        for name, now in rates.items():
+            self.leader.sample(name, now)
+        splits = self._split(cycle, brokers, rates) if self.world.topics_each_cycle else {}
+        if splits:
+            brokers = self._reports(rates)
+        moves += self._shed(cycle, brokers)
+        return SimulatedCycle(
+            cycle,
+            {name: _busiest(said) for name, said in brokers.items()},
+            sum(one[2] + one[3] for one in rates.values()),
+            sum(said["msgThroughputIn"] + said["msgThroughputOut"] for said in brokers.values()),
+            tuple(moves),
+            splits,
+            dict(self.owner),
+            tuple(self._refused),
+            self._kept,
+        )
+
+    def _rates(self, bundle: SimulatedBundle, cycle: int) -> Rates:
+        if bundle.recorded:
+            return bundle.recorded[min(cycle, len(bundle.recorded) - 1)]
+        if self.world.shape is None:
+            return bundle.rates
+        factor = self.world.shape(self._number[bundle.name], cycle)
+        messages_in, messages_out, bytes_in, bytes_out = bundle.rates
+        return (
+            round(messages_in * factor * 8) / 8,
+            round(messages_out * factor * 8) / 8,
+            float(round(bytes_in * factor)),
+            float(round(bytes_out * factor)),
+        )
+
+    def _apply_events(self, cycle: int) -> None:
+        for event in self.world.events:
+            if event.cycle == cycle:
+                self.up[event.broker] = event.up
+
+    def _ownerless(self) -> list[str]:
+        """Return the bundles whose owner is down or absent, and take it from them."""
+        found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
+        for name in found:
+            self.owner[name] = None
+        return found
+
+    def _topics(self, name: str, cycle: int) -> int:
+        return self.bundles[name].topics + cycle * self.world.topics_each_cycle
+
+    def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
+        """Return the load report of each broker that is up."""
+        owned: dict[str, list[str]] = defaultdict(list)
+        for name, owner in self.owner.items():
+            owned[owner or ""].append(name)
+        brokers = {}
+        for broker in self.world.brokers:
+            if self.up[broker.name]:
+                names = sorted(owned[broker.name])
+                columns = zip(*(rates[name] for name in names), strict=True)
+                sums = [sum(column) for column in columns] or [0.0] * len(RATE_FIELDS)
+                used = broker.percents(sums[2] + sums[3])
+                brokers[broker.name] = {
+                    **{what: {"usage": usage, "limit": 100} for what, usage in used.items()},
+                    **dict(zip(RATE_FIELDS, sums, strict=True)),
+                    "bundles": names,
+                }
+        return brokers
+
+    def _shed(self, cycle: int, brokers: dict[str, Json]) -> list[BundleMove]:
+        """Apply the unloads of a cycle."""
+        pairs = self._unloads(cycle, brokers)
+        bundles = []
+        for broker, bundle in pairs:
+            if self.owner.get(bundle, "") != broker:
+                owner = self.owner.get(bundle, "nobody")
+                self._refused.append(f"{broker} unloads {bundle}, which {owner} owns")
+            elif bundle not in bundles:
+                bundles.append(bundle)
+        moves = self._place_all(cycle, bundles, brokers, SHEDDING)
+        if self.deciding.placing == ITSELF:
+            moves, placed = [one for one in moves if one.target != one.source], len(moves)
+            self._kept = placed - len(moves)
+        for move in moves:
+            self.leader.unloaded[move.bundle] = cycle
+        return moves
+
+    def _unloads(self, cycle: int, brokers: dict[str, Json]) -> list[tuple[str, str]]:
+        case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)
+        if not self.deciding.remembers:
+            answer = self._ask(SHED.id, case)
+        else:
+            self._asked.append(
+                {
+                    "minutes": self.minutes,
+                    "brokers": brokers,
+                    "bundles": case["bundles"],
+                    "recentlyUnloaded": {},
+                }
+            )
+            whole = {"strategy": self.deciding.strategy, "settings": self.settings}
+            answer = self._ask(CYCLES.id, {**whole, "cycles": self._asked})["cycles"][-1]
+        return [(one["broker"], one["bundle"]) for one in answer["unload"]]
+
+    def _ask(self, operation: str, case: Json) -> Json:
+        answer = self.connection.ask(operation, [case])[0]
+        reason = answer.get("failed", answer.get("refused"))
+        if reason is not None:
+            name = self.connection.adapter
+            raise BadWorld(f"{name} does not answer {operation} in {self.world.name}: {reason}")
+        return dict(answer)
+
+    def _place_all(
+        self, cycle: int, bundles: list[str], brokers: dict[str, Json], why: str
+    ) -> list[BundleMove]:
+        """Give bundles to the brokers that the implementation chooses, one after the other."""
+        assigned: dict[str, list[str]] = defaultdict(list)
+        moves = []
+        for bundle in bundles:
+            source = self.owner[bundle]
+            target = self._placed(bundle, brokers, assigned)
+            if target is not None and target not in brokers:
+                self._refused.append(f"{bundle} is placed on {target}, which is not up")
+                target = None
+            if target is not None and target != source:
+                assigned[target].append(bundle)
+            self.owner[bundle] = target
+            clients = self._topics(bundle, cycle) * CLIENTS_OF_TOPIC
+            moves.append(BundleMove(cycle, bundle, source, target, why, clients))
+        return moves
+
+    def _placed(
+        self, bundle: str, brokers: dict[str, Json], assigned: Mapping[str, list[str]]
+    ) -> str | None:
+        placing, owner = self.deciding.placing, self.owner[bundle]
+        others = [name for name in brokers if name != owner]
+        among = others if placing == OTHERS and others else list(brokers)
+        if not among:
+            return None
+        if placing != LEAST_USED:
+            case = self.leader.placing_question(bundle, among, brokers, assigned)
+            found: str | None = self._ask(PLACE.id, case)["broker"]
+            return found
+        return min(among, key=lambda name: (self._expected(name), name))
+
+    def _expected(self, name: str) -> float:
+        """Return the usage of a broker once it carries what it owns by now."""
+        names = [bundle for bundle, owner in self.owner.items() if owner == name]
+        data = [self.leader.data[one]["shortTermData"] for one in names]
+        carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
+        return max(self._broker[name].percents(carried).values())
+
+    def _split(
+        self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]
+    ) -> dict[str, tuple[str, ...]]:
+        """Split the bundles that the implementation chooses, each in two halves."""
+        stats = {name: self._stats(name, cycle, rates) for name in self.bundles}
+        seen = {
+            name: {**said, "lastStats": {one: stats[one] for one in said["bundles"]}}
+            for name, said in brokers.items()
+        }
+        case = {
+            "settings": self.settings,
+            "leader": True,
+            "brokers": seen,
+            "bundles": dict(self.leader.data),
+            "namespaceBundles": dict(Counter(map(namespace_of, self.bundles))),
+        }
+        return {
+            name: self._halves(name, cycle, rates)
+            for name in self._ask(SPLIT_CANDIDATES.id, case)["split"]
+        }
+
+    def _stats(self, name: str, cycle: int, rates: Mapping[str, Rates]) -> Json:
+        topics = self._topics(name, cycle)
+        counts = {"topics": topics, "producerCount": topics // 2, "consumerCount": topics // 4}
+        return {**dict(zip(RATE_FIELDS, rates[name], strict=True)), **counts}
+
+    def _halves(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
+        """Replace a bundle by its halves, which stay at its broker and carry half of it each."""
+        whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
+        middle = (whole.lower + whole.upper + whole.last) // 2
+        topics = self._topics_at_split(bundle, cycle)
+        half, now = _halved(bundle.rates), _halved(rates.pop(name))
+        self.leader.forget(name)
+        parts = []
+        for low, high in ((whole.lower, middle), (middle, whole.upper)):
+            part = f"{namespace_of(name)}/{hex_of(low)}_{hex_of(high)}"
+            self.bundles[part] = SimulatedBundle(part, owner, half, topics)
+            self.owner[part] = owner
+            self._number[part] = len(self._number)
+            rates[part] = now
+            self.leader.sample(part, rates[part])
+            parts.append(part)
+        return tuple(parts)
+
+    def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
+        """Return the topics of a half before the first cycle, so that it has half of them now."""
+        grown = cycle * self.world.topics_each_cycle
+        return (bundle.topics + grown) // 2 - grown
+
+
+def _halved(rates: Rates) -> Rates:
+    messages_in, messages_out, bytes_in, bytes_out = rates
+    return messages_in / 2, messages_out / 2, bytes_in / 2, bytes_out / 2
+
+
+def _busiest(said: Json) -> float:
+    used = [one["usage"] for one in said.values() if isinstance(one, dict) and "limit" in one]
+    return float(max(used, default=0.0))

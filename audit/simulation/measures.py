@@ -1,0 +1,176 @@
+"""Measures of a simulated course: does it come to rest, and at what cost?"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Any
+
+from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse, SimulatedCycle
+from pulsar_conformance.audit.simulation.leader import GRACE
+
+PAUSE = 10
+"""Seconds for which the topics of an unloaded bundle are counted as unavailable."""
+
+OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
+USUAL_OVERLOAD = 85
+REPEATS = 3
+"""Times that a part of the course has to be seen in a row to count as its period."""
+
+QUIET = 4
+"""A varying load counts as at rest if one part of this many of the course is without unloads."""
+
+DIGITS = 2
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The figures of one course. Usages are percent of the busiest resource of a broker."""
+
+    world: str
+    variant: str
+    cycles: int
+    minutes: float
+    rest: int | None
+    """Cycles until at rest; None if unloads go on, or went on too recently to tell."""
+    period: int | None
+    """Cycles after which an endless course repeats itself, if it does."""
+    unloads: int
+    unloads_of_one: int
+    """Unloads of the bundle that was unloaded most often."""
+    to_and_fro: int
+    """Unloads that took a bundle back to where its last unload had taken it from."""
+    kept: int
+    """Decisions without effect, since placement chose the owner."""
+    failovers: int
+    splits: int
+    pause_seconds: int
+    """Seconds without service, added up over unloaded bundles."""
+    reconnects: int
+    over_minutes: float
+    """Minutes over the overload threshold, added up over brokers."""
+    spread_first: float
+    spread_mean: float
+    spread_last: float
+    """Range from the least to the most used broker."""
+    deviation_last: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+    @property
+    def outcome(self) -> str:
+        """Cycles until at rest, or why there are none."""
+        if self.rest is not None:
+            return str(self.rest)
+        return "ongoing" if self.period is None else f"never, {self.period}"
+
+
+def measures_of(course: SimulatedCourse) -> Measures:
+    """Return the figures of a course of at least one cycle."""
+    return _Measured(course).measures
+
+
+@dataclass(frozen=True)
+class _Measured:
+    course: SimulatedCourse
+
+    @property
+    def measures(self) -> Measures:
+        course, cycles = self.course, self.course.cycles
+        every = Counter(move.bundle for move in course.sheds)
+        moves = [move for cycle in cycles for move in cycle.moves]
+        spreads = [_spread(cycle) for cycle in cycles]
+        rest = rest_of(course)
+        return Measures(
+            world=course.world.name,
+            variant=course.variant,
+            cycles=len(cycles),
+            minutes=course.minutes,
+            rest=rest,
+            period=period_of(course) if rest is None else None,
+            unloads=len(course.sheds),
+            unloads_of_one=max(every.values(), default=0),
+            to_and_fro=sum(1 for _ in returns(course)),
+            kept=sum(cycle.kept for cycle in cycles),
+            failovers=len(moves) - len(course.sheds),
+            splits=sum(len(cycle.splits) for cycle in cycles),
+            pause_seconds=PAUSE * len(moves),
+            reconnects=sum(move.clients for move in moves),
+            over_minutes=self._over * course.minutes,
+            spread_first=spreads[0],
+            spread_mean=round(fmean(spreads), DIGITS),
+            spread_last=spreads[-1],
+            deviation_last=round(pstdev(cycles[-1].usage.values() or [0]), DIGITS),
+        )
+
+    @cached_property
+    def _over(self) -> int:
+        threshold = overload_percentage(self.course)
+        usages = (used for cycle in self.course.cycles for used in cycle.usage.values())
+        return sum(used > threshold for used in usages)
+
+
+def overload_percentage(course: SimulatedCourse) -> float:
+    """Return the percentage from which on a broker counts as overloaded."""
+    return float(str(course.settings.get(OVERLOADED, USUAL_OVERLOAD)))
+
+
+def grace_cycles(course: SimulatedCourse) -> int:
+    """Return the cycles during which an unloaded bundle may not move."""
+    return math.floor(float(str(course.settings.get(GRACE, 0))) / course.minutes)
+
+
+def _spread(cycle: SimulatedCycle) -> float:
+    used = cycle.usage.values()
+    return round(max(used) - min(used), DIGITS) if used else 0.0
+
+
+def rest_of(course: SimulatedCourse) -> int | None:
+    """Return the cycles until nothing is unloaded any more; None if it was not quiet for long.
+
+    It must be quiet for longer than the grace period, and after the last event; where the load
+    varies, for a quarter of all cycles, too.
+    """
+    last = max((move.cycle for move in course.sheds), default=-1)
+    quiet = len(course.cycles) - 1 - max(last, course.last_event)
+    needed = grace_cycles(course) + 1
+    if not course.world.is_constant:
+        needed = max(needed, len(course.cycles) // QUIET)
+    return last + 1 if quiet > needed else None
+
+
+def period_of(course: SimulatedCourse) -> int | None:
+    """Return the cycles after which owners repeat themselves, seen `REPEATS` times at the end."""
+    if not course.world.is_constant:
+        return None
+    states = [tuple(sorted(cycle.owners.items(), key=str)) for cycle in course.cycles]
+    numbered = {state: place for place, state in enumerate(states)}
+    row = [numbered[state] for state in states[course.last_event :]]
+    return shortest_period(row)
+
+
+def shortest_period(row: Sequence[int]) -> int | None:
+    """Return the least number of steps after which the end of a row repeats; None without one."""
+    for period in range(1, len(row) // REPEATS + 1):
+        end = row[-period * REPEATS :]
+        if end[period:] == end[:-period]:
+            return period if len(set(end)) > 1 else None
+    return None
+
+
+def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
+    """Yield pairs of consecutive unloads of a bundle, of which the second took it back."""
+    by_bundle: dict[str, list[BundleMove]] = {}
+    for move in course.sheds:
+        by_bundle.setdefault(move.bundle, []).append(move)
+    for moves in by_bundle.values():
+        for first, second in pairwise(moves):
+            if first.source == second.target != second.source:
+                yield first, second

@@ -1,0 +1,106 @@
+"""A page of simulations: usage of brokers over time, moves, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.reporting import simulation_lines
+from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.worlds import BadWorld
+
+POINTS = 400
+"""Maximum number of points of a line; the others are left out at equal distances."""
+
+MOST_MARKS = 1000
+BUNDLES = 50
+TO_AND_FRO = 2
+"""Unloads from which on a bundle is listed."""
+
+STOPS = 8
+"""Brokers that are listed on the way of a bundle."""
+
+
+def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> None:
+    """Write the page of these courses. Errors: `BadWorld` if it cannot be written."""
+    data = {
+        "clusters": [_chart(course) for course in courses],
+        "verdicts": [row for course in courses for row in _verdicts(course)],
+    }
+    try:
+        file.write_text(
+            rendered(data, list(simulation_lines(courses)), title="Simulation"), "utf-8"
+        )
+    except OSError as wrong:
+        raise BadWorld(f"--page {file}: it cannot be written: {wrong.strerror}") from None
+
+
+def _chart(course: SimulatedCourse) -> dict[str, Any]:
+    shown = course.cycles[:: len(course.cycles) // POINTS + 1]
+    brokers = sorted({name for cycle in course.cycles for name in cycle.usage})
+    first, last = course.cycles[0].usage, course.cycles[-1].usage
+    return {
+        "name": f"{course.world.name}: {course.variant}",
+        "times": [_seconds(course, cycle.number) for cycle in shown],
+        "average": [
+            round(sum(cycle.usage.values()) / max(len(cycle.usage), 1), 1) for cycle in shown
+        ],
+        "limit": [None for _ in shown],
+        "brokers": [
+            {"name": name, "used": [_rounded(cycle.usage.get(name)) for cycle in shown]}
+            for name in brokers
+        ],
+        "left_out": 0,
+        "marks": _moves_and_splits(course)[:MOST_MARKS],
+        "bundles": _ways(course),
+        "ends": [[name, _percent(first.get(name)), _percent(last.get(name))] for name in brokers],
+    }
+
+
+def _seconds(course: SimulatedCourse, cycle: int) -> float:
+    return cycle * course.minutes * 60
+
+
+def _rounded(used: float | None) -> float | None:
+    return None if used is None else round(used, 1)
+
+
+def _percent(used: float | None) -> str:
+    return "down" if used is None else f"{used:.1f} %"
+
+
+def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
+    """Return rows of seconds, kind, broker, description, and false: they break no rule."""
+    rows: list[list[Any]] = []
+    for cycle in course.cycles:
+        at = _seconds(course, cycle.number)
+        for move in cycle.moves:
+            text = f"{move.bundle} to {move.target or 'no broker'} ({move.why})"
+            rows.append([at, "unload", move.source, text, False])
+        rows += [[at, "split", None, f"{bundle} was split", False] for bundle in cycle.splits]
+    return rows
+
+
+def _ways(course: SimulatedCourse) -> list[list[Any]]:
+    """Return bundles unloaded repeatedly: name, number of unloads, and the brokers in order."""
+    ways: dict[str, list[str]] = {}
+    for move in course.sheds:
+        ways.setdefault(move.bundle, [str(move.source)]).append(str(move.target))
+    often = sorted(ways.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [
+        [bundle, len(way) - 1, " → ".join(way[:STOPS])]
+        for bundle, way in often[:BUNDLES]
+        if len(way) > TO_AND_FRO
+    ]
+
+
+def _verdicts(course: SimulatedCourse) -> list[list[str]]:
+    words = {"fail": "violated", "warn": "not advisable"}
+    name = f"{course.world.name}: {course.variant}"
+    return [
+        [fault.rule.id, words[fault.verdict], name, str(fault.cycle), fault.text, ""]
+        for fault in loop_faults(course)
+    ]

@@ -1,0 +1,150 @@
+"""Simulations as text in 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.measures import Measures, measures_of
+from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
+from pulsar_conformance.specs.text import counted, paragraph, table
+
+HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
+LEGEND = (
+    "rest: cycles until nothing is unloaded any more; or never, and after how many cycles the "
+    "owners repeat themselves; or ongoing, if the last cycles do not tell; most: unloads of the "
+    "bundle that was unloaded most often; back: unloads that took a bundle back to where its last "
+    "unload had taken it from; over: minutes of all brokers over the overload threshold; spread: "
+    "percentage points between the least and the most used broker, in the first cycle and in the "
+    "last."
+)
+WIDEST = 28
+"""Columns of the name of a variant; longer ones get a number and a line below the table."""
+
+
+def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
+    """Yield a table for each world, and the rules that are broken."""
+    names = list(dict.fromkeys(course.variant for course in courses))
+    short = short_names(names)
+    for world in dict.fromkeys(course.world.name for course in courses):
+        here = [course for course in courses if course.world.name == world]
+        measured = [measures_of(course) for course in here]
+        yield from paragraph(f"{world}: {here[0].world.title}")
+        bundles = counted(len(here[0].world.bundles), "bundle")
+        yield f"{len(here[0].cycles)} cycles of {here[0].minutes:g} min, {bundles}"
+        yield ""
+        yield from table(
+            HEADINGS, [_row(short[one.variant], one) for one in measured], numbers=True
+        )
+        yield ""
+        yield from _fault_lines(here, short)
+    for name, label in short.items():
+        if name != label:
+            yield from paragraph(f"{label}: {name}", 4, "")
+    yield from paragraph(LEGEND)
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return names that fit in a column: without common words, or else numbered."""
+    words = [name.split() for name in names]
+    common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
+    found = {}
+    for number, (name, each) in enumerate(zip(names, words, strict=True), 1):
+        rest = " ".join(word for word in each if word not in common) or name
+        _, equals, value = rest.partition("=")
+        rest = value if equals and " " not in rest and len(rest) > WIDEST else rest
+        found[name] = rest if len(rest) <= WIDEST else f"({number})"
+    return (
+        found
+        if len(set(found.values())) == len(found)
+        else {name: f"({number})" for number, name in enumerate(names, 1)}
+    )
+
+
+def _row(name: str, one: Measures) -> tuple[str, ...]:
+    return (
+        name,
+        one.outcome,
+        str(one.unloads),
+        str(one.unloads_of_one),
+        str(one.to_and_fro),
+        f"{one.over_minutes:g}",
+        f"{one.spread_first:.0f} → {one.spread_last:.0f}",
+    )
+
+
+def _fault_lines(courses: Sequence[SimulatedCourse], short: dict[str, str]) -> Iterator[str]:
+    several = len(courses) > 1
+    lines = [line for one in courses for line in _faults_of(one, short[one.variant] * several)]
+    yield from lines
+    if lines:
+        yield ""
+
+
+def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
+    for fault in loop_faults(course):
+        who = f"{name}: " if name else ""
+        yield from paragraph(f"{fault.verdict} {who}{fault_text(fault)}", 2, "")
+
+
+def fault_text(fault: LoopFault) -> str:
+    """Return a broken rule with its first place, in one sentence."""
+    more = f" ({fault.count} times)" if fault.count > 1 else ""
+    return f"{fault.rule.id} {fault.rule.title} In cycle {fault.cycle}, {fault.text}{more}."
+
+
+def league_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
+    """Yield a table with a row for each variant and a column for each world: unloads, and rest."""
+    measured = [measures_of(course) for course in courses]
+    names = list(dict.fromkeys(one.variant for one in measured))
+    short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
+    cells = {(one.variant, one.world): league_cell(one) for one in measured}
+    for first in range(0, len(worlds), COLUMNS):
+        shown = worlds[first : first + COLUMNS]
+        rows = [(short[name], *(cells[name, world] for world in shown)) for name in names]
+        yield from table(("", *shown), rows, numbers=True)
+        yield ""
+
+
+COLUMNS = 4
+"""Worlds side by side in a league."""
+
+
+def league_cell(one: Measures) -> str:
+    """Return unloads and the cycles until at rest: `10 in 4`, `0`, `150 ongoing`."""
+    if not one.unloads:
+        return "0"
+    joint = " in " if one.rest is not None else " "
+    return f"{one.unloads}{joint}{one.outcome}"
+
+
+def course_as_json(course: SimulatedCourse) -> dict[str, Any]:
+    """Return the measures of a course, the rules that it breaks, and its unloads."""
+    return {
+        **measures_of(course).as_json(),
+        "rules": [
+            {
+                "rule": fault.rule.id,
+                "level": fault.rule.level,
+                "verdict": fault.verdict,
+                "cycle": fault.cycle,
+                "text": fault.text,
+                "count": fault.count,
+            }
+            for fault in loop_faults(course)
+        ],
+        "moves": [
+            {
+                "cycle": move.cycle,
+                "bundle": move.bundle,
+                "source": move.source,
+                "target": move.target,
+                "why": move.why,
+            }
+            for cycle in course.cycles
+            for move in cycle.moves
+        ],
+        "usage_first": dict(course.cycles[0].usage),
+        "usage_last": dict(course.cycles[-1].usage),
+    }

@@ -1,0 +1,152 @@
+"""Rules about the long run, checked on the course of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.measures import (
+    grace_cycles,
+    overload_percentage,
+    period_of,
+    rest_of,
+    returns,
+)
+
+IN_BALANCE = 1
+"""Percentage points by which brokers of a balanced cluster differ at most."""
+
+IDLE = 10
+"""Percent of use up to which a broker counts as idle."""
+
+EXACT = 0.5
+"""Bytes per second that sums may differ by."""
+
+
+@dataclass(frozen=True)
+class LoopRule:
+    """A rule about the long run."""
+
+    id: str
+    level: str
+    title: str
+    sources: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class LoopFault:
+    """The first place where a course breaks a rule, and how many there are."""
+
+    rule: LoopRule
+    cycle: int
+    text: str
+    count: int
+
+    @property
+    def verdict(self) -> str:
+        """`fail` for what must hold, else `warn`."""
+        return "fail" if self.rule.level == "must" else "warn"
+
+
+@cache
+def loop_rules() -> Mapping[str, LoopRule]:
+    """Return the rules about the long run, by ID."""
+    text = files("pulsar_conformance.audit.simulation").joinpath("rules.yaml").read_text("utf-8")
+    return {
+        name: LoopRule(name, one["level"], one["title"], tuple(one["sources"]))
+        for name, one in yaml.safe_load(text).items()
+    }
+
+
+Faults = Iterator[tuple[int, str]]
+"""Cycles, and what is wrong in each."""
+
+
+def _within_grace(course: SimulatedCourse) -> Faults:
+    grace, last = grace_cycles(course), dict[str, int]()
+    for move in course.sheds:
+        before = last.get(move.bundle)
+        if before is not None and move.cycle - before < grace:
+            minutes = (move.cycle - before) * course.minutes
+            yield move.cycle, f"{move.bundle} is unloaded {minutes:g} min after its last unload"
+        last[move.bundle] = move.cycle
+
+
+def _to_busier(course: SimulatedCourse) -> Faults:
+    for cycle in course.cycles:
+        for move in cycle.sheds:
+            source = cycle.usage.get(move.source or "")
+            target = cycle.usage.get(move.target or "")
+            if source is not None and target is not None and target > source:
+                percents = f"{target:g} %, from {move.source} at {source:g} %"
+                yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}"
+
+
+def _back(course: SimulatedCourse) -> Faults:
+    for first, second in returns(course):
+        yield second.cycle, f"{second.bundle} is back at {second.target}, as before {first.cycle}"
+
+
+def _not_left_alone(course: SimulatedCourse) -> Faults:
+    for cycle in course.cycles if course.world.is_constant else ():
+        used = cycle.usage.values()
+        if max(used) - min(used) > IN_BALANCE or max(used) > overload_percentage(course):
+            return
+        if cycle.sheds:
+            text = f"{len(cycle.sheds)} unloaded, with all brokers from {min(used):g} to "
+            yield cycle.number, f"{text}{max(used):g} %"
+
+
+def _stays_overloaded(course: SimulatedCourse) -> Faults:
+    last, threshold = course.cycles[-1], overload_percentage(course)
+    if rest_of(course) is None or len(last.usage) < 1:
+        return
+    owned = list(last.owners.values())
+    idle = [name for name, used in last.usage.items() if used <= IDLE]
+    for name, used in last.usage.items():
+        if used > threshold and idle and owned.count(name) > 1:
+            yield last.number, f"{name} stays at {used:g} % beside {idle[0]}"
+
+
+def _lost(course: SimulatedCourse) -> Faults:
+    for cycle in course.cycles:
+        for text in cycle.refused:
+            yield cycle.number, text
+        for bundle, owner in cycle.owners.items():
+            if cycle.usage and owner not in cycle.usage:
+                yield cycle.number, f"{bundle} has no owner"
+        if cycle.usage and abs(cycle.traffic - cycle.reported) > EXACT and not cycle.refused:
+            yield cycle.number, f"{cycle.reported:.0f} of {cycle.traffic:.0f} bytes/s are reported"
+
+
+def _never_at_rest(course: SimulatedCourse) -> Faults:
+    period = period_of(course)
+    if course.world.is_constant and rest_of(course) is None and period is not None:
+        yield len(course.cycles) - 1, f"owners repeat themselves every {period} cycles"
+
+
+CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
+    "LOOP-01": _within_grace,
+    "LOOP-02": _to_busier,
+    "LOOP-03": _back,
+    "LOOP-04": _not_left_alone,
+    "LOOP-05": _stays_overloaded,
+    "LOOP-06": _lost,
+    "LOOP-07": _never_at_rest,
+}
+
+
+def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
+    """Return the rules that a course breaks, each with its first place."""
+    found = []
+    for name, rule in loop_rules().items():
+        faults = list(CHECKS[name](course))
+        if faults:
+            cycle, text = faults[0]
+            found.append(LoopFault(rule, cycle, text, len(faults)))
+    return found

@@ -1,0 +1,211 @@
+"""Where a simulation starts: a named world, a file, load reports, or a recorded history."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import yaml
+from pulsar_conformance.audit.simulation.worlds import (
+    BadWorld,
+    Json,
+    Rates,
+    SimulatedBroker,
+    SimulatedBundle,
+    SimulatedWorld,
+    named_world,
+    usual_settings,
+    world_of,
+    world_titles,
+)
+from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.conformance.cases.snapshot import read_bundle_data, read_reports
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+
+ALL = "all"
+SHEDDER = "loadBalancerLoadSheddingStrategy"
+USUAL_STRATEGY = "ThresholdShedder"
+SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
+"""Resources whose use grows with traffic; the use of memory stays."""
+
+
+def start_worlds(args: argparse.Namespace) -> tuple[list[SimulatedWorld], str]:
+    """Return the worlds to simulate, and the strategy of their settings. Errors: `BadWorld`."""
+    sources = [one for one in (args.world, args.reports, args.history) if one]
+    if len(sources) != 1:
+        problem = "give one of --world NAME, --reports DIR and --history PATH"
+        raise BadWorld(f"{problem}; the worlds are {', '.join(world_titles())}")
+    if args.conf and not args.reports:
+        raise BadWorld("--conf FILE: it goes with --reports DIR")
+    if args.reports:
+        worlds = [reported_world(args.reports, args.bundle_data, args.conf)]
+    elif args.history:
+        worlds = [recorded_world(args.history)]
+    else:
+        names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
+        worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
+    given = worlds[0].settings.get(SHEDDER)
+    return worlds, str(given).rpartition(".")[2] if given else USUAL_STRATEGY
+
+
+def _world(name: str, seed: int) -> SimulatedWorld:
+    """Return a named world, or the one in a file. Errors: `BadWorld`."""
+    file = Path(name)
+    if name in world_titles() or not file.exists():
+        return named_world(name, seed)
+    try:
+        data = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
+        raise BadWorld(f"--world {name}: it cannot be read as YAML: {wrong}") from None
+    return world_of(file.stem, data, seed)
+
+
+def reported_world(reports: Path, bundle_data: Path | None, conf: Path | None) -> SimulatedWorld:
+    """Return the world that load reports describe, under constant load.
+
+    The use of cpu and network grows with a broker's traffic as it did in its report; a broker that
+    carried nothing grows as the others do on average. Errors: `BadSnapshot`, those of settings.
+    """
+    saved = read_reports(reports)
+    data = read_bundle_data(bundle_data) if bundle_data else {}
+    settings = {**usual_settings(), **(read_settings(conf, None).values if conf else {})}
+    brokers = {name: one.broker for name, one in saved.items()}
+    notes = [f"simulated from {reports}: the use of cpu and network grows with the traffic"]
+    return snapshot_world(str(reports), brokers, data, settings, notes)
+
+
+def snapshot_world(
+    name: str,
+    brokers: Mapping[str, Json],
+    data: Mapping[str, Json],
+    settings: Json,
+    notes: list[str],
+    recorded: Mapping[str, list[Rates]] | None = None,
+) -> SimulatedWorld:
+    """Return a world whose brokers and bundles are as they were reported. Errors: `BadWorld`."""
+    bundles = []
+    for broker, said in brokers.items():
+        stats = said.get("lastStats", {})
+        for bundle in said.get("bundles", ()):
+            now = stats.get(bundle) or data.get(bundle, {}).get("shortTermData", {})
+            rates = _rates_in(now)
+            topics = int(now.get("topics", 1))
+            every = tuple((recorded or {}).get(bundle, ()))
+            bundles.append(SimulatedBundle(bundle, broker, rates, topics, every))
+    if not bundles:
+        raise BadWorld(f"{name}: the reports name no bundles, so nothing could move")
+    scales = [_scales(said, _carried(said)) for said in brokers.values()]
+    mean = {
+        resource: _mean([one[resource] for one in scales if resource in one])
+        for resource in SCALING
+    }
+    simulated = tuple(
+        SimulatedBroker(broker, _uses(said, scale, mean))
+        for (broker, said), scale in zip(brokers.items(), scales, strict=True)
+    )
+    title = f"{len(simulated)} brokers as they were reported"
+    return SimulatedWorld(name, title, simulated, tuple(bundles), settings, notes=tuple(notes))
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _rates_in(said: Json) -> Rates:
+    first, second, third, fourth = (float(said.get(field, 0)) for field in RATE_FIELDS)
+    return first, second, third, fourth
+
+
+def _carried(said: Json) -> float:
+    return sum(_rates_in(said)[2:])
+
+
+def _percent_used(said: Json, resource: str) -> float:
+    used = said.get(resource) or {"usage": 0, "limit": 0}
+    return 100 * used["usage"] / used["limit"] if used["limit"] else 0.0
+
+
+def _scales(said: Json, carried: float) -> dict[str, float]:
+    """Return the percentage of each resource per byte per second; nothing without traffic."""
+    return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
+
+
+def _uses(
+    said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
+    """Return the fixed use and the use per byte per second of each resource."""
+    fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
+    idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
+    return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}
+
+
+def recorded_world(path: Path) -> SimulatedWorld:
+    """Return the world of a recorded history: its first owners, and its loads cycle by cycle.
+
+    Only the first cluster of the history is simulated. Errors: `BadWorld`.
+    """
+    reports: dict[str, list[Json]] = defaultdict(list)
+    settings: Json = {}
+    cluster = None
+    for record in _records(path):
+        cluster = cluster or record.get("cluster")
+        if record.get("cluster") != cluster:
+            continue
+        if record.get("kind") == "load_report":
+            reports[record["broker"]].append(record["report"])
+        elif record.get("kind") == "settings" and not settings:
+            settings = {name: value for name, value in record["settings"].items() if value != ""}
+    if not reports:
+        raise BadWorld(f"--history {path}: it has no load reports")
+    first = {broker: max(each, key=_carried) for broker, each in reports.items()}
+    recorded, owner = _recorded_loads(reports)
+    for broker, said in first.items():
+        bundles = [bundle for bundle, named in owner.items() if named == broker]
+        first[broker] = {**said, "bundles": bundles}
+    length = max(map(len, reports.values()))
+    notes = [f"the loads of {cluster} in {path}: {length} reports of a broker, one for each cycle"]
+    known = {**usual_settings(), **settings}
+    return snapshot_world(str(cluster), first, {}, known, notes, recorded)
+
+
+def _recorded_loads(
+    reports: Mapping[str, list[Json]],
+) -> tuple[dict[str, list[Rates]], dict[str, str]]:
+    """Return the rates of each bundle by cycle, and the broker that reported it first."""
+    recorded: dict[str, list[Rates]] = defaultdict(list)
+    owner: dict[str, str] = {}
+    for place in range(max(map(len, reports.values()))):
+        for broker, each in reports.items():
+            for bundle, stats in each[min(place, len(each) - 1)].get("lastStats", {}).items():
+                owner.setdefault(bundle, broker)
+                line = recorded[bundle]
+                line += [_rates_in(stats)] * (place + 1 - len(line))
+    return recorded, owner
+
+
+def _records(path: Path) -> Iterator[Json]:
+    """Yield the records of a file, or of the files in a folder. Errors: `BadWorld`."""
+    files = sorted(one for one in path.glob("**/*") if one.is_file()) if path.is_dir() else [path]
+    for file in files:
+        if file.name.startswith(("_", ".")):
+            continue
+        try:
+            with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as lines:
+                for number, line in enumerate(lines, 1):
+                    yield _record(file, number, line)
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
+
+
+def _record(file: Path, number: int, line: str) -> Json:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise BadWorld(f"--history {file}:{number}: it is no record of a history")
+    return found

@@ -1,0 +1,158 @@
+"""Variants to compare: implementations, strategies and settings, and the values of a sweep."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import Connection
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.names import check_name, connect
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.loop import (
+    ITSELF,
+    LEAST_USED,
+    Deciding,
+    Simulation,
+)
+from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.placement.operations import PLACE
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.specs.broker import nearest_profile
+
+STRATEGY = "strategy"
+SETTING = re.compile(r"[A-Za-z]\w*=")
+SHEDDER = "loadBalancerLoadSheddingStrategy"
+PLACER = "loadBalancerLoadPlacementStrategy"
+REMEMBERING = ("AvgShedder",)
+"""Strategies that shed by what they counted in earlier cycles."""
+
+MOST_VALUES = 100
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An implementation with a strategy and settings."""
+
+    adapter: str
+    profile: str
+    strategy: str
+    settings: Mapping[str, Any]
+    placing: str = ITSELF
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The label, or else everything that sets it apart."""
+        given = [f"{name}={value}" for name, value in self.settings.items()]
+        return self.label or " ".join((self.adapter, self.strategy, *given))
+
+    @property
+    def released(self) -> str | None:
+        """The released profile whose defaults apply to settings that no document names."""
+        kind, _, rest = self.adapter.partition(":")
+        if kind == "pulsar":
+            version = rest.partition(",")[0]
+            return nearest_profile(version) if version[:1].isdigit() else None
+        known = specs.load().profile(self.profile)
+        return self.profile if known.released else None
+
+
+def words_as_variant(text: str, usual: Variant) -> Variant:
+    """Return a variant: words of `ADAPTER`, `strategy=NAME` and `SETTING=VALUE`, in any order.
+
+    Errors: `BadWorld`, `BadSetting`, `AdapterError`.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as wrong:
+        raise BadWorld(f"--compare {text}: {wrong}") from None
+    adapters = [word for word in words if not SETTING.match(word)]
+    if len(adapters) > 1 or not words:
+        raise BadWorld(f"--compare {text!r}: write [ADAPTER] [strategy=NAME] [SETTING=VALUE ...]")
+    strategy = usual.strategy
+    settings = []
+    for word in words:
+        if word.startswith(f"{STRATEGY}="):
+            strategy = word.partition("=")[2]
+        elif SETTING.match(word):
+            settings.append(word)
+    adapter = adapters[0] if adapters else usual.adapter
+    check_name(adapter)
+    given = given_settings(settings)
+    label = " ".join([adapter, strategy, *settings])
+    settings_ = {**usual.settings, **given}
+    return replace(usual, adapter=adapter, strategy=strategy, settings=settings_, label=label)
+
+
+SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
+
+
+def swept(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield each variant with each value of `NAME=FIRST..LAST/STEP`. Errors: `BadWorld`."""
+    found = SWEEP.fullmatch(text)
+    try:
+        if found is None:
+            raise InvalidOperation
+        first, last, step = (Decimal(one) for one in (found[2], found[3], found[4] or "1"))
+    except InvalidOperation:
+        problem = "write SETTING=FIRST..LAST/STEP, such as "
+        raise BadWorld(
+            f"--sweep {text}: {problem}loadBalancerBrokerThresholdShedderPercentage=10..50/5"
+        ) from None
+    count = int((last - first) / step) + 1 if step else 0
+    if not 1 <= count <= MOST_VALUES:
+        raise BadWorld(f"--sweep {text}: it has {count} values; there may be 1 to {MOST_VALUES}")
+    for variant in variants:
+        for value in (first + step * place for place in range(count)):
+            given = given_settings([f"{found[1]}={value.normalize():f}"])
+            label = f"{variant.name} {found[1]}={value.normalize():f}"
+            yield replace(variant, settings={**variant.settings, **given}, label=label)
+
+
+def simulated(
+    variant: Variant, worlds: Sequence[SimulatedWorld], cycles: int, readings: Mapping[str, str]
+) -> Iterator[SimulatedCourse]:
+    """Yield the course of every world under a variant. Errors: `BadWorld`, `AdapterError`."""
+    with connect(variant.adapter, variant.profile, readings) as connection:
+        deciding = _deciding(variant, connection)
+        for world in worlds:
+            _check_offers(variant, connection, world)
+            hidden = specs.load().profile(variant.released).hidden if variant.released else {}
+            given = {**hidden, **variant.settings, SHEDDER: variant.strategy}
+            if variant.strategy in REMEMBERING:
+                given[PLACER] = variant.strategy
+            full = replace(deciding, settings=given)
+            yield Simulation(world, full, connection).run(cycles, variant.name)
+
+
+def _deciding(variant: Variant, connection: Connection) -> Deciding:
+    offered = connection.hello.operations
+    placing = variant.placing if PLACE.id in offered else LEAST_USED
+    defaults = specs.load().defaults(variant.profile)
+    remembers = variant.strategy in REMEMBERING and CYCLES.id in offered
+    return Deciding(variant.strategy, {}, defaults, placing, remembers)
+
+
+def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorld) -> None:
+    offered, hello = connection.hello.operations, connection.hello
+    needed = [SHED.id, *([SPLIT_CANDIDATES.id] if world.topics_each_cycle else [])]
+    for operation in needed:
+        if operation not in offered:
+            problem = f"it does not offer {operation}, which {world.name} needs"
+            raise BadWorld(f"{variant.adapter}: {problem}; choose another --world")
+    if hello.strategies and variant.strategy not in hello.strategies:
+        known = ", ".join(hello.strategies)
+        raise BadWorld(
+            f"{variant.adapter}: {variant.strategy} is no strategy of it; there are {known}"
+        )
+
+
+USUAL = Variant("reference", DEFAULT_PROFILE, "ThresholdShedder", {})

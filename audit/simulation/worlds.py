@@ -1,0 +1,194 @@
+"""Worlds as data: brokers with capacities, bundles with loads, events and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+import yaml
+from pulsar_conformance.audit.simulation.shapes import SHAPES, Shape, chance_of, load_shape
+from pulsar_conformance.reference.ranges import boundaries
+from pulsar_conformance.specs.errors import UserError, there_are
+
+Json = dict[str, Any]
+Rates = tuple[float, float, float, float]
+"""Messages per second in and out, bytes per second in and out."""
+
+MEGABYTE = 1_000_000
+CAPACITY = 1000
+"""Megabytes per second that a broker carries at 100 %, unless its world says otherwise."""
+
+BYTES_OF_MESSAGE = 10_000
+
+
+class BadWorld(UserError):
+    """A world that cannot be simulated, in one sentence."""
+
+
+@dataclass(frozen=True)
+class SimulatedBroker:
+    """A broker: each resource uses a fixed percentage and a percentage per byte per second."""
+
+    name: str
+    uses: Mapping[str, tuple[float, float]]
+    up: bool = True
+
+    def percents(self, throughput: float) -> dict[str, float]:
+        """Return the percentage of each resource that carrying this much uses."""
+        return {
+            resource: round(min(fixed + each * throughput, 100.0), 6)
+            for resource, (fixed, each) in self.uses.items()
+        }
+
+
+@dataclass(frozen=True)
+class SimulatedBundle:
+    """A bundle with its first owner, its traffic before any factor, and its topics.
+
+    `recorded` are rates by cycle, the last of which stay; they replace the shape of the world.
+    """
+
+    name: str
+    owner: str | None
+    rates: Rates
+    topics: int = 10
+    recorded: Sequence[Rates] = ()
+
+
+@dataclass(frozen=True)
+class BrokerEvent:
+    """A broker that comes up or goes down at the beginning of a cycle."""
+
+    cycle: int
+    broker: str
+    up: bool
+
+
+@dataclass(frozen=True)
+class SimulatedWorld:
+    """A cluster, and everything that happens to it whatever an implementation decides."""
+
+    name: str
+    title: str
+    brokers: tuple[SimulatedBroker, ...]
+    bundles: tuple[SimulatedBundle, ...]
+    settings: Mapping[str, Any]
+    shape: Shape | None = None
+    """The factor of each bundle in each cycle; None is constantly 1."""
+    events: tuple[BrokerEvent, ...] = ()
+    topics_each_cycle: int = 0
+    """Topics that each bundle gains in a cycle; bundles are split only in a world that grows."""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def is_constant(self) -> bool:
+        """True if the traffic of no bundle ever changes."""
+        return self.shape is None and not any(one.recorded for one in self.bundles)
+
+
+@cache
+def _bundled() -> Json:
+    text = files("pulsar_conformance.audit.simulation").joinpath("worlds.yaml").read_text("utf-8")
+    found: Json = yaml.safe_load(text)
+    return found
+
+
+def world_titles() -> dict[str, str]:
+    """Return the title of each world that comes with the project, by its name."""
+    return {name: data["title"] for name, data in _bundled()["worlds"].items()}
+
+
+def usual_settings() -> Json:
+    """Return the settings of a world that says nothing else."""
+    return dict(_bundled()["settings"])
+
+
+def named_world(name: str, seed: int = 0) -> SimulatedWorld:
+    """Return a world that comes with the project. Errors: `BadWorld`."""
+    worlds = _bundled()["worlds"]
+    if name not in worlds:
+        raise BadWorld(f"--world {name}: there is no such world; {there_are(name, worlds)}")
+    return world_of(name, worlds[name], seed)
+
+
+KEYS = ("title", "brokers", "load", "events", "settings", "topics")
+
+
+def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
+    """Return the world that data describe as `worlds.yaml` does. Errors: `BadWorld`."""
+    if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
+        raise BadWorld(f"{name}: a world is an object with a list of brokers")
+    if unknown := next((key for key in data if key not in KEYS), None):
+        raise BadWorld(f"{name}: {unknown} is no part of a world; {there_are(unknown, KEYS)}")
+    try:
+        topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
+        brokers, bundles = _cluster(data["brokers"], topics["first"], seed)
+        events = tuple(
+            BrokerEvent(one["cycle"], brokers[one["broker"] - 1].name, one["up"])
+            for one in data.get("events", ())
+        )
+        return SimulatedWorld(
+            name,
+            data.get("title", name),
+            tuple(brokers),
+            tuple(bundles),
+            {**usual_settings(), **data.get("settings", {})},
+            _shape(name, data.get("load", {}), seed),
+            events,
+            topics["each_cycle"],
+        )
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as wrong:
+        raise BadWorld(f"{name}: it does not describe a world: {wrong!r}") from None
+
+
+def _shape(name: str, load: Json, seed: int) -> Shape | None:
+    kind = load.get("shape", "constant")
+    if kind not in SHAPES:
+        raise BadWorld(f"{name}: {kind} is no shape of load; {there_are(kind, SHAPES)}")
+    options = {key: value for key, value in load.items() if key != "shape"}
+    return None if kind == "constant" else load_shape(kind, seed, options)
+
+
+def _cluster(
+    described: Sequence[Json], topics: int, seed: int
+) -> tuple[list[SimulatedBroker], list[SimulatedBundle]]:
+    each = [one for one in described for _ in range(one.get("count", 1))]
+    ranges = list(_ranges(sum(one["bundles"] for one in each)))
+    brokers: list[SimulatedBroker] = []
+    bundles: list[SimulatedBundle] = []
+    for number, one in enumerate(each, 1):
+        capacity = one.get("capacity", CAPACITY) * MEGABYTE
+        idle = one.get("idle", 0)
+        name = f"broker-{number}"
+        brokers.append(SimulatedBroker(name, {"cpu": (idle, 100 / capacity)}, one.get("up", True)))
+        carried = (one["usage"] - idle) / 100 * capacity
+        shares = list(_shares(one["bundles"], one.get("skew"), len(bundles), seed))
+        for share in shares:
+            rates = rates_carrying(carried * share)
+            bundles.append(SimulatedBundle(ranges[len(bundles)], name, rates, topics))
+    return brokers, bundles
+
+
+def rates_carrying(throughput: float) -> Rates:
+    """Return the rates of a bundle that carries as much in as out."""
+    each_way = float(round(throughput / 2))
+    return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
+
+
+def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
+    """Yield the share of a broker's traffic that each bundle has; with `skew`, by a power law."""
+    heavy = [
+        1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
+        for one in range(count)
+    ]
+    return (one / sum(heavy) for one in heavy)
+
+
+def _ranges(count: int) -> Iterator[str]:
+    """Yield names of bundles that cover a namespace equally."""
+    for low, high in pairwise(boundaries(count) if count else ()):
+        yield f"shop/events/{low}_{high}"

@@ -1,0 +1,373 @@
+"""Simulations: figures worked by hand, rules about the long run, seeded defects, mistakes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.audit.simulation.loop import (
+    LEAST_USED,
+    OTHERS,
+    Deciding,
+    Simulation,
+)
+from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
+from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
+from pulsar_conformance.audit.simulation.worlds import named_world, world_of, world_titles
+from pulsar_conformance.conformance.commands.main import main
+
+HISTORY = "loadBalancerHistoryResourcePercentage"
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+NEWEST, DOCUMENTED = "released-3.0", "documented-3.0"
+
+
+def simulate(world, strategy="ThresholdShedder", cycles=200, profile=NEWEST, **more):
+    """The course of a world; `connection` replaces the reference."""
+    connection = more.pop("connection", None) or connect("reference", profile, {})
+    settings = {**specs.load().profile(profile).hidden, **more.pop("settings", {})}
+    deciding = Deciding(strategy, settings, specs.load().defaults(profile), **more)
+    world = named_world(world) if isinstance(world, str) else world
+    return Simulation(world, deciding, connection).run(cycles, "it")
+
+
+def broken(course):
+    return {fault.rule.id for fault in loop_faults(course)}
+
+
+# 3.0.7 sheds 90 - 50 - 10 + 5 = 35 points, 31.5 of 90 % in bundles of 9 %: four, and is at rest.
+# With a history of 0.9 the usage counts as 0.9 x 90 + 0.1 x 54 = 86.4 % in cycle 1, so that 31.4 %
+# of 54 go: two, and so on, until each of the ten bundles is within its grace period.
+@pytest.mark.parametrize(("history", "unloads"), [(0, 4), (0.9, 10)])
+def test_a_history_costs_six_more_unloads(history, unloads):
+    course = simulate("ninety-ten", settings={HISTORY: history}, placing=LEAST_USED)
+    measured = measures_of(course)
+    assert measured.unloads == unloads
+    assert measured.unloads_of_one == 1
+    assert measured.rest is not None
+
+
+def test_the_documents_shed_five_bundles_of_nine_percent():
+    """90 - (50 - 5) = 45 % of 90 is 40.5: four bundles of 9 % are 36, so five."""
+    course = simulate("ninety-ten", profile=DOCUMENTED, settings={HISTORY: 0})
+    assert len(course.sheds) == 5
+    assert course.cycles[1].usage == {"broker-1": 45.0, "broker-2": 55.0}
+
+
+def test_brokers_that_are_all_overloaded_unload_for_ever():
+    measured = measures_of(simulate("all-busy", "OverloadShedder"))
+    assert measured.rest is None
+    assert measured.unloads > 100
+
+
+def test_an_idle_broker_beside_five_at_half_is_left_alone():
+    """The limit is 250 / 6 + 10 = 51.7 %."""
+    measured = measures_of(simulate("five-and-idle"))
+    assert (measured.unloads, measured.rest, measured.spread_last) == (0, 0, 50)
+
+
+def test_the_overload_shedder_moves_one_bundle():
+    """(90 - 85) + 5 = 10 % of 90 is 9: one bundle of 9 %."""
+    course = simulate("ninety-ten", "OverloadShedder")
+    assert [move.cycle for move in course.sheds] == [0]
+    assert course.cycles[-1].usage == {"broker-1": 81.0, "broker-2": 19.0}
+
+
+def test_a_crashed_broker_loses_its_bundles_to_the_others():
+    course = simulate("crash", cycles=12)
+    assert measures_of(course).failovers == 12
+    assert "broker-2" not in course.cycles[-1].usage
+    assert sum(course.cycles[-1].usage.values()) == pytest.approx(240)
+    assert broken(course) <= {"LOOP-02"}
+
+
+def test_bundles_with_too_many_topics_are_split_and_their_halves_stay():
+    course = simulate("growing", cycles=40)
+    assert measures_of(course).splits == 18
+    [cycle] = [one for one in course.cycles if one.splits]
+    assert cycle.number == 31  # 700 + 31 x 10 topics are over 1000
+    whole, parts = next(iter(cycle.splits.items()))
+    assert {cycle.owners[part] for part in parts} == {course.cycles[0].owners[whole]}
+    assert cycle.reported == cycle.traffic
+
+
+@pytest.mark.parametrize("name", world_titles())
+def test_the_reference_keeps_what_must_hold_in_every_world(name):
+    for strategy in ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder"):
+        course = simulate(name, strategy, cycles=60)
+        assert [fault for fault in loop_faults(course) if fault.verdict == "fail"] == []
+
+
+def test_the_same_seed_gives_the_same_course():
+    first, second, other = (
+        simulate(named_world("bursty", seed), "UniformLoadShedder", cycles=40) for seed in (1, 1, 2)
+    )
+    assert first.cycles == second.cycles
+    assert first.cycles != other.cycles
+
+
+@pytest.mark.parametrize(
+    ("row", "period"),
+    [
+        ([0, 1, 0, 1, 0, 1], 2),
+        ([9, 9, 0, 1, 2, 0, 1, 2, 0, 1, 2], 3),
+        ([0, 1, 2, 3, 4, 5, 6] * 3, 7),
+        ([0, 1, 2, 3, 4, 5, 6], None),
+        ([1, 0, 0, 0, 0, 0], None),
+        ([0, 1, 0, 1, 1], None),
+    ],
+)
+def test_the_end_of_a_row_repeats(row, period):
+    assert shortest_period(row) == period
+
+
+class Circling(ReferenceConnection):
+    """Moves one bundle on to the next broker in every cycle."""
+
+    def exchange(self, operation, batch):
+        case = batch[0]
+        names = sorted(case["brokers"])
+        if operation == "place.select":
+            owner = next(
+                name for name in names if case["bundle"] in case["brokers"][name]["bundles"]
+            )
+            return [{"broker": names[(names.index(owner) + 1) % len(names)]}]
+        bundle = min(one for said in case["brokers"].values() for one in said["bundles"])
+        owner = next(name for name in names if bundle in case["brokers"][name]["bundles"])
+        return [{"unload": [{"broker": owner, "bundle": bundle}]}]
+
+
+@pytest.mark.parametrize("period", [2, 3, 7])
+@pytest.mark.parametrize("grace", [0, 30])
+def test_a_shedder_that_circles_is_found_with_its_period(period, grace):
+    data = {"brokers": [{"count": period, "bundles": 2, "usage": 40}]}
+    connection = Circling("reference", NEWEST, {})
+    course = simulate(
+        world_of("ring", data), cycles=100, connection=connection, settings={GRACE: grace}
+    )
+    assert measures_of(course).period == period
+    assert "LOOP-07" in broken(course)
+    assert ("LOOP-01" in broken(course)) == (grace > 0)
+    assert ("LOOP-03" in broken(course)) == (period == 2)
+
+
+class Forgetting(ReferenceConnection):
+    """Forgets what was unloaded once it has been asked ten times."""
+
+    asked = 0
+
+    def exchange(self, operation, batch):
+        self.asked += operation == "shed.select"
+        if operation == "shed.select" and self.asked > 10:
+            batch = [{**case, "recentlyUnloaded": {}} for case in batch]
+        return super().exchange(operation, batch)
+
+
+def test_a_shedder_that_forgets_the_grace_period_is_found():
+    connection = Forgetting("reference", NEWEST, {})
+    course = simulate("all-busy", "OverloadShedder", cycles=20, connection=connection)
+    [fault] = [one for one in loop_faults(course) if one.rule.id == "LOOP-01"]
+    assert fault.cycle >= 10
+    assert fault.verdict == "fail"
+
+
+class Losing(ReferenceConnection):
+    """Finds no broker for what it sheds."""
+
+    def exchange(self, operation, batch):
+        if operation == "place.select":
+            return [{"broker": None} for _ in batch]
+        return super().exchange(operation, batch)
+
+
+class Confused(ReferenceConnection):
+    """Unloads bundles from brokers that do not own them."""
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        if operation == "shed.select":
+            return [
+                {"unload": [{**one, "broker": "broker-2"} for one in answer["unload"]]}
+                for answer in answers
+            ]
+        return answers
+
+
+@pytest.mark.parametrize(
+    ("defect", "text"), [(Losing, "has no owner"), (Confused, "which broker-1 owns")]
+)
+def test_a_bundle_without_its_owner_is_found(defect, text):
+    course = simulate("ninety-ten", cycles=3, connection=defect("reference", NEWEST, {}))
+    [fault] = [one for one in loop_faults(course) if one.rule.id == "LOOP-06"]
+    assert text in fault.text
+    assert fault.verdict == "fail"
+
+
+def test_a_balanced_cluster_is_left_alone():
+    data = {"brokers": [{"count": 3, "bundles": 4, "usage": 60}]}
+    connection = Circling("reference", NEWEST, {})
+    assert "LOOP-04" in broken(simulate(world_of("even", data), cycles=2, connection=connection))
+    assert broken(simulate(world_of("even", data), cycles=50)) == set()
+
+
+def test_an_overloaded_broker_beside_an_idle_one_is_found():
+    data = {"brokers": [{"bundles": 4, "usage": 95}, {"bundles": 0, "usage": 0}]}
+    off = {"loadBalancerSheddingEnabled": False}
+    assert broken(simulate(world_of("stuck", data), cycles=50, settings=off)) == {"LOOP-05"}
+
+
+def test_each_rule_has_a_check_and_sentences_that_exist():
+    assert set(CHECKS) == set(loop_rules())
+    documents = specs.load().documents
+    for rule in loop_rules().values():
+        for source in rule.sources:
+            sections = {one.title: one for one in documents[source["document"]].sections}
+            assert max(source["sentences"]) <= len(sections[source["section"]].sentences)
+
+
+def test_an_unloaded_bundle_leaves_its_owner_where_the_owner_may_not_take_it():
+    course = simulate("ninety-ten", settings={HISTORY: 0.9}, placing=OTHERS, cycles=10)
+    assert all(move.target != move.source for move in course.sheds)
+    assert len(course.sheds) == 9
+
+
+def run(capsys, *words):
+    status = main(["simulate", *words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(capsys):
+    status, out, _ = run(
+        capsys,
+        *("--world", "ninety-ten", "--world", "five-and-idle", "--cycles", "60"),
+        *("--profile", NEWEST, "--setting", f"{HISTORY}=0"),
+        *("--compare", "strategy=ThresholdShedder", "--compare", "strategy=OverloadShedder"),
+    )
+    assert status == 0
+    rows = [line.split() for line in out.splitlines()[2:4]]
+    assert rows == [
+        ["ThresholdShedder", "4", "in", "1", "0"],
+        ["OverloadShedder", "1", "in", "1", "0"],
+    ]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_sweep_has_a_row_for_each_value(capsys):
+    threshold = "loadBalancerBrokerThresholdShedderPercentage"
+    words = ("--world", "newcomer", "--cycles", "40", "--sweep", f"{threshold}=10..30/10")
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    rows = [line.split()[:3] for line in out.splitlines() if line.strip()[:3] in ("10 ", "20 ")]
+    assert len(rows) == 2
+
+
+def test_json_has_the_measures_and_every_move(capsys):
+    words = ("--world", "ninety-ten", "--cycles", "50", "--json", "--profile", NEWEST)
+    status, out, _ = run(capsys, *words, "--setting", f"{HISTORY}=0")
+    [course] = json.loads(out)
+    assert status == 0
+    assert (course["unloads"], course["rest"]) == (4, 1)
+    assert len(course["moves"]) == 4
+    assert course["usage_last"] == {"broker-1": 54.0, "broker-2": 46.0}
+
+
+def test_a_page_has_a_line_for_each_broker(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    assert run(capsys, "--world", "newcomer", "--cycles", "20", "--page", str(page))[0] == 0
+    text = page.read_text("utf-8")
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert [one["name"] for one in data["clusters"][0]["brokers"]] == [
+        f"broker-{number}" for number in (1, 2, 3, 4)
+    ]
+    assert data["clusters"][0]["ends"][3][1] == "down"
+    assert "<title>Simulation</title>" in text
+
+
+def test_load_reports_and_a_history_can_be_simulated(capsys):
+    reports = "fixtures/reports/three-brokers"
+    words = ("--reports", f"{reports}/modular", "--bundle-data", f"{reports}/bundle-data")
+    status, out, _ = run(capsys, *words, "--conf", f"{reports}/broker.conf", "--cycles", "40")
+    assert status == 0
+    assert "3 brokers as they were reported" in out
+    status, out, _ = run(capsys, "--history", "fixtures/histories/cluster-3.0.7.json.gz")
+    assert status == 0
+    assert "4 bundles" in out
+
+
+def test_a_broker_without_traffic_grows_as_the_others_do():
+    from pulsar_conformance.audit.simulation.starts import snapshot_world
+
+    stats = {"msgThroughputIn": 50.0, "msgThroughputOut": 50.0}
+    busy = {
+        "cpu": {"usage": 50, "limit": 100},
+        "memory": {"usage": 20, "limit": 100},
+        **stats,
+        "bundles": ["a/b/0x00000000_0xffffffff"],
+        "lastStats": {"a/b/0x00000000_0xffffffff": stats},
+    }
+    idle = {"cpu": {"usage": 3, "limit": 100}, "bundles": []}
+    world = snapshot_world("it", {"busy": busy, "idle": idle}, {}, {}, [])
+    assert world.brokers[0].percents(200)["cpu"] == 100
+    assert world.brokers[0].percents(200)["memory"] == 20
+    assert world.brokers[1].percents(100)["cpu"] == 53
+
+
+MISTAKES = [
+    ((), "give one of --world NAME, --reports DIR and --history PATH"),
+    (("--world", "nowhere"), "--world nowhere: there is no such world"),
+    (("--world", "crash", "--reports", "x"), "give one of"),
+    (("--world", "crash", "--cycles", "0"), "--cycles 0: give a number from 1"),
+    (("--world", "crash", "--strategy", "Shedder"), "Shedder is no strategy of it; there are"),
+    (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
+    (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
+    (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
+    (("--world", "crash", "--compare", "nobody:1"), "names no adapter"),
+    (("--world", "crash", "--compare", "reference", "--compare", "reference"), "is given twice"),
+    (("--world", "crash", "--conf", "x"), "it goes with --reports DIR"),
+    (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
+    (("--reports", "nowhere"), "nowhere: it is not a folder"),
+    (("--history", "README.md"), "README.md:1: it is no record of a history"),
+    (("--history", "nowhere"), "it cannot be read"),
+    (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("words", "problem"), MISTAKES)
+def test_a_mistake_gives_one_message(capsys, words, problem):
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert problem in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ([], "a list of brokers"),
+        ({"brokers": [], "colour": 1}, "colour is no part of a world"),
+        ({"brokers": [{"bundles": 1}]}, "does not describe a world"),
+        ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "round"}}, "no shape of load"),
+        ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "hot", "x": 1}}, "'x'"),
+        ({"brokers": [], "events": [{"cycle": 1, "broker": 1, "up": True}]}, "not describe"),
+    ],
+)
+def test_a_world_in_a_file_is_checked(capsys, tmp_path, data, problem):
+    file = tmp_path / "world.yaml"
+    file.write_text(json.dumps(data), "utf-8")
+    status, _, err = run(capsys, "--world", str(file))
+    assert status == 2
+    assert problem in err
+
+
+def test_an_implementation_without_placement_is_simulated_with_the_least_used_broker(capsys):
+    words = ("sample:javascript", "--world", "ninety-ten", "--cycles", "5")
+    assert run(capsys, *words)[0] == 0
+
+
+def test_a_constant_world_with_recorded_loads_is_not_constant():
+    world = named_world("crash")
+    assert world.is_constant
+    bundle = replace(world.bundles[0], recorded=(world.bundles[0].rates,))
+    assert not replace(world, bundles=(bundle,)).is_constant
