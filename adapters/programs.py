@@ -13,7 +13,7 @@ JAVA = 17
 """The oldest Java that runs Spark, and released Pulsar."""
 
 SPARK = 4
-SPARK_EXTRA = "pip install 'pulsar-conformance[spark]'"
+SPARK_EXTRA = "pip install 'pyspark[connect]>=4.1,<4.4' 'pandas>=2.2,<3'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:

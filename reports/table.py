@@ -75,7 +75,7 @@ def result(stream: Sequence[Line]) -> str:
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
     if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
         return f"{len(found)} implementations break none of the rules that apply to them"
-    return "; ".join(_breaks(name, by_rule) for name, by_rule in words.items())
+    return "; ".join(breaks(name, by_rule) for name, by_rule in words.items())
 
 
 def _runs(stream: Sequence[Line]) -> Sequence[Line]:
@@ -83,7 +83,7 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
     return runs
 
 
-def _breaks(name: str, words: Mapping[str, str]) -> str:
+def breaks(name: str, words: Mapping[str, str]) -> str:
     """Return how many of the rules that apply an implementation breaks, and which, if few."""
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]

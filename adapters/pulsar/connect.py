@@ -121,7 +121,7 @@ class ReleasedConnection(ProcessConnection):
 def check_machine() -> None:
     """Check that a machine has what it needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
-        raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
+        raise BadTarget("released Pulsar needs JPype: pip install jpype1")
     if problem := without_java():
         raise BadTarget(f"released Pulsar {problem}")
 

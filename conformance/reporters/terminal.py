@@ -211,8 +211,7 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            for line in paragraph(printable(table.result(lines)), 2, ""):
-                terminal.write_line(line)
+            terminal.write_line(printable(table.result(lines)))
 
     def _reporting(self) -> str:
         """Return the command that makes an Allure report of this run."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.specs import load
 
 RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
 """Worst first. What is not offered is neither better nor worse than anything."""
@@ -29,7 +30,9 @@ class ChangedVerdict:
 
     def __str__(self) -> str:
         before, after = (WORDS.get(one, one) for one in (self.before, self.after))
-        return f"{self.rule}: {before} -> {after}"
+        known = load().rules
+        title = f"  ({known[self.rule].title})" if self.rule in known else ""
+        return f"{self.rule}: {before} -> {after}{title}"
 
 
 def compared(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:

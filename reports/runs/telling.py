@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
 from pulsar_conformance.reports.runs.making import BROKEN, Report
-from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.reports.table import WORDS, breaks, word_of
 from pulsar_conformance.specs.text import printable
 
 LABEL = "conformance"
-COLOURS = {"good": "#2e7d32", "bad": "#c62828"}
+COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
+"""Colours of a badge: every `must` holds, a run ends with 0 as deviations are known, or with 1."""
 PIXELS = 6.6
 """The width of a letter of the badge, a little more than it is on average."""
 PADDING = 10
@@ -24,13 +25,27 @@ def message(report: Report) -> str:
     """Return the text of a badge: how many of the applicable rules hold."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
-    return f"{report['requirements']['profile']} {counts.get('pass', 0)}/{applicable}"
+    known = counts.get("known_deviation", 0)
+    listed = f", {known} known" if known else ""
+    return f"{report['requirements']['profile']} {counts.get('pass', 0)}/{applicable}{listed}"
+
+
+def colour(report: Report) -> str:
+    """Return the colour of a badge, which agrees with the exit status of the run."""
+    if report["conformant"]:
+        return COLOURS["good"]
+    bad = any(line["verdict"] in BAD and word_of(line) != "warning" for line in report["verdicts"])
+    return COLOURS["bad" if bad else "known"]
 
 
 def endpoint(report: Report) -> str:
     """The badge as the JSON that badge services read from an address."""
-    colour = COLOURS["good" if report["conformant"] else "bad"]
-    badge = {"schemaVersion": 1, "label": LABEL, "message": message(report), "color": colour}
+    badge = {
+        "schemaVersion": 1,
+        "label": LABEL,
+        "message": message(report),
+        "color": colour(report),
+    }
     return json.dumps(badge) + "\n"
 
 
@@ -44,7 +59,7 @@ def badge(report: Report) -> str:
         message=said,
         left=left,
         right=right,
-        colour=COLOURS["good" if report["conformant"] else "bad"],
+        colour=colour(report),
     )
 
 
@@ -55,8 +70,15 @@ def markdown(report: Report) -> str:
         line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
     ]
     titles = {name: rule.title for name, rule in rules.items()}
+    words = {line["rule"]: word_of(line) for line in report["verdicts"]}
     return _rendered(
-        "summary.md.jinja", report=report, broken=broken, titles=titles, words=WORDS, word=word_of
+        "summary.md.jinja",
+        report=report,
+        result=breaks(report["implementation"]["name"], words),
+        broken=broken,
+        titles=titles,
+        words=WORDS,
+        word=word_of,
     )
 
 

@@ -15,7 +15,7 @@ from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
-from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.reports.table import WORDS, breaks, word_of
 
 PUBLISHED = Path("reports", "published")
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
@@ -28,6 +28,11 @@ class Result:
 
     file: str
     report: Report
+
+    @property
+    def sentence(self) -> str:
+        """Return how many of the rules that apply it breaks."""
+        return breaks(self.name, {rule: word_of(one) for rule, one in self.verdicts.items()})
 
     @property
     def slug(self) -> str:

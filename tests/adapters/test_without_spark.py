@@ -20,6 +20,8 @@ from pulsar_conformance.adapters.spark.connection import CHARACTERS, SparkConnec
 PROFILE = "documented-3.0"
 PYSPARK = "4.3.0"
 
+NEEDED = "it needs PySpark 4: pip install 'pyspark[connect]>=4.1,<4.4' 'pandas>=2.2,<3'"
+
 
 def java(folder, version):
     """A Java of this version, as `JAVA_HOME`."""
@@ -56,10 +58,10 @@ def told(name="spark"):
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (None, "it needs PySpark 4: pip install 'pulsar-conformance[spark]'"),
+        (None, NEEDED),
         (
             "3.5.8",
-            "it needs PySpark 4: pip install 'pulsar-conformance[spark]'; 3.5.8 is installed",
+            f"{NEEDED}; 3.5.8 is installed",
         ),
     ],
 )

@@ -1,0 +1,107 @@
+"""The workflows of the guide and the container file: their steps, run here as a builder does."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from pulsar_conformance.conformance.commands.main import main
+
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
+FENCES = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+CONTAINER = (ROOT / "Dockerfile").read_text("utf-8")
+SHIM = f"""#!/bin/sh
+first=$1; shift
+if [ "$first" = run ]; then set -- --examples 1 "$@"; fi
+exec {sys.executable} -m pulsar_conformance.conformance "$first" "$@"
+"""
+
+
+def workflow(job):
+    """A workflow of the guide, by the name of a job."""
+    found = [yaml.safe_load(text) for language, text in FENCES if language == "yaml"]
+    return next(one for one in found if isinstance(one, dict) and job(one))
+
+
+def program(file, script):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(script)
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Runs lines in a folder with a balancer; what would download or install is only noted."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "--lang", "python"]) == 0
+    programs = tmp_path / "programs"
+    for name in ("git", "python3", "apt-get", "pip", "rm"):
+        program(programs / name, f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/noted\n')
+    for folder in (programs, tmp_path / "suite" / ".venv" / "bin"):
+        program(folder / "pulsar-conformance", SHIM)
+    program(tmp_path / "suite" / ".venv" / "bin" / "pip", (programs / "pip").read_text())
+
+    def run(lines):
+        variables = ("SUITE", "CI_PROJECT_PATH", "CI_PROJECT_URL", "JOB_NAME", "BUILD_URL")
+        path = f"{programs}:{os.environ['PATH']}"
+        environment = {**os.environ, **{one: f"my-{one}" for one in variables}, "PATH": path}
+        done = subprocess.run(
+            ["sh", "-e"], input="\n".join(lines), env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return (tmp_path / "noted").read_text().splitlines()
+
+    return run
+
+
+def junit_of(folder):
+    [file] = folder.glob("*.xml")
+    assert ElementTree.parse(file).find("testsuite/testcase") is not None
+
+
+def test_the_action_takes_what_the_workflow_of_github_gives_it():
+    jobs = workflow(lambda one: "jobs" in one)["jobs"]
+    [step] = [one for one in jobs["conformance"]["steps"] if one["uses"] == "./suite"]
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    named = re.search(r"`adapter`, `lib`.*? and `out` replace", GUIDE, re.DOTALL)[0]
+    assert set(re.findall(r"`([a-z-]+)`", named)) == set(ACTION["inputs"]) - {"comment", "token"}
+
+
+def test_the_steps_of_gitlab_leave_a_report(shell, tmp_path):
+    job = workflow(lambda one: "conformance" in one)["conformance"]
+    noted = shell([*job["script"], *job["after_script"]])
+    assert noted[0] == "git clone --quiet --depth 1 my-SUITE suite"
+    assert noted[-1] == "pip install -q -c suite/constraints.txt ./suite"
+    [report] = (tmp_path / "conformance").glob("*.json")
+    assert json.loads(report.read_text())["project"]["name"] == "my-CI_PROJECT_PATH"
+    junit_of(tmp_path / job["artifacts"]["reports"]["junit"].partition("/")[0])
+
+
+def test_the_steps_of_jenkins_leave_a_report(shell, tmp_path):
+    [text] = [text for language, text in FENCES if language == "groovy"]
+    (tmp_path / "noted").touch()
+    shell(re.findall(r"^ +sh '(.*)'$", text, re.MULTILINE))
+    junit_of(tmp_path / "conformance")
+
+
+def test_the_steps_of_the_container_install_what_is_there(shell):
+    steps = re.findall(r"^RUN (.*)$", CONTAINER, re.MULTILINE)
+    noted = shell(steps)
+    assert "apt-get install -q -y --no-install-recommends git maven" in noted
+    [installed] = [line for line in noted if line.startswith("pip ")]
+    extra = re.search(r"/suite\[(\w+)\]", installed)[1]
+    assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text("utf-8")
+    [command] = re.findall(r"^ENTRYPOINT (.*)$", CONTAINER, re.MULTILINE)
+    assert json.loads(command) == ["pulsar-conformance"]
+
+
+def test_what_a_container_is_built_from_is_not_what_was_built():
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert {".git", ".nox", ".venv", "reports/out"} <= set(ignored)
