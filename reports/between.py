@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.cases import saved
 
 TO = Path("reports/changes")
 
 Json = Mapping[str, Any]
+
+CASES = "cases"
+"""The folder with the smallest case of each change."""
 
 INTRODUCTION = """\
 # What releases decide otherwise than the one before
@@ -28,8 +33,8 @@ decision of either, by the arithmetic of the model, and the place in Pulsar's so
 `specs/ways.yaml`, a reading, a setting whose default changed. Where it is named by the rules that
 one of the two breaks, or by none, no known way explains it; several at once have a + between them.
 
-| releases | decided otherwise | defaults changed |
-| --- | --- | --- |
+| releases | decided otherwise | changed, and shown by no case | defaults changed |
+| --- | --- | --- | --- |
 """
 
 
@@ -41,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     to = parser.parse_args(argv).to.absolute()
     to.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(to / CASES, ignore_errors=True)
     found = []
     for older, newer in pairwise(releases()):
         file = to / f"{name_of(older, newer)}.json"
@@ -55,13 +61,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of the command, run in a folder of its own; None if it fails."""
+    """Return the output of the command, run in a folder of its own; None if it fails.
+
+    The cases that the output names are kept beside the pages.
+    """
     command = [sys.executable, "-m", "pulsar_conformance.conformance", "changes", older, newer]
     with tempfile.TemporaryDirectory() as apart:
         done = subprocess.run(
             [*command, "--json", str(file)], cwd=apart, stdout=subprocess.PIPE, text=True
         )
-    return done.stdout if done.returncode == 0 else None
+        if done.returncode:
+            return None
+        if (cases := Path(apart, saved.FOLDER)).is_dir():
+            shutil.copytree(cases, file.parent / CASES, dirs_exist_ok=True)
+    there = f"{saved.FOLDER.as_posix()}/"
+    file.write_text(file.read_text("utf-8").replace(there, f"{CASES}/"), "utf-8", newline="\n")
+    return done.stdout.replace(there, f"{CASES}/")
 
 
 def name_of(older: str, newer: str) -> str:
@@ -75,8 +90,9 @@ def page(older: str, newer: str, told: str) -> str:
     cases = f"{name_of(older, newer)}.json"
     return (
         f"# What changed from {older} to {newer}\n\n"
-        f"As `pulsar-conformance changes {older} {newer}` tells it; [{cases}]({cases}) has the "
-        f"cases themselves.\n\n```text\n{rest.strip()}\n```\n"
+        f"As `pulsar-conformance changes {older} {newer}` prints it; [{cases}]({cases}) has the "
+        f"cases and answers, and [{CASES}]({CASES}) has each case as a file, for `explain` and "
+        f"`run --replay`.\n\n```text\n{rest.strip()}\n```\n"
     )
 
 
@@ -93,7 +109,8 @@ def _row(pair: Json) -> str:
         causes.setdefault(one["operation"], {})[cause] = None
     each = [f"`{operation}`: {', '.join(names)}" for operation, names in causes.items()]
     link = f"[{older} → {newer}]({name_of(older, newer)}.md)"
-    return f"| {link} | {'; '.join(each) or 'nothing'} | {len(pair['settings'])} |"
+    others = ", ".join(one["name"] for one in pair["unshown"]) or "nothing"
+    return f"| {link} | {'; '.join(each) or 'nothing'} | {others} | {len(pair['settings'])} |"
 
 
 if __name__ == "__main__":

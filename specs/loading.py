@@ -152,6 +152,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
                 value: Taken(value, one["means"], one.get("place", ""))
                 for value, one in entry["alternatives"].items()
             },
+            entry.get("since", ""),
         )
         for name, entry in data.items()
     }

@@ -164,11 +164,16 @@ class Taken:
 
 @dataclass(frozen=True)
 class Way:
-    """A place where releases decide otherwise than their documents; the first is documented."""
+    """A place where releases decide otherwise than their documents; the first is documented.
+
+    Attributes:
+        since: the version before which there is nothing to decide; empty if there always was.
+    """
 
     id: str
     question: str
     alternatives: Mapping[str, Taken]
+    since: str = ""
 
 
 @dataclass(frozen=True)

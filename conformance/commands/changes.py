@@ -22,6 +22,8 @@ from pulsar_conformance.conformance.compare.changes_text import (
     settings_lines,
     summary,
     summary_as_json,
+    unshown,
+    unshown_lines,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -162,8 +164,12 @@ def _pair(
         _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
     settings = comparison.settings()
     _print(settings_lines(settings, versions))
-    return summary_as_json(versions, found, files, settings)
+    everything = args.operation is None
+    others = unshown(found, versions) if everything else []
+    _print(unshown_lines(others, versions))
+    return summary_as_json(versions, found, files, settings, others)
 
 
 def _print(lines: Iterator[str] | Sequence[str]) -> None:
-    print("\n".join(lines), flush=True)
+    for line in lines:
+        print(line, flush=True)

@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.compare.differences import (
     decides_differently,
     times_to_ask,
 )
+from pulsar_conformance.conformance.compare.predictions import branches_of
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import at_most, reduce
@@ -127,14 +128,17 @@ class Comparison:
         ]
 
     def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """Questions of the documents that either release follows, legal for both."""
+        """Questions of the documents of either release, and for its branches, legal for both."""
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial
             for base in based
             for trial in distinct_questions(operation, base, seed, examples)
         }
-        return self._with_hidden([one for one in found.values() if self._legal(one)])
+        drawn = self._with_hidden([one for one in found.values() if self._legal(one)])
+        branches = (one for name in self.profiles for one in branches_of(name).get(operation, ()))
+        others = {one.fingerprint: one for one in branches if self._legal(one)}
+        return list({**others, **{one.fingerprint: one for one in drawn}}.values())
 
     def _legal(self, trial: Trial) -> bool:
         every = specs.load()

@@ -8,8 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar.versions import order
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
-from pulsar_conformance.conformance.compare.differences import Factor, decides_differently
+from pulsar_conformance.conformance.compare.differences import (
+    Factor,
+    decides_differently,
+    factors,
+)
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
 from pulsar_conformance.specs.text import counted, paragraph
@@ -52,6 +57,41 @@ def lines_of(
             yield from _decided(one, place, versions, profiles)
 
 
+def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
+    """Return the changed ways and readings that no case shows, and that concern both releases."""
+    shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
+    every, profiles = specs.load(), [profile_of(one) for one in versions]
+    ways = {name for name, one in every.ways.items() if order(one.since) <= order(versions[0])}
+    first, second = (every.profile(one).readings for one in profiles)
+    concerned = (ways | (first.keys() & second.keys())) - shown
+    changed = (one for one in factors(*profiles) if one.older != one.newer)
+    return [one for one in changed if one.name in concerned]
+
+
+def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
+    """The same in words, each with its place in the source."""
+    if not changed:
+        return
+    yield from ("", "changed as well, and shown by no case")
+    for one in changed:
+        yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
+        for place, version in enumerate(versions):
+            where = _own_place(one, (one.older, one.newer)[place])
+            yield from paragraph(f"{version}: {_means(one, place)}{where}", 4)
+
+
+def _own_place(one: Factor, value: str) -> str:
+    """Class and method of an alternative in parentheses, if they are recorded."""
+    place = specs.load().ways[one.name].alternatives[value].place if one.kind == "way" else ""
+    return f" ({place})" if place else ""
+
+
+def _question(one: Factor) -> str:
+    every = specs.load()
+    known = every.ways if one.kind == "way" else every.readings
+    return known[one.name].question
+
+
 def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
     """The settings whose defaults changed."""
     yield ""
@@ -80,7 +120,11 @@ def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def summary_as_json(
-    versions: Versions, found: Sequence[Changes], files: Sequence[str], settings: Sequence[Factor]
+    versions: Versions,
+    found: Sequence[Changes],
+    files: Sequence[str],
+    settings: Sequence[Factor],
+    others: Sequence[Factor] = (),
 ) -> dict[str, Any]:
     """Return the summary as JSON."""
     left = iter(files)
@@ -99,10 +143,7 @@ def summary_as_json(
                 "case": one.trial.questions[0].case,
                 "answers": dict(zip(versions, one.answers, strict=True)),
                 "breaks": dict(zip(versions, map(list, one.broken), strict=True)),
-                "factors": [
-                    {**_factor(factor), "places": [_place(factor, place) for place in (0, 1)]}
-                    for factor in one.cause.factors
-                ],
+                "factors": [_with_places(factor) for factor in one.cause.factors],
                 "places": {
                     version: _from_code(one.cause, profile)
                     for version, profile in zip(versions, map(profile_of, versions), strict=True)
@@ -112,6 +153,7 @@ def summary_as_json(
             for one in each.found
         ],
         "settings": [_factor(one) for one in settings],
+        "unshown": [_with_places(one) for one in others],
     }
 
 
@@ -125,16 +167,16 @@ def _factor(one: Factor) -> dict[str, Any]:
     return {"kind": one.kind, "name": one.name, "older": one.older, "newer": one.newer}
 
 
+def _with_places(one: Factor) -> dict[str, Any]:
+    return {**_factor(one), "places": [_place(one, place) for place in (0, 1)]}
+
+
 def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
     """The changed decision: the question of a way or reading, the setting, the rules."""
     every = specs.load()
     for one in change.cause.factors:
-        if one.kind == "way":
-            yield from paragraph(every.ways[one.name].question, 4)
-        elif one.kind == "reading":
-            yield from paragraph(every.readings[one.name].question, 4)
-        else:
-            yield from paragraph(f"The default of {one.name} counts.", 4)
+        counts = f"The default of {one.name} counts."
+        yield from paragraph(counts if one.kind == "setting" else _question(one), 4)
     for place, version in enumerate(versions):
         for rule in change.broken[place]:
             title = every.rules[rule].title

@@ -12,15 +12,18 @@ PAIR = {
         {"operation": "usage.max", "cause": "heap"},
     ],
     "settings": [{"name": "a"}, {"name": "b"}],
+    "unshown": [{"name": "gone"}, {"name": "edge"}],
 }
 
 
 def test_the_index_names_each_cause_of_an_operation_once():
-    text = between.index([PAIR, {**PAIR, "newer": "3.0", "changes": [], "settings": []}])
+    nothing = {"newer": "3.0", "changes": [], "settings": [], "unshown": []}
+    text = between.index([PAIR, PAIR | nothing])
     rows = [line for line in text.splitlines() if line.startswith("| [")]
     assert rows == [
-        "| [1.0 → 2.0](1.0-to-2.0.md) | `shed.select`: slack, margin; `usage.max`: heap | 2 |",
-        "| [1.0 → 3.0](1.0-to-3.0.md) | nothing | 0 |",
+        "| [1.0 → 2.0](1.0-to-2.0.md) | `shed.select`: slack, margin; `usage.max`: heap "
+        "| gone, edge | 2 |",
+        "| [1.0 → 3.0](1.0-to-3.0.md) | nothing | nothing | 0 |",
     ]
 
 

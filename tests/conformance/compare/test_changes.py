@@ -5,13 +5,14 @@ import os
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.compare.changes_text import profile_of
+from pulsar_conformance.conformance.compare.changes_text import profile_of, unshown, unshown_lines
 from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
 
@@ -84,8 +85,7 @@ def test_the_smallest_case_of_a_slack_has_two_brokers(capfd):
     words = ("--operation", "shed.select", "--examples", "4", "--json", "found.json")
     told(capfd, "4.0.7", "4.2.4", *words)
     [pair] = json.loads(Path("found.json").read_text())
-    [slack] = pair["changes"]
-    assert slack["cause"] == "uniform-slack"
+    [slack] = [one for one in pair["changes"] if one["cause"] == "uniform-slack"]
     assert len(slack["case"]["brokers"]) == 2
     assert len(slack["answers"]["4.0.7"]["unload"]) > len(slack["answers"]["4.2.4"]["unload"])
     [factor] = slack["factors"]
@@ -198,3 +198,19 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_settings():
     steps = Model(profiles[0]).derive(*trial.questions[0]).steps
     [why] = [step.text for step in steps if step.label.strip() == "enough"]
     assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")
+
+
+def test_what_no_case_shows_is_told_in_words():
+    versions = ("2.10.5", "3.0.7")
+    changed = unshown([], versions)
+    names = [one.name for one in changed]
+    assert "gone-brokers" in names
+    # 2.10.5 divides at no positions, and has no AvgShedder.
+    assert not {"position-twice", "positions-for", "average-order"} & {*names}
+    told = "\n".join(unshown_lines(changed, versions))
+    assert "2.10.5: Yes.\n" in told
+    assert "(ThresholdShedder.onActiveBrokersChange)" in told
+    way = next(one for one in changed if one.name == "gone-brokers")
+    shown = SimpleNamespace(found=[SimpleNamespace(cause=SimpleNamespace(factors=[way]))])
+    assert way not in unshown([shown], versions)
+    assert list(unshown_lines([], versions)) == []
