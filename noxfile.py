@@ -34,9 +34,9 @@ RELEASES = {
     "2.4.2": "documented-2.4",
     "2.10.5": "documented-2.10",
     "3.0.7": "documented-3.0",
-    "4.0.7": "documented-3.0",
-    "4.2.4": "documented-3.0",
-    "5.0.0-M1": "documented-3.0",
+    "4.0.7": "documented-4.0",
+    "4.2.4": "documented-4.2",
+    "5.0.0-M1": "documented-5.0",
 }
 """The releases of Pulsar to judge, each with the profile of the newest documents about it."""
 

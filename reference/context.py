@@ -131,6 +131,8 @@ class Context:
     readings: Readings
     release: ReleasedWays | None = None
     """The release of a released profile; None for documents."""
+    dropped: frozenset[str] = frozenset()
+    """Rules of earlier documents that those of the profile took back."""
     _asked: dict[bytes, Iterator[int]] = field(
         default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
     )
@@ -144,7 +146,8 @@ class Context:
             from pulsar_conformance.reference.released.release import ReleasedWays
 
             release = ReleasedWays.of(profile, neutral)
-        return cls(bundled.defaults(profile), Readings.of(profile, readings), release)
+        dropped = bundled.dropped(profile)
+        return cls(bundled.defaults(profile), Readings.of(profile, readings), release, dropped)
 
     def turn(self, case: Case) -> int:
         """Return how often a case was asked before, to choose the next of equal candidates."""

@@ -8,6 +8,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 SIMPLE = PACKAGE + "SimpleLoadManagerImpl"
 MODULAR = PACKAGE + "ModularLoadManagerImpl"
 EXTENSIBLE = PACKAGE + "ExtensibleLoadManagerImpl"
+IN_EXTENSIONS = EXTENSIBLE.replace(".impl.", ".extensions.")
 
 MANAGERS: Mapping[str, str] = {SIMPLE: "simple", MODULAR: "modular", EXTENSIBLE: "extensible"}
 """The load manager that each class implements. [MANAGER-01 … 03]"""
@@ -15,7 +16,14 @@ MANAGERS: Mapping[str, str] = {SIMPLE: "simple", MODULAR: "modular", EXTENSIBLE:
 DEFAULT = MANAGERS[SIMPLE]
 """Default load manager, also used for an invalid name. [MANAGER-05, MANAGER-07]"""
 
-NOT_DYNAMIC = frozenset({EXTENSIBLE})
+MANAGERS_NOW: Mapping[str, str] = {
+    SIMPLE: "simple",
+    MODULAR: "modular",
+    IN_EXTENSIONS: "extensible",
+}
+"""The load manager that each class implements, since 5.0. [MANAGER-14]"""
+
+NOT_DYNAMIC = frozenset({EXTENSIBLE, IN_EXTENSIONS})
 """Classes that a dynamic setting does not enable. [MANAGER-04]"""
 
 ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
@@ -25,10 +33,10 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
 """The class in use without a dynamic setting, given broker.conf's, by `absent-manager`."""
 
 
-def manager_of(name: str | None) -> str:
+def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
     """Return the manager of a class, given its full name. [MANAGER-05]
 
     A mistake gives the default one, and so does no name: no document says what broker.conf begins
     with.
     """
-    return DEFAULT if name is None else MANAGERS.get(name, DEFAULT)
+    return DEFAULT if name is None else classes.get(name, DEFAULT)

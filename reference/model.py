@@ -70,7 +70,8 @@ class Model:
             settings = {**hidden, **release.hidden}
             release = replace(release, ways={**release.ways, **ways}, hidden=settings)
         followed = Readings.of(self.profile, {**self.readings.choices, **readings})
-        return Model(self.profile, context=Context(known, followed, release))
+        context = replace(self._context, defaults=known, readings=followed, release=release)
+        return Model(self.profile, context=context)
 
     def answer(self, operation: str, case: Case) -> dict[str, Any]:
         """Return the answer to a legal case."""

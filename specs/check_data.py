@@ -146,13 +146,14 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     """Check that defaults and rules of a release differ from those of its base."""
-    said = profile.defaults or profile.ways or profile.hidden
+    said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
-        problem = "defaults, ways and hidden are a release's, and this is none"
+        problem = "ways and hidden are a release's, and this is none"
         raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
     for name, value in profile.defaults.items():
-        known = specs.settings.get(name)
-        mistake = unknown(name, "setting", specs.settings)
+        settings = {**specs.annotated, **specs.settings}
+        known = settings.get(name)
+        mistake = unknown(name, "setting", settings)
         if known is not None:
             mistake = _mistake_in(known, value) or ""
         if mistake:

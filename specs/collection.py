@@ -13,6 +13,7 @@ from pulsar_conformance.specs.model import (
     Profile,
     Reading,
     Rule,
+    Sentence,
     Setting,
     Source,
     Way,
@@ -103,9 +104,17 @@ class Specs:
         for document in map(self.documents.__getitem__, self.documents_of(profile)):
             for section in document.sections:
                 for sentence in section.sentences:
-                    yield document.id, section.title, sentence.number
-                    for number in sentence.like:
-                        yield str(document.follows), section.title, number
+                    yield from self._repeated(document, section.title, sentence)
+
+    def _repeated(self, document: Document, title: str, sentence: Sentence) -> Iterator[Where]:
+        """Yield the place of a sentence, and those of the sentences that it repeats."""
+        yield document.id, title, sentence.number
+        if document.follows and sentence.like:
+            before = self.documents[document.follows]
+            section = before.section(title)
+            assert section is not None, "a sentence repeats those of an equal section"
+            for number in sentence.like:
+                yield from self._repeated(before, title, section.sentences[number - 1])
 
     def says(self, profile: str, source: Source) -> bool:
         """True if a document of the profile has a sentence of a source, or repeats one."""

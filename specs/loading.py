@@ -53,26 +53,26 @@ def _section(entry: Entry) -> Section:
         sentences=tuple(
             Sentence(number, sentence)
             if isinstance(sentence, str)
-            else Sentence(number, **{**sentence, "like": tuple(sentence.get("like", ()))})
+            else Sentence(number, **{**sentence, **_tuples(sentence, "like", "rules")})
             for number, sentence in enumerate(entry["sentences"], 1)
         ),
     )
 
 
+def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
+    return {name: tuple(entry.get(name, ())) for name in names}
+
+
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
     """Return the documents, with the sentences that each repeats of the page that it follows."""
-    return {
-        name: replace(
-            one,
-            sections=tuple(
-                _repeating(section, documents[one.follows].section(section.title))
-                for section in one.sections
-            ),
-        )
-        if one.follows
-        else one
-        for name, one in documents.items()
-    }
+    found: dict[str, Document] = {}
+    for name, one in documents.items():
+        if one.follows:
+            before = found[one.follows]
+            pairs = ((section, before.section(section.title)) for section in one.sections)
+            one = replace(one, sections=tuple(_repeating(*pair) for pair in pairs))
+        found[name] = one
+    return found
 
 
 def _repeating(section: Section, before: Section | None) -> Section:
@@ -85,17 +85,19 @@ def _repeating(section: Section, before: Section | None) -> Section:
     found = []
     for sentence in section.sentences:
         like = sentence.like
-        own = sentence.none or sentence.awaits or like
+        own = sentence.none or sentence.awaits or sentence.rules or like
         if not own and equal.get(sentence.sha256):
             like = (equal[sentence.sha256].pop(0),)
         reasons = {known[one - 1].none for one in like}
         none = sentence.none or (reasons.pop() if len(reasons) == 1 else None)
+        awaited = {known[one - 1].awaits for one in like}
         besides = [known[one - 1].besides for one in like if known[one - 1].besides]
         found.append(
             replace(
                 sentence,
                 like=like,
                 none=none,
+                awaits=sentence.awaits or (awaited.pop() if len(awaited) == 1 else None),
                 besides=sentence.besides or next(iter(besides), None),
             )
         )
@@ -228,18 +230,17 @@ def load_from(directory: Path) -> Specs:
     annotations = Annotations(sheets["annotations"], sheets["broker"].data)
     of_pages = settings(sheets["settings"].data)
     known = profiles(sheets["profiles"].data)
+    pages = _with_repeated(documents(sheets["documents"].data))
+    rules = _in_order(_rules(rule_sheets), annotations, known)
     specs = Specs(
-        documents={
-            **_with_repeated(documents(sheets["documents"].data)),
-            **annotations.documents(),
-        },
+        documents={**pages, **annotations.documents()},
         settings=of_pages,
         annotated=annotations.settings(of_pages),
         readings=readings(sheets["readings"].data),
         ways=build_ways(sheets["ways"].data),
         hidden=annotations.hidden(),
         profiles=known,
-        rules=_in_order(_rules(rule_sheets), annotations, known),
+        rules=_with_claims(rules, pages),
     )
     check_data(specs, sheets)
     check_rules(specs, rule_sheets)
@@ -276,10 +277,31 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
     return rules
 
 
+def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
+    """Return the rules, with the sentences of which the map of documents names them as sources."""
+    claimed: dict[str, list[Source]] = {}
+    for document in documents.values():
+        for section in document.sections:
+            numbers: dict[str, list[int]] = {}
+            for sentence in section.sentences:
+                for rule in sentence.rules:
+                    numbers.setdefault(rule, []).append(sentence.number)
+            for rule, found in numbers.items():
+                claimed.setdefault(rule, []).append(
+                    Source(document.id, section.title, tuple(found))
+                )
+    if strange := next((one for one in claimed if one not in rules), None):
+        raise SpecError("documents.yaml", 1, unknown(strange, "rule", rules))
+    return {
+        name: replace(rule, sources=(*rule.sources, *claimed.get(name, ())))
+        for name, rule in rules.items()
+    }
+
+
 def _in_order(
     written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
 ) -> dict[str, Rule]:
     """Return the rules of the files and of the annotations, in the order of their areas."""
     every = {**written, **{rule.id: rule for rule in annotations.rules(written, profiles)}}
     areas = {area: number for number, area in enumerate(AREAS)}
-    return dict(sorted(every.items(), key=lambda one: areas.get(one[1].area, len(areas))))
+    return dict(sorted(every.items(), key=lambda one: (areas.get(one[1].area, len(areas)), one[0])))

@@ -47,6 +47,8 @@ class Sentence:
     """The area, still without rules, that will claim it."""
     like: tuple[int, ...] = ()
     """Sentences of the same section of the page before that say the same."""
+    rules: tuple[str, ...] = ()
+    """Rules that the map of documents names for it; others name it among their sources."""
     besides: str | None = None
     """Content beyond the rules that claim it, and why no check covers that."""
 

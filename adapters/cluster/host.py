@@ -73,17 +73,17 @@ class ClusterHost:
 
         if self._told["manager"] == "extensible":
             check_version(self._told["version"])
-        plain = Configurations({})
+        plain, documented = Configurations({}), load().defaults(profile)
         for name in self._told["settings"]:
             if not plain.knows(name):
                 raise CannotLoad(f"Pulsar {self._told['version']} has no setting {name}")
         self._neutral = {
             one.name: (one.value, one.reason)
-            for one in versions.neutral()
+            for one in versions.neutral(documented)
             if plain.knows(one.name) and one.name not in self._told["settings"]
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
-        self._beneath = {**load().defaults(profile), **neutral}
+        self._beneath = {**versions.defaults_beneath(documented), **neutral}
         webapps.reuse_webapps()
         killed = self._told["folders"] if self._told["crash"] == "kill" else None
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)

@@ -52,7 +52,7 @@ class Released:
         check_settings(settings, plain, plugged=told["strategy"] is not None)
         self._neutral = [
             one
-            for one in versions.neutral()
+            for one in versions.neutral(plain.defaults)
             if plain.configurations.knows(one.name) and one.name not in settings
         ]
         neutral = {one.name: one.value for one in self._neutral}

@@ -11,6 +11,7 @@ from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.loads import Loads, broker_id
 from pulsar_conformance.adapters.pulsar.turns import NextAnswers
+from pulsar_conformance.adapters.pulsar.versions import defaults_beneath
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -56,7 +57,7 @@ class Release:
     @cached_property
     def configurations(self) -> Configurations:
         """Made by the release's loader."""
-        return Configurations({**self.defaults, **self.neutral})
+        return Configurations({**defaults_beneath(self.defaults), **self.neutral})
 
     @cached_property
     def loads(self) -> Loads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,10 +14,19 @@ import yaml
 HERE = Path(__file__).parent
 RELEASES = HERE / "releases"
 NEUTRAL = HERE / "neutral.yaml"
+PLACEMENT = "loadBalancerLoadPlacementStrategy"
+"""A setting whose default of 5.0 milestones refuse beside other shedding strategies."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
 OLDEST = [2, 8]
-DOCUMENTS = (([3], "documented-3.0"), ([2, 5], "documented-2.10"), ([0], "documented-2.4"))
+DOCUMENTS = (
+    ([5], "documented-5.0"),
+    ([4, 2], "documented-4.2"),
+    ([4], "documented-4.0"),
+    ([3], "documented-3.0"),
+    ([2, 5], "documented-2.10"),
+    ([0], "documented-2.4"),
+)
 """The oldest version that each set of documents is about, the newest first."""
 
 
@@ -53,9 +62,18 @@ def releases() -> Mapping[str, Known]:
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
+def defaults_beneath(documented: Mapping[str, Any]) -> dict[str, Any]:
+    """The documented defaults of which a release can take each beside any value of the others."""
+    return {name: value for name, value in documented.items() if name != PLACEMENT}
+
+
+def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
+    """The settings that are neutralized, except those whose default the documents name."""
+    return tuple(one for one in _neutral() if one.name not in documented)
+
+
 @cache
-def neutral() -> tuple[Neutral, ...]:
-    """The settings that are neutralized."""
+def _neutral() -> tuple[Neutral, ...]:
     data = yaml.safe_load(NEUTRAL.read_text("utf-8"))
     return tuple(Neutral(name, one["value"], one["reason"]) for name, one in data.items())
 

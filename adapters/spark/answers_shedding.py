@@ -44,8 +44,12 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     each = F.explode_outer(reported).alias("broker", "report")
     shed_by = F.coalesce(named, strategy).alias("strategy")
-    rows = cases.select("cycle", "settings", shed_by, asked, each)
-    return rows.select("cycle", "settings", "strategy", "asked", "broker", "report.*")
+    least = F.col(f"settings.{threshold.LEAST_THROUGHPUT}")
+    megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
+    rows = cases.select(
+        "cycle", "settings", shed_by, asked, (least * megabyte).alias("least"), each
+    )
+    return rows.select("cycle", "settings", "strategy", "asked", "least", "broker", "report.*")
 
 
 def _owned(report: Column, chosen: Basis) -> Column:
@@ -145,6 +149,6 @@ OPERATIONS: Mapping[str, SparkOperation] = {
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>",
         select,
-        shedding.deciding_settings(),
+        (*shedding.deciding_settings(), threshold.LEAST_THROUGHPUT),
     ),
 }

@@ -210,9 +210,6 @@ def connect_spark(
     if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"
         raise AdapterError("start", f"{rest!r} is not a Spark target", hint, "", name)
-    if load().dropped(profile):
-        problem = f"the engine on Spark does not follow what {profile} changes yet"
-        raise AdapterError("start", problem, "judge it by documented-3.0", "", name)
     return SparkConnection(target, name, profile, readings, limits)
 
 

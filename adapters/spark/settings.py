@@ -28,15 +28,19 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
     """A struct of settings; null is one that is neither given nor has a documented default.
 
-    `given` maps names to text, as JSON writes the values.
+    A setting that no page names is null without a default, too: documents that do not annotate it
+    give it no effect. `given` maps names to text, as JSON writes the values.
     """
-    types = specs.load().settings
-    return F.struct(
-        *(
-            TYPED[types[name].type](F.coalesce(given[name], _text(defaults.get(name)))).alias(name)
-            for name in names
-        )
-    )
+    known = specs.load()
+    types = {**known.annotated, **known.settings}
+    unused = defaults.unused if isinstance(defaults, specs.Defaults) else frozenset()
+
+    def text(name: str) -> Column:
+        default = _text(defaults.get(name))
+        unknown = name not in known.settings and name not in defaults
+        return default if unknown or name in unused else F.coalesce(given[name], default)
+
+    return F.struct(*(TYPED[types[name].type](text(name)).alias(name) for name in names))
 
 
 def _text(value: Value) -> Column:

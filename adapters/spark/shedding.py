@@ -20,6 +20,10 @@ Of bundles also:
     load        struct of what the bundle carries in the short term, as `carries`
     moved       minutes since it was last unloaded; null where it was not
 
+Of brokers may be:
+
+    least       bytes per second that a broker of ThresholdShedder has to shed more than, or null
+
 Where brokers come with their bundles, one frame is enough: `owns` is an array of structs of these.
 """
 
@@ -116,7 +120,7 @@ def decisions_of_owners(
         lambda one: F.struct(
             one["moved"].alias("moved"),
             F.lit(1).cast("bigint").alias("many"),
-            *(one["load"][name].alias(name) for name in ADDED[readings["broker-rates"]]),
+            *(one["load"][name].alias(name) for name in _added(brokers.columns, readings)),
         ),
     )
     known = _levels(_counted(brokers.withColumn("parts", parts), readings), readings, planned)
@@ -149,7 +153,9 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
 
-MEASURED = ("percent", "history", "smoothed", "carries", "weight", "first")
+MEASURED = (
+    *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
+)
 """The columns of brokers, which their bundles don't repeat."""
 
 
@@ -159,9 +165,9 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
     readings)."""
     alike = bundles.groupBy(*BROKER, "moved").agg(
         F.count("bundle").alias("many"),
-        *(F.sum(f"load.{name}").alias(name) for name in ADDED[readings["broker-rates"]]),
+        *(F.sum(f"load.{name}").alias(name) for name in _added(brokers.columns, readings)),
     )
-    part = F.struct("moved", "many", *ADDED[readings["broker-rates"]])
+    part = F.struct("moved", "many", *_added(brokers.columns, readings))
     counted = alike.groupBy(*BROKER).agg(F.collect_list(part).alias("parts"))
     return _counted(brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left"), readings)
 
@@ -178,6 +184,8 @@ def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
             "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
         }
     )
+    if "least" in rows.columns:
+        rows = rows.withColumn("able_bytes", _total(free["bytes"]))
     of_cycle = Window.partitionBy("cycle")
     return rows.withColumn("brokers", F.count("broker").over(of_cycle)).drop("parts")
 
@@ -194,6 +202,13 @@ def _total(amounts: Column) -> Column:
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
 """The traffic that is added up over the bundles of a broker, by the reading `broker-rates`."""
+
+
+def _added(given: Iterable[str], readings: Readings) -> tuple[str, ...]:
+    """The traffic that is added up; bytes always where there is a least throughput."""
+    needed = ("bytes",) if "least" in given else ()
+    return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
+
 
 CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
+LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 SETTINGS = (SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
 
 BELOW_AVERAGE = 5
@@ -62,8 +63,12 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")
+    worth = _is_worthwhile(brokers.columns, readings)
+    brokers = brokers.withColumns(
+        {"_worth": worth, "thresholdshedder": level.withField("over", level["over"] & worth)}
+    )
     cycle = Window.partitionBy("cycle")
-    busy = F.when(F.col("able") > 0, F.struct(level["usage"], F.col("broker")))
+    busy = F.when((F.col("able") > 0) & F.col("_worth"), F.struct(level["usage"], F.col("broker")))
     brokers = brokers.withColumns(
         {
             "_any": F.max(level["over"] & (F.col("able") > 0) & (level["need"] > 0)).over(cycle),
@@ -74,7 +79,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
     )
     relieves = F.col("_idle") & ~F.col("_any") & (F.col("broker") == F.col("_busiest"))
     level = level.withField("relieves", relieves)
-    return brokers.withColumn("thresholdshedder", level).drop("_any", "_idle", "_busiest")
+    return brokers.withColumn("thresholdshedder", level).drop("_any", "_idle", "_busiest", "_worth")
 
 
 def takes(readings: Mapping[str, str]) -> Column:
@@ -114,6 +119,21 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         released(used - target, used, F.col("weight")).alias("need"),
     )
     return rows.withColumn("thresholdshedder", level).drop("_used", "_average")
+
+
+def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
+    """True if a broker would shed more than the least throughput, where one is known.
+
+    [THRESHOLD-20]
+    """
+    if "least" not in given:
+        return F.lit(True)
+    level = F.col("thresholdshedder")
+    released = RELEASED[readings["threshold-released"]]
+    share = released(level["usage"] - level["target"], level["usage"], F.col("carries.bytes"))
+    shed = F.when(level["usage"] != 0, share).otherwise(F.lit(0.0))
+    shed = F.least(F.coalesce(shed, F.lit(0.0)), F.col("able_bytes"))
+    return F.col("least").isNull() | (shed > F.col("least"))
 
 
 def _used(given: list[str]) -> Column:

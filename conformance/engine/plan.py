@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -198,6 +199,9 @@ OUT = "reports/out"
 CONFIGURABLE = "pulsar:"
 """Prefix of the adapters that take settings."""
 
+RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
+"""The name of an adapter of released Pulsar, and its version."""
+
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
         "action": "append",
@@ -208,8 +212,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--judge-by": {
         "action": "append",
         "metavar": "PROFILE",
-        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}), of those that the "
-        "command profiles lists; repeatable",
+        "help": "the documents or release to judge by, of those that the command profiles lists; "
+        f"repeatable (those of a named release's own line, else {DEFAULT_PROFILE})",
     },
     "--setting": {
         "action": "append",
@@ -287,6 +291,17 @@ def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
     return [name + more if name.startswith(CONFIGURABLE) else name for name in adapters]
 
 
+def usual_profile(adapters: Sequence[str]) -> str:
+    """Return the documents of the line of Pulsar that all adapters are of, or the default ones."""
+    found = [RELEASED.match(name) for name in adapters]
+    if not found or not all(found):
+        return DEFAULT_PROFILE
+    from pulsar_conformance.adapters.pulsar.versions import documents_of
+
+    profiles = {documents_of(match[1]) for match in found if match}
+    return profiles.pop() if len(profiles) == 1 else DEFAULT_PROFILE
+
+
 def plan_of(options: Any) -> Plan:
     """Return the plan that parsed options ask for. Errors: `BadPlan`."""
 
@@ -295,7 +310,7 @@ def plan_of(options: Any) -> Plan:
 
     return Plan.make(
         adapters=set_up(given("--adapter") or [], given("--setting") or []),
-        profiles=given("--judge-by") or [DEFAULT_PROFILE],
+        profiles=given("--judge-by") or [usual_profile(given("--adapter") or [])],
         readings=given("--reading") or [],
         rules=given("--rules") or [],
         deviations=given("--known-deviations"),

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.drawing import aim
 from pulsar_conformance.reference.managers import (
     DEFAULT,
     EXTENSIBLE,
+    IN_EXTENSIONS,
     MANAGERS,
     MODULAR,
     PACKAGE,
@@ -286,6 +287,15 @@ def a_mistake_in_broker_conf_is_refused(
     if _mistaken(case, expect):
         refused = answer.refused is not None
         expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
+
+
+@CHOOSE.check("MANAGER-14", draws=by_conf(IN_EXTENSIONS))
+def broker_conf_enables_the_class_of_extensions(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, the extensible manager runs by its class of the extensions."""
+    if case.dynamic is None and expect.reached(case.conf == IN_EXTENSIONS):
+        _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
 def _mistaken(case: Places, expect: Expect) -> bool:

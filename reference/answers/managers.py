@@ -10,18 +10,22 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 
 
 def choose(context: Context, case: Case) -> Derivation:
-    """Answer `manager.choose`. [MANAGER-01 … 07]"""
+    """Answer `manager.choose`. [MANAGER-01 … 07, MANAGER-13, MANAGER-14]"""
     conf, dynamic = case["conf"], case["dynamic"]
     if dynamic in managers.NOT_DYNAMIC:
         raise Refused(f"pulsar-admin cannot enable {dynamic}")
     name = managers.ABSENT[context.readings["absent-manager"]](conf) if dynamic is None else dynamic
-    manager = managers.manager_of(name)
+    moved = "MANAGER-03" in context.dropped
+    classes = managers.MANAGERS_NOW if moved else managers.MANAGERS
+    mistake = name is not None and name not in classes
+    if mistake and "MANAGER-05" in context.dropped:
+        raise Refused(f"no broker starts with {_written(name)} [MANAGER-13]")
+    manager = managers.manager_of(name, classes)
 
     def explain() -> Iterator[Step]:
         yield Step("dynamic", _written(dynamic))
         yield Step("broker.conf", _written(conf))
         yield Step("in use", _written(name, nothing="the default one"))
-        mistake = name is not None and name not in managers.MANAGERS
         yield Step("manager", f"{manager}, as after any mistake" if mistake else manager)
 
     return Derivation({"manager": manager}, explain)

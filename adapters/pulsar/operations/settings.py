@@ -11,8 +11,9 @@ from pulsar_conformance.specs import load
 
 
 def defaults(release: Release, _case: Case) -> Answer:
-    """Every setting that a document names and the release knows, where it has a default."""
-    known = filter(release.configurations.knows, load().settings)
+    """Every setting that the documents name and the release knows, where it has a default."""
+    named = dict.fromkeys((*load().settings, *release.defaults))
+    known = filter(release.configurations.knows, named)
     found = {name: _value(release.configurations.default(name)) for name in known}
     return {"settings": {name: value for name, value in found.items() if value is not None}}
 

@@ -54,7 +54,9 @@ def test_of_releases_that_answer_alike_the_one_before_is_nearest(version, releas
         ("2.8.4", "documented-2.10"),
         ("2.11.0", "documented-2.10"),
         ("3.3.6", "documented-3.0"),
-        ("4.3.0-SNAPSHOT", "documented-3.0"),
+        ("4.1.3", "documented-4.0"),
+        ("4.3.0-SNAPSHOT", "documented-4.2"),
+        ("5.0.0", "documented-5.0"),
         ("2.4.2", "documented-2.4"),
     ],
 )

@@ -14,7 +14,7 @@ EVERY = specs.load().rules.values()
 RULES = [
     one
     for one in EVERY
-    if "manager.choose" in one.operations and one.area == "MANAGER" and one.sources
+    if "manager.choose" in one.operations and {*PROFILES}.intersection(one.profiles)
 ]
 SLIP = MODULAR.replace("Manager", "Manger")
 
