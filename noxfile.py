@@ -87,12 +87,17 @@ def extras_for(words: list[str]) -> str:
     A run that names no adapter judges all bundled ones, including Spark if there is a Java for it.
     Spark is half a gigabyte, so other runs do not install it.
     """
-    adapters = [after for word, after in pairwise(words) if word == "--adapter"]
-    adapters += [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
+    adapters = adapters_in(words)
     if not adapters:
         return "spark" if java_version() >= JAVA else ""
     extras = set(PROJECT["project"]["optional-dependencies"])
     return ",".join(sorted(extras & {adapter.partition(":")[0] for adapter in adapters}))
+
+
+def adapters_in(words: list[str]) -> list[str]:
+    """The adapters that options name."""
+    adapters = [after for word, after in pairwise(words) if word == "--adapter"]
+    return adapters + [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
 
 
 def java_version() -> int:
@@ -168,10 +173,15 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """The options of a run, with `PROFILES` added if it names neither a profile nor a case."""
+    """The options of a run, with `PROFILES` added if it names neither a profile nor a case.
+
+    A release of Pulsar is judged by the documents of its own line.
+    """
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
     if flags & {"--judge-by", "--profile", "--replay", "--characterize", "--help", "-h"}:
+        return words
+    if any(name.startswith(("pulsar:", "cluster:")) for name in adapters_in(options)):
         return words
     return [*(word for profile in PROFILES for word in ("--judge-by", profile)), *words]
 

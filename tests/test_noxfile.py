@@ -58,6 +58,7 @@ DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "unwritten-3.0"]
         (["--profile", "documented-2.10"], ["--profile", "documented-2.10"]),
         (["--replay", "case.json"], ["--replay", "case.json"]),
         (["--characterize"], ["--characterize"]),
+        (["--adapter", "pulsar:4.2.4"], ["--adapter", "pulsar:4.2.4"]),
         (["--", "--judge-by"], [*DEFAULT, "--", "--judge-by"]),
     ],
 )

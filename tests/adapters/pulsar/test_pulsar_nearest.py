@@ -2,6 +2,7 @@
 
 import pytest
 from pulsar_conformance.adapters.pulsar import nearest, versions
+from pulsar_conformance.conformance.engine.plan import usual_profile
 from pulsar_conformance.specs import load
 
 RELEASES = list(versions.releases())
@@ -83,3 +84,23 @@ def test_versions_are_fetched_from_2_8_on_with_the_pins_of_their_line():
 )
 def test_parts_come_from_the_same_line_or_the_next_later_one(version, closest):
     assert versions.closest(version) == closest
+
+
+@pytest.mark.parametrize(
+    ("adapters", "profile"),
+    [
+        (["pulsar:4.2.4"], "documented-4.2"),
+        (
+            ["pulsar:4.0.9,set=minUnloadMessage=1", "cluster:4.0.7,manager=extensible"],
+            "documented-4.0",
+        ),
+        (["pulsar:5.0.0-M1"], "documented-5.0"),
+        (["pulsar:2.10.5"], "documented-2.10"),
+        (["pulsar:4.2.4", "pulsar:3.0.7"], "documented-3.0"),
+        (["pulsar:4.2.4", "reference"], "documented-3.0"),
+        (["pulsar:/opt/pulsar/lib"], "documented-3.0"),
+        ([], "documented-3.0"),
+    ],
+)
+def test_a_release_is_judged_by_the_documents_of_its_line(adapters, profile):
+    assert usual_profile(adapters) == profile
