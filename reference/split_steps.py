@@ -19,12 +19,14 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, throughput
 from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of, namespace_of
 from pulsar_conformance.reference.splitting import (
+    BY_RATES,
     MIDDLE,
     POSITIONS,
     RANGE,
     TOPICS,
     Split,
     halves_of_the_topics,
+    where_limits_are_exceeded,
 )
 
 
@@ -72,10 +74,25 @@ def _given(split: Split, _readings: Readings) -> Iterator[Step]:
         yield Step("decision", "no position to cut at: the bundle stays whole")
 
 
+def _between_loads(split: Split, readings: Readings) -> Iterator[Step]:
+    limits, cuts = split.limits, where_limits_are_exceeded(split, readings)
+    assert limits is not None, "loads come with their limits"
+    yield Step("hashes", HASHED)
+    yield Step("limits", f"{messages(limits.messages)} and {throughput(limits.throughput)} a part")
+    for place, rates in split.loads:
+        carried = f"{messages(rates.messages)}, {throughput(rates.throughput)}"
+        yield Step("topic", f"{hex_of(place)}: {carried}")
+    if not cuts:
+        yield Step("decision", f"less than {plain(limits.margin)} % over both, or one topic")
+    for cut in cuts:
+        yield Step("cut", f"{hex_of(cut)}, half-way before a topic that would exceed a limit")
+
+
 CUTS: Mapping[str, Callable[[Split, Readings], Iterator[Step]]] = {
     RANGE: _middle,
     TOPICS: _between_topics,
     POSITIONS: _given,
+    BY_RATES: _between_loads,
 }
 
 

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
+from pulsar_conformance.reference.cluster import MEGABYTE, Rates
 from pulsar_conformance.reference.context import Readings, Refused, Settings
+from pulsar_conformance.reference.numbers import Fraction, Rate
 from pulsar_conformance.reference.ranges import HashRange, hash_of
 
 RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"
 POSITIONS = "specified_positions_divide"
 BY_RATES = "flow_or_qps_equally_divide"
-"""An algorithm of releases that no document of the profiles describes."""
+"""An algorithm that documents describe from 4.2 on. [SPLIT-28 … 30]"""
+
+FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Messages and bytes per second of a part, and percent by which a bundle exceeds them first."""
+
+    messages: Rate
+    throughput: Rate
+    margin: Fraction
+
+    @classmethod
+    def of(cls, settings: Settings, readings: Readings) -> Limits:
+        """Return the limits in force."""
+        return cls(
+            settings.number(MAX_MESSAGES),
+            settings.number(MAX_MEGABYTES) * MEGABYTE[readings["megabyte"]],
+            settings.number(FLOW_MARGIN),
+        )
+
+    def exceeded(self, messages: Rate, throughput: Rate) -> bool:
+        """True if a part would carry more than a limit. [SPLIT-28]"""
+        return messages > self.messages or throughput > self.throughput
+
+    def reached(self, messages: Rate, throughput: Rate) -> bool:
+        """True if a bundle carries as much as a limit and its margin, or more. [SPLIT-30]"""
+        pairs = ((messages, self.messages), (throughput, self.throughput))
+        return any(carried * 100 >= limit * (100 + self.margin) for carried, limit in pairs)
 
 
 @dataclass(frozen=True)
@@ -22,6 +55,9 @@ class Split:
     bundle: HashRange
     hashes: tuple[int, ...]
     positions: tuple[int, ...]
+    loads: tuple[tuple[int, Rates], ...] = ()
+    """Hash and traffic of each topic, in the order of the hashes."""
+    limits: Limits | None = None
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
@@ -31,6 +67,11 @@ class Split:
             tuple(sorted(hash_of(topic) for topic in topics)),
             tuple(int(position, 16) for position in positions),
         )
+
+    def with_loads(self, topics: Sequence[str], given: Mapping[str, Any], limits: Limits) -> Split:
+        """Return the request with the traffic of its topics, and the limits of a part."""
+        found = [(hash_of(topic), Rates.read(given.get(topic, {}))) for topic in topics]
+        return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)
 
     def inside(self, positions: Sequence[int]) -> list[int]:
         """Positions strictly inside the bundle, each once, ascending."""
@@ -79,10 +120,35 @@ def at_the_positions(split: Split, readings: Readings) -> list[int]:
     return usable
 
 
+def where_limits_are_exceeded(split: Split, _readings: Readings) -> list[int]:
+    """Parts within the limits: half-way before each topic that would exceed one. [SPLIT-28 … 30]
+
+    A topic that exceeds a limit by itself is a part by itself.
+    """
+    limits = split.limits
+    assert limits is not None, "loads come with their limits"
+    whole = [rates for _hash, rates in split.loads]
+    if not limits.reached(
+        sum((one.messages for one in whole), Fraction(0)),
+        sum((one.throughput for one in whole), Fraction(0)),
+    ):
+        return []
+    cuts: list[int] = []
+    before, messages, throughput = None, Fraction(0), Fraction(0)
+    for place, rates in split.loads:
+        messages, throughput = messages + rates.messages, throughput + rates.throughput
+        if before is not None and limits.exceeded(messages, throughput):
+            cuts.append(before + (place - before + 1) // 2)
+            messages, throughput = rates.messages, rates.throughput
+        before = place
+    return split.inside(cuts)
+
+
 ALGORITHMS: Mapping[str, Callable[[Split, Readings], list[int]]] = {
     RANGE: halves_of_the_range,
     TOPICS: halves_of_the_topics,
     POSITIONS: at_the_positions,
+    BY_RATES: where_limits_are_exceeded,
 }
 
 SELECTING_SETTING: Mapping[str, str] = {
@@ -98,10 +164,11 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
     Errors: `Refused` if specified positions are the default, or requested by the broker.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
-    if algorithm not in ALGORITHMS:
+    known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]
+    if algorithm not in known:
         if algorithm == BY_RATES:
             raise Refused(f"{algorithm} needs the rates of topics, which no case has")
-        raise Refused(f"{algorithm} is no algorithm; there are {', '.join(ALGORITHMS)}")
+        raise Refused(f"{algorithm} is no algorithm; there are {', '.join(known)}")
     if algorithm == POSITIONS and asked is None:
         raise Refused(f"{POSITIONS} cannot be set as the default")
     if algorithm == POSITIONS and by != "admin":

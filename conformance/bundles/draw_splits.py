@@ -11,8 +11,15 @@ from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHO
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import Aim, aim, names
 from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
-from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
+from pulsar_conformance.reference.splitting import (
+    BY_RATES,
+    FLOW_MARGIN,
+    POSITIONS,
+    RANGE,
+    TOPICS,
+)
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
@@ -159,6 +166,59 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
     by = draw(st.sampled_from(["admin", "broker"]))
     return Trial.of(operation, {**case, "algorithm": None, "settings": settings, "by": by})
 
+
+ROUND_RATES = (0, 1, 10, 100, 100, 200, 250, 300, 400, 500, 600, 1000)
+"""Messages a second of a topic, and its megabytes a second; few, so that sums meet limits."""
+
+MOST = {
+    MAX_MESSAGES: (100, 300, 450, 500, 1000, 1100, 1900, 30000),
+    MAX_MEGABYTES: (90, 100, 110, 200, 1000, 5000),
+}
+"""Limits of a part under `flow_or_qps_equally_divide`."""
+
+MARGINS = (None, 0, 10, 50)
+
+
+@st.composite
+def by_loads(draw: st.DrawFn) -> Trial:
+    """A whole namespace split by what its topics carry, and its topics in narrow ranges."""
+    count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
+    random = draw(randoms)
+    settings: Json = {name: random.choice(limits) for name, limits in MOST.items()}
+    if (margin := random.choice(MARGINS)) is not None:
+        settings[FLOW_MARGIN] = margin
+    named = random.random() < NAMED
+    if not named:
+        settings[DEFAULT] = BY_RATES
+    topics = names.topics(random, count)
+    loads = {topic: topic_load(random) for topic in topics if random.random() < LOADED}
+    kind = random.choice(("any", "any", "sums at the limit", "little excess"))
+    if kind == "sums at the limit":
+        loads = {topic: {"msgRateIn": 100} for topic in topics}
+        settings[MAX_MESSAGES] = 100 * random.choice((1, 2, 3))
+    if kind == "little excess":
+        loads = {topic: {"msgRateIn": random.choice((100, 200, 300))} for topic in topics}
+        settings[FLOW_MARGIN] = 10
+        settings[MAX_MESSAGES] = sum(one["msgRateIn"] for one in loads.values()) * 95 // 100
+    algorithm = BY_RATES if named else None
+    case = split_case(WHOLE, algorithm, topics=topics, settings=settings)
+    return counted_topics({**case, "by": random.choice(("admin", "broker")), "topicLoads": loads})
+
+
+NAMED, LOADED = 0.8, 0.9
+"""The shares of splits by loads that name the algorithm, and of topics with a load."""
+
+
+def topic_load(random: Random) -> Json:
+    """Return messages and bytes of a topic, both ways or one."""
+    messages, megabytes = random.choice(ROUND_RATES), random.choice(ROUND_RATES)
+    if random.choice((True, False)):
+        return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTES}
+    half = {"msgRateIn": messages, "msgThroughputOut": megabytes * MEGABYTES}
+    return {**half, "msgRateOut": random.choice(ROUND_RATES)}
+
+
+MEGABYTES = 1_000_000
 
 small_counts = st.sampled_from((5, 11, 60))
 QUARTERS = 4

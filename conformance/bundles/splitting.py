@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.bundles.growth import FEWEST_TOPICS
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE, Located, Parts
 from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.expect import Expect, same
 from pulsar_conformance.conformance.common.operation import FlatCase
-from pulsar_conformance.conformance.common.trial import Asked, Exchange
+from pulsar_conformance.conformance.common.trial import Asked, Exchange, Trial
+from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.ranges import HashRange, hash_of, hex_of
-from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
+from pulsar_conformance.reference.splitting import (
+    BY_RATES,
+    FLOW_MARGIN,
+    POSITIONS,
+    RANGE,
+    SELECTING_SETTING,
+    TOPICS,
+    Limits,
+)
 
 
 def _splittable(case: FlatCase, expect: Expect) -> HashRange:
@@ -209,11 +219,105 @@ def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expec
 def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """A split that the broker starts, by range or by topics, results in two parts."""
     _answered(answer, expect)
-    expect.given(case["by"] == "broker" and case["algorithm"] != POSITIONS, "the broker splits")
+    others = (POSITIONS, BY_RATES)
+    expect.given(case["by"] == "broker" and _algorithm(case) not in others, "the broker splits")
     _splittable(case, expect)
     expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
+
+
+def _algorithm(case: FlatCase) -> object:
+    """Return the algorithm that is named, or set as the default."""
+    key = SELECTING_SETTING["default"]
+    return case["algorithm"] or case.settings.given.get(key, case.settings.defaults.get(key))
+
+
+def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[Limits, dict[str, Rates]]:
+    """Return the limits of a part and the traffic of each topic, if a case is about them."""
+    _answered(answer, expect)
+    expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
+    expect.given(FLOW_MARGIN in case.settings.defaults, "the documents know that algorithm")
+    expect.given(expect.readings["split-key"] == "default", "the default selects it")
+    given = case.case.get("topicLoads", {})
+    loads = {topic: Rates.read(given.get(topic, {})) for topic in case["topics"]}
+    amounts = (amount for rates in loads.values() for amount in rates.each())
+    expect.given(all(one.denominator == 1 for one in amounts), "sums are exact everywhere")
+    return Limits.of(case.settings, expect.readings), loads
+
+
+def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
+    every = tuple(loads)
+    messages = sum((one.messages for one in every), Fraction(0))
+    return messages, sum((one.throughput for one in every), Fraction(0))
+
+
+def _certainly_reached(limits: Limits, loads: Iterable[Rates]) -> bool | None:
+    """True if a bundle carries its limit and the margin; None if rounding might decide."""
+    total = _total(loads)
+    edges = (one * (100 + limits.margin) / 100 for one in (limits.messages, limits.throughput))
+    if any(same(carried, edge) for carried, edge in zip(total, edges, strict=True)):
+        return None
+    return limits.reached(*total)
+
+
+def _grouped(
+    exchanges: Sequence[Exchange], expect: Expect
+) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
+    """Return the parts as answered, and the narrow ranges on either side of each cut to be made.
+
+    Topics are in the order of the narrow ranges in which the implementation finds them.
+    """
+    in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
+    expect.given(in_order, "a bundle is split, and its topics are located")
+    (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
+    limits, loads = _loads(case, answer, expect)
+    whole = case["bundle"] == WHOLE and case["topics"] == cells["topics"]
+    expect.given(whole, "every topic is in the bundle, and is located")
+    expect.given(len(set(found.bundles)) == len(loads), "each topic is in another narrow range")
+    expect.given(_certainly_reached(limits, loads.values()) is True, "a limit is exceeded enough")
+    ordered = sorted(found.by_topic.items(), key=lambda one: HashRange.parse(one[1]).lower)
+    cuts, part = [], [ordered[0]]
+    for topic, cell in ordered[1:]:
+        together = [loads[name] for name, _ in part] + [loads[topic]]
+        if limits.exceeded(*_total(together)):
+            cuts.append((HashRange.parse(part[-1][1]), HashRange.parse(cell)))
+            part = []
+        part.append((topic, cell))
+    expect.reached()
+    return answer, cuts
+
+
+@check_exchanges("SPLIT-28", draws=splits.by_loads())
+def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) -> None:
+    """Each cut is before the topic with which a part would exceed a limit, and nowhere else."""
+    answer, cuts = _grouped(exchanges, expect)
+    found = _cuts(answer)
+    fits = len(found) == len(cuts) and all(
+        before.lower < cut < after.upper for cut, (before, after) in zip(found, cuts, strict=True)
+    )
+    between = [f"{hex_of(before.lower)} and {hex_of(after.upper)}" for before, after in cuts]
+    allowed = f"a cut between {', between '.join(between)}" if cuts else "the whole bundle"
+    expect.that(fits, allowed, answer)
+
+
+@check_exchanges("SPLIT-29", draws=splits.by_loads())
+def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
+    """A cut lies in the middle between the two topics that it parts."""
+    answer, cuts = _grouped(exchanges, expect)
+    for cut, (before, after) in zip(_cuts(answer), cuts, strict=False):
+        if before.lower < cut < after.upper:
+            low, high = (before.lower + after.lower) // 2, (before.upper + after.upper) // 2
+            allowed = f"a cut between {hex_of(low)} and {hex_of(high)}"
+            expect.that(low <= cut <= high + 1, allowed, answer)
+
+
+@SPLIT.check("SPLIT-30", draws=splits.by_loads().map(lambda trial: Trial(trial.questions[:1])))
+def little_excess_splits_nothing(case: FlatCase, answer: Parts, expect: Expect) -> None:
+    """A bundle whose traffic is under the limits and their margin stays whole."""
+    limits, loads = _loads(case, answer, expect)
+    if expect.reached(_certainly_reached(limits, loads.values()) is False):
+        expect.that(answer.names == (case["bundle"],), f"{case['bundle']} as it is", answer)
 
 
 @SPLIT.check("SPLIT-27", draws=splits.topic_splits())

@@ -54,10 +54,13 @@ def locate(context: Context, case: Case) -> Derivation:
 
 
 def split(context: Context, case: Case) -> Derivation:
-    """Answer `bundles.split`. [SPLIT-10 … 19]"""
+    """Answer `bundles.split`. [SPLIT-10 … 19, SPLIT-28 … 30]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
     asked, by, settings = case["algorithm"], case["by"], context.settings(case)
     algorithm = splitting.algorithm_of(asked, by, settings, context.readings)
+    if algorithm == splitting.BY_RATES:
+        limits = splitting.Limits.of(settings, context.readings)
+        split = split.with_loads(case["topics"], case.get("topicLoads", {}), limits)
     parts = splitting.parts(split, algorithm, context.readings)
 
     def explain() -> Iterator[Step]:

@@ -24,6 +24,8 @@ PROFILES = (
     "documented-2.10",
     "documented-2.4",
     "documented-4.0",
+    "documented-4.2",
+    "documented-5.0",
 )
 """The profiles that the model follows; a trial is asked under the first that it fits."""
 
