@@ -79,8 +79,10 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     rows = rows.withColumn("cuts", cuts)
     refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper)
+    by_loads = F.when(algorithm == splitting.BY_RATES, F.lit("topics' loads are not read yet"))
     unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
     answer = first_answer(
+        declined("unsupported", by_loads),
         declined("failed", unset),
         declined("refused", refused),
         declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"
+BY_RATES = "flow_or_qps_equally_divide"
 POSITIONS = "specified_positions_divide"
 ALGORITHMS = (RANGE, TOPICS, POSITIONS)
 
