@@ -2,6 +2,8 @@
 
 import argparse
 import math
+import re
+from collections.abc import Sequence
 
 from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -10,6 +12,9 @@ from pulsar_conformance.specs import load
 from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
+RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
+"""The name of an adapter of released Pulsar, and its version."""
+
 ADAPTER = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
     "ARG ...', python:MODULE:NAME, pulsar:VERSION, cluster:VERSION or cluster:URL, in the "
@@ -91,6 +96,17 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             name, type=int, default=default, metavar="N", help=f"{what} (%(default)s)"
         )
+
+
+def usual_profile(adapters: Sequence[str]) -> str:
+    """Return the documents of the line of Pulsar that all adapters are of, or the default ones."""
+    found = [RELEASED.match(name) for name in adapters]
+    if not found or not all(found):
+        return DEFAULT_PROFILE
+    from pulsar_conformance.adapters.pulsar.versions import documents_of
+
+    profiles = {documents_of(match[1]) for match in found if match}
+    return profiles.pop() if len(profiles) == 1 else DEFAULT_PROFILE
 
 
 def seconds(text: str) -> float:

@@ -22,7 +22,7 @@ FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 
 @dataclass(frozen=True)
-class Limits:
+class PartLimits:
     """Messages and bytes per second of a part, and percent by which a bundle exceeds them first."""
 
     messages: Rate
@@ -30,7 +30,7 @@ class Limits:
     margin: Fraction
 
     @classmethod
-    def of(cls, settings: Settings, readings: Readings) -> Limits:
+    def of(cls, settings: Settings, readings: Readings) -> PartLimits:
         """Return the limits in force."""
         return cls(
             settings.number(MAX_MESSAGES),
@@ -57,7 +57,7 @@ class Split:
     positions: tuple[int, ...]
     loads: tuple[tuple[int, Rates], ...] = ()
     """Hash and traffic of each topic, in the order of the hashes."""
-    limits: Limits | None = None
+    limits: PartLimits | None = None
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
@@ -68,7 +68,9 @@ class Split:
             tuple(int(position, 16) for position in positions),
         )
 
-    def with_loads(self, topics: Sequence[str], given: Mapping[str, Any], limits: Limits) -> Split:
+    def with_loads(
+        self, topics: Sequence[str], given: Mapping[str, Any], limits: PartLimits
+    ) -> Split:
         """Return the request with the traffic of its topics, and the limits of a part."""
         found = [(hash_of(topic), Rates.read(given.get(topic, {}))) for topic in topics]
         return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)

@@ -200,6 +200,7 @@ ABOUT_OTHERS = (
     "adapters/samples",
     "conformance/commands",
     "fixtures/deviations",
+    "specs/documents.yaml",
     "specs/profiles.yaml",
     "specs/breaches.py",
     "specs/requirements",

@@ -22,7 +22,7 @@ from pulsar_conformance.reference.splitting import (
     RANGE,
     SELECTING_SETTING,
     TOPICS,
-    Limits,
+    PartLimits,
 )
 
 
@@ -233,7 +233,7 @@ def _algorithm(case: FlatCase) -> object:
     return case["algorithm"] or case.settings.given.get(key, case.settings.defaults.get(key))
 
 
-def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[Limits, dict[str, Rates]]:
+def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
     """Return the limits of a part and the traffic of each topic, if a case is about them."""
     _answered(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
@@ -243,7 +243,7 @@ def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[Limits, dict[
     loads = {topic: Rates.read(given.get(topic, {})) for topic in case["topics"]}
     amounts = (amount for rates in loads.values() for amount in rates.each())
     expect.given(all(one.denominator == 1 for one in amounts), "sums are exact everywhere")
-    return Limits.of(case.settings, expect.readings), loads
+    return PartLimits.of(case.settings, expect.readings), loads
 
 
 def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
@@ -252,7 +252,7 @@ def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
     return messages, sum((one.throughput for one in every), Fraction(0))
 
 
-def _certainly_reached(limits: Limits, loads: Iterable[Rates]) -> bool | None:
+def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | None:
     """True if a bundle carries its limit and the margin; None if rounding might decide."""
     total = _total(loads)
     edges = (one * (100 + limits.margin) / 100 for one in (limits.messages, limits.throughput))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,6 +17,7 @@ from pulsar_conformance.adapters.arguments import (
     TIME_LIMIT,
     limits_of,
     seconds,
+    usual_profile,
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
@@ -199,9 +199,6 @@ OUT = "reports/out"
 CONFIGURABLE = "pulsar:"
 """Prefix of the adapters that take settings."""
 
-RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
-"""The name of an adapter of released Pulsar, and its version."""
-
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
         "action": "append",
@@ -289,17 +286,6 @@ def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
         raise BadPlan(f"--setting {settings[0]}: only {CONFIGURABLE}VERSION takes settings")
     more = "".join(f",set={text}" for text in settings)
     return [name + more if name.startswith(CONFIGURABLE) else name for name in adapters]
-
-
-def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the documents of the line of Pulsar that all adapters are of, or the default ones."""
-    found = [RELEASED.match(name) for name in adapters]
-    if not found or not all(found):
-        return DEFAULT_PROFILE
-    from pulsar_conformance.adapters.pulsar.versions import documents_of
-
-    profiles = {documents_of(match[1]) for match in found if match}
-    return profiles.pop() if len(profiles) == 1 else DEFAULT_PROFILE
 
 
 def plan_of(options: Any) -> Plan:

@@ -93,7 +93,7 @@ MISTAKES = {
         "{document: modular-2.4,",
         "{document: modular-2.5,",
         "    - {document: modular-2.5,",
-        "USAGE-01: unknown document 'modular-2.5'; there are load-balance-2.10,",
+        "USAGE-01: unknown document 'modular-2.5'; there are 16, the nearest: modular-2.4,",
     ),
     "unknown section": Mistake(
         "rules/uniform.yaml",
@@ -149,14 +149,15 @@ MISTAKES = {
         "profiles: [documented-3.0]",
         "profiles: [documented-2.4, documented-3.0]",
         "  profiles: [documented-2.4, documented-3.0]",
-        "SPLIT-12: its sources put it into documented-3.0, and not documented-2.4, documented-3.0",
+        "SPLIT-12: its sources put it into documented-3.0, documented-4.2, documented-5.0, and",
     ),
     "rule that rests on a copy": Mistake(
-        "rules/split.yaml",
-        "    - {document: load-balance-3.0, section: Split namespace bundles, sentences: [6]}\n",
+        "rules/anti.yaml",
+        "    - {document: load-balance-3.0, section: Create an anti-affinity namespace group, "
+        "sentences: [1]}\n",
         "",
         "  sources:",
-        "SPLIT-12: rests on load-balance-3.0-text alone, a copy; name the original, too",
+        "ANTI-04: rests on load-balance-3.0-text alone, a copy; name the original, too",
     ),
     "observed rule without a why": Mistake(
         "rules/bundle.yaml",

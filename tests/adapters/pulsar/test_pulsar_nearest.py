@@ -1,8 +1,8 @@
 """The examined release that another one is nearest to, by what its classes answer."""
 
 import pytest
+from pulsar_conformance.adapters.arguments import usual_profile
 from pulsar_conformance.adapters.pulsar import nearest, versions
-from pulsar_conformance.conformance.engine.plan import usual_profile
 from pulsar_conformance.specs import load
 
 RELEASES = list(versions.releases())
