@@ -102,10 +102,8 @@ COMMANDS = {
         "show where a strategy takes a cluster, cycle by cycle, and compare strategies",
         (
             "simulate --world ninety-ten",
-            "simulate --world all --compare strategy=ThresholdShedder "
-            "--compare strategy=OverloadShedder",
-            f"simulate --reports {REPORTS}/modular "
-            "--sweep loadBalancerBrokerThresholdShedderPercentage=10..50/10",
+            "simulate --world newcomer --compare strategy=OverloadShedder",
+            f"simulate --reports {REPORTS}/modular --page page.html",
         ),
     ),
     "new-adapter": Command(

@@ -58,7 +58,7 @@ def test_help_ends_with_an_example_that_parses(command):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["rnu"], "rnu is no command; there are 21, the nearest: run"),
+        (["rnu"], "rnu is no command; there are 22, the nearest: run"),
         (["run", "--exmples", "5"], "--exmples is no argument of run; did you mean --examples?"),
         (["rule", "OVERLOAD-02", "more"], "more is no argument of rule; see "),
     ],
