@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from pulsar_conformance.adapters import AdapterError
@@ -173,10 +172,7 @@ def variants_of(args: argparse.Namespace, strategy: str) -> list[Variant]:
         given_settings(args.setting),
         args.place,
     )
-    variants = [words_as_variant(text, usual) for text in args.compare] or [usual]
+    variants = [usual, *(words_as_variant(text, usual) for text in args.compare)]
     if args.sweep:
         variants = list(swept(args.sweep, variants))
-    names = [one.name for one in variants]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadWorld(f"--compare {twice}: it is given twice")
-    return [replace(one, label=one.name) for one in variants]
+    return list({one.decides: one for one in reversed(variants)}.values())[::-1]

@@ -20,7 +20,7 @@ LEGEND = (
     "last."
 )
 WIDEST = 28
-"""Columns of the name of a variant; longer ones get a number and a line below the table."""
+"""Columns of the name of a variant; longer ones are shortened, and explained below the table."""
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
@@ -46,20 +46,17 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names that fit in a column: without common words, or else numbered."""
+    """Return names that fit in a column: without common words, with values alone, or numbered."""
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
-    found = {}
-    for number, (name, each) in enumerate(zip(names, words, strict=True), 1):
-        rest = " ".join(word for word in each if word not in common) or name
-        _, equals, value = rest.partition("=")
-        rest = value if equals and " " not in rest and len(rest) > WIDEST else rest
-        found[name] = rest if len(rest) <= WIDEST else f"({number})"
-    return (
-        found
-        if len(set(found.values())) == len(found)
-        else {name: f"({number})" for number, name in enumerate(names, 1)}
-    )
+    own = [[word for word in each if word not in common] or each for each in words]
+    plain = [" ".join(each).replace("strategy=", "") for each in own]
+    values = [" ".join(word.rpartition("=")[2] for word in each) for each in own]
+    numbers = [f"({number})" for number, _ in enumerate(names, 1)]
+    for found in (plain, values):
+        if max(map(len, found)) <= WIDEST and len(set(found)) == len(found):
+            return dict(zip(names, found, strict=True))
+    return dict(zip(names, numbers, strict=True))
 
 
 def _row(name: str, one: Measures) -> tuple[str, ...]:

@@ -46,13 +46,17 @@ class Variant:
     strategy: str
     settings: Mapping[str, Any]
     placing: str = ITSELF
-    label: str = ""
 
     @property
     def name(self) -> str:
-        """The label, or else everything that sets it apart."""
+        """The words by which `--compare` takes it."""
         given = [f"{name}={value}" for name, value in self.settings.items()]
-        return self.label or " ".join((self.adapter, self.strategy, *given))
+        return " ".join((self.adapter, f"{STRATEGY}={self.strategy}", *given))
+
+    @property
+    def decides(self) -> tuple[object, ...]:
+        """Everything that decisions depend on."""
+        return self.adapter, self.strategy, *sorted(self.settings.items())
 
     @property
     def released(self) -> str | None:
@@ -87,9 +91,7 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
     given = given_settings(settings)
-    label = " ".join([adapter, strategy, *settings])
-    settings_ = {**usual.settings, **given}
-    return replace(usual, adapter=adapter, strategy=strategy, settings=settings_, label=label)
+    return replace(usual, adapter=adapter, strategy=strategy, settings={**usual.settings, **given})
 
 
 SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
@@ -113,8 +115,7 @@ def swept(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
     for variant in variants:
         for value in (first + step * place for place in range(count)):
             given = given_settings([f"{found[1]}={value.normalize():f}"])
-            label = f"{variant.name} {found[1]}={value.normalize():f}"
-            yield replace(variant, settings={**variant.settings, **given}, label=label)
+            yield replace(variant, settings={**variant.settings, **given})
 
 
 def simulated(

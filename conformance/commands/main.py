@@ -102,8 +102,8 @@ COMMANDS = {
         "show where a strategy takes a cluster, cycle by cycle, and compare strategies",
         (
             "simulate --world ninety-ten",
-            "simulate --world newcomer --compare strategy=OverloadShedder",
-            f"simulate --reports {REPORTS}/modular --page page.html",
+            "simulate --world all --compare strategy=OverloadShedder",
+            f"simulate --reports {REPORTS}/modular",
         ),
     ),
     "new-adapter": Command(

@@ -324,7 +324,6 @@ MISTAKES = [
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
     (("--world", "crash", "--compare", "nobody:1"), "names no adapter"),
-    (("--world", "crash", "--compare", "reference", "--compare", "reference"), "is given twice"),
     (("--world", "crash", "--conf", "x"), "it goes with --reports DIR"),
     (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
