@@ -124,6 +124,8 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
     if kind.name == "propertyNames":
         key = str(kind.error.instance)
         return key, f"the name {key} does not look like {kind.error.kind.pattern}"
+    if kind.name == "anyOf" and (missing := _missing(error)):
+        return None, missing
     limit = wanted.get(kind.name)
     words = {
         "enum": f"{_shown(value)} is not one of {_listed(limit)}",
@@ -134,9 +136,18 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
         "maxProperties": f"at most {limit} may be given",
         "uniqueItems": f"{_shown(value)} holds something twice",
     }
-    problem = words.get(kind.name, error.message[: 2 * LONGEST])
+    problem = words.get(kind.name, error.message)
     description = wanted.get("description")
     return None, f"{problem}; it should be: {description}" if description else problem
+
+
+def _missing(error: ValidationError) -> str:
+    """Return the keys that each alternative lacks, or "" if any is wrong in another way."""
+    kind: Any = error.kind
+    if any(one.kind.name != "required" for errors in kind.context for one in errors):
+        return ""
+    lacking = [" and ".join(one.kind.property for one in errors) for errors in kind.context]
+    return f"it lacks {', or instead '.join(lacking)}"
 
 
 def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:

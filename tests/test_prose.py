@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("specs", "reference", "conformance", "adapters", "audit", "fixtures", "reports")
+FOLDERS = ("api", "specs", "reference", "conformance", "adapters", "audit", "fixtures", "reports")
 SOURCES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
 BESIDE = sorted((ROOT / "tests").rglob("*.py"))
 

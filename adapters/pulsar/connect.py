@@ -179,7 +179,7 @@ def _in_a_class_path(*paths: Path) -> None:
 def fetched_shells() -> Path:
     """The folder of the jars that stub Pulsar. Errors: `maven.CannotFetch`."""
     pom = maven.plain_pom([SHELLS])
-    fill = partial(maven.fetch_artifacts, "the shells of Pulsar", pom)
+    fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
     return _fetched(f"shells-{SHELLS.rpartition(':')[2]}", fill)
 
 

@@ -103,7 +103,7 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
 
 def print_error(text: str) -> None:
     """Print a line on standard error."""
-    print(f"collect: {text}", file=sys.stderr, flush=True)
+    print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError, Limits
 from pulsar_conformance.adapters.arguments import (
     ADAPTER,
@@ -188,11 +188,11 @@ def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
 def _load_deviations(file: str) -> tuple[Deviation, ...]:
     from pulsar_conformance.conformance.cases.deviations import load_deviations
 
-    return load_deviations(Path(file))
+    return load_deviations(fixtures.shipped(file))
 
 
 def _replayed(file: str, profiles: Sequence[str]) -> Trial:
-    return saved.load_saved(Path(file), specs.load().defaults(profiles[0])).trial
+    return saved.load_saved(fixtures.shipped(file), specs.load().defaults(profiles[0])).trial
 
 
 OUT = "reports/out"

@@ -1,0 +1,46 @@
+"""The documented rules of Apache Pulsar's load balancing, for tests in Python.
+
+Everything in `__all__` is public and follows semantic versioning; whatever else is imported from
+this package may change in any release.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pulsar_conformance.conformance.common.events import Verdict
+    from pulsar_conformance.library import (
+        IllegalCase,
+        Violation,
+        answer,
+        cases,
+        explain,
+        judge,
+        operations,
+        run,
+    )
+    from pulsar_conformance.reference import Model
+
+__all__ = [
+    "IllegalCase",
+    "Model",
+    "Verdict",
+    "Violation",
+    "answer",
+    "cases",
+    "explain",
+    "judge",
+    "operations",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: commands need none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("pulsar_conformance.library"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,178 @@
+"""The public functions: ask the model, draw cases, judge answers, and judge implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.events import Verdict, nobody
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.session import Session
+from pulsar_conformance.reference import Model, Readings
+
+Json = dict[str, Any]
+
+
+class IllegalCase(ValueError):
+    """A case that is not of its operation's form, or that no cluster could be in."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that an answer breaks, as a failing test shows it."""
+
+    rule: str
+    """The ID of the rule, such as OVERLOAD-02."""
+    title: str
+    allowed: str
+    answered: str
+    derivation: tuple[str, ...]
+    """The steps by which the model arrives at its answer."""
+    sources: tuple[str, ...]
+    """Documents and sections that state the rule."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.rule}: {self.title}.", *self.sources]
+        lines += [f"  {line}" for line in self.derivation]
+        return "\n".join([*lines, f"allowed   {self.allowed}", f"answered  {self.answered}"])
+
+
+def operations() -> tuple[str, ...]:
+    """Return the names of the operations, such as `shed.select`."""
+    return tuple(OPERATIONS)
+
+
+def answer(
+    operation: str,
+    case: Json,
+    profile: str = DEFAULT_PROFILE,
+    readings: Mapping[str, str] | None = None,
+) -> Json:
+    """Return the model's answer to a case.
+
+    Errors: `IllegalCase`; `specs.UnknownName` for an operation, profile or reading.
+    """
+    _check_case(operation, case, profile, readings)
+    return dict(Model(profile, readings).answer(operation, case))
+
+
+def explain(
+    operation: str,
+    case: Json,
+    profile: str = DEFAULT_PROFILE,
+    readings: Mapping[str, str] | None = None,
+) -> str:
+    """Return the steps by which the model arrives at its answer. Errors as for `answer`."""
+    _check_case(operation, case, profile, readings)
+    return "\n".join(Model(profile, readings).derive(operation, case).lines())
+
+
+def cases(operation: str, profile: str = DEFAULT_PROFILE) -> st.SearchStrategy[Json]:
+    """Return a strategy of legal cases, drawn near the edges of the rules of a profile.
+
+    Errors: `specs.UnknownName` for an operation or profile.
+    """
+    _check_operation(operation)
+    defaults = specs.load().defaults(profile)
+    parts = [part for rule in _rules(operation, profile) for part in checks()[rule.id].parts]
+    return (
+        st.one_of(parts)
+        .filter(lambda trial: bad_trial(trial, defaults) is None)
+        .filter(lambda trial: operation in trial.operations)
+        .map(lambda trial: _first_case(trial, operation))
+    )
+
+
+def judge(
+    operation: str,
+    case: Json,
+    answer: Json,
+    profile: str = DEFAULT_PROFILE,
+    readings: Mapping[str, str] | None = None,
+) -> list[Violation]:
+    """Return the rules that an answer to a case breaks; an empty list if it is allowed.
+
+    Rules that only build on a broken one are left out. `readings` replace those that the profile
+    follows where its documents can be read in several ways. Errors as for `answer`.
+    """
+    _check_case(operation, case, profile, readings)
+    known, chosen = specs.load(), Readings.of(profile, readings)
+    evaluator = RuleEvaluator(known.defaults(profile), chosen)
+    trial = Trial.of(operation, case)
+    outcomes = [
+        (rule, evaluator.judge(rule.id, trial, [answer]))
+        for rule in _rules(operation, profile)
+        if all(chosen[name] == value for name, value in rule.reading.items())
+    ]
+    broken = {rule.id for rule, outcome in outcomes if outcome.violated}
+    derivation = tuple(Model(profile, readings).derive(operation, case).lines()) if broken else ()
+    return [
+        Violation(
+            rule.id,
+            rule.title,
+            outcome.allowed,
+            outcome.answered,
+            derivation,
+            tuple(known.sources_of(rule, profile)),
+        )
+        for rule, outcome in outcomes
+        if outcome.violated and not broken.intersection(rule.presupposes)
+    ]
+
+
+def run(
+    adapter: str,
+    profile: str = DEFAULT_PROFILE,
+    rules: Sequence[str] = (),
+    examples: int = 100,
+    seed: int = 0,
+    root: Path | None = None,
+) -> list[Verdict]:
+    """Judge an implementation by its name, as `pulsar-conformance run` does; return the verdicts.
+
+    Failing cases are saved below `root`, by default this folder. Errors: `UserError` for an unknown
+    adapter, profile or rule; an implementation that breaks down has verdicts `error`.
+    """
+    plan = Plan.make([adapter], [profile], rules=rules, examples=examples, seed=seed, root=root)
+    session = Session(plan, nobody, alone=True)
+    try:
+        judged = session.runs[adapter, profile]
+        return [session.verdict(judged, rule) for rule in judged.rules]
+    finally:
+        session.close()
+
+
+def _rules(operation: str, profile: str) -> list[specs.Rule]:
+    """Return the rules of a profile that judge an operation."""
+    rules = specs.load().rules_of(profile)
+    return [rule for rule in rules if operation in rule.operations and rule.untestable is None]
+
+
+def _check_operation(operation: str) -> None:
+    if operation not in OPERATIONS:
+        raise specs.UnknownName(operation, "operation", OPERATIONS)
+
+
+def _check_case(
+    operation: str, case: Json, profile: str, readings: Mapping[str, str] | None
+) -> None:
+    """Raise an error for a case that cannot be asked."""
+    _check_operation(operation)
+    chosen = Readings.of(profile, readings)
+    problem = bad_case(operation, case, specs.load().defaults(profile), chosen)
+    if problem is not None:
+        raise IllegalCase(f"{operation}: {problem}")
+
+
+def _first_case(trial: Trial, operation: str) -> Json:
+    """Return the case of a trial's first question of an operation."""
+    return next(one.case for one in trial.questions if one.operation == operation)
