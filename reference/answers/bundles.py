@@ -59,7 +59,7 @@ def split(context: Context, case: Case) -> Derivation:
     asked, by, settings = case["algorithm"], case["by"], context.settings(case)
     algorithm = splitting.algorithm_of(asked, by, settings, context.readings)
     if algorithm == splitting.BY_RATES:
-        limits = splitting.Limits.of(settings, context.readings)
+        limits = splitting.PartLimits.of(settings, context.readings)
         split = split.with_loads(case["topics"], case.get("topicLoads", {}), limits)
     parts = splitting.parts(split, algorithm, context.readings)
 
