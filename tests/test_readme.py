@@ -123,6 +123,14 @@ def helped():
             yield f"{name} --help", shlex.split(found)
 
 
+LINKING = (
+    *PAGES,
+    *("ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "reports/site/reference/protocol.md"),
+    *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports").glob("*/README.md")),
+    *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports/changes").glob("*.md")),
+)
+"""Pages that are read in the repository."""
+
 WITHIN = [(page, words) for page in SENTENCES for words in inline(page)] + list(helped())
 
 
@@ -287,10 +295,11 @@ def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsy
     assert "keeps the protocol" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_every_link_leads_to_a_file(page):
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text(page))
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("page", LINKING)
+def test_every_link_of_a_page_in_the_repository_leads_to_a_file(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", text(page))
+    folder = (ROOT / page).parent
+    assert [link for link in links if not (folder / link).exists()] == []
 
 
 def test_the_rule_shown_is_the_rule_there_is():

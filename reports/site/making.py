@@ -28,6 +28,8 @@ from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
 from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
+CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
+"""The beginning of the page of the protocol, which guides in the repository link to as well."""
 PROFILE = "documented-3.0"
 LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""
@@ -118,7 +120,12 @@ class Site:
         hello = shapes.fields_of(schema("message")["$defs"]["implementation"])
         asked = list(_exchanges(self.specs))
         tolerance = {"points": plain(expect.POINTS), "share": f"{float(expect.SHARE):.5f}"}
-        page = {"operations": asked, "hello": hello, "shared": shapes.shared()}
+        page = {
+            "operations": asked,
+            "hello": hello,
+            "shared": shapes.shared(),
+            "conversation": CONVERSATION.read_text("utf-8"),
+        }
         return self._page("protocol", **page, tolerance=tolerance)
 
     def _reference(self) -> Iterator[tuple[str, str]]:
