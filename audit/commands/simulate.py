@@ -18,13 +18,14 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.loop import ITSELF, PLACING
+from pulsar_conformance.audit.simulation.measures import measures_of
 from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,
     league_lines,
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
-from pulsar_conformance.audit.simulation.starts import start_worlds
+from pulsar_conformance.audit.simulation.starts import Start, start_of
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
     simulated,
@@ -35,7 +36,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld,
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.specs.errors import status_of
-from pulsar_conformance.specs.text import columns
+from pulsar_conformance.specs.text import columns, paragraph
 
 CYCLES, MOST_CYCLES = 200, 100_000
 
@@ -121,6 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="the seed of loads by chance (%(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--moves", action="store_true", help="with --json, print every move, too")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
 
 
@@ -132,8 +134,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MOST_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MOST_CYCLES}")
-    worlds, strategy = start_worlds(args)
-    variants = variants_of(args, args.strategy or strategy)
+    start = start_of(args)
+    worlds, variants = start.worlds, variants_of(args, start)
     readings = chosen_readings(args.reading)
     courses = [
         course
@@ -154,21 +156,23 @@ def _printed(
     args: argparse.Namespace, courses: list[SimulatedCourse], worlds: list[SimulatedWorld]
 ) -> Iterator[str]:
     if args.json:
-        yield json.dumps([course_as_json(one) for one in courses], indent=1, ensure_ascii=False)
+        found = [course_as_json(one, args.moves) for one in courses]
+        yield json.dumps(found, indent=1, ensure_ascii=False)
         return
-    yield from dict.fromkeys(note for world in worlds for note in world.notes)
+    for note in dict.fromkeys(note for world in worlds for note in world.notes):
+        yield from paragraph(note)
     if len(worlds) > 1 and len(courses) > len(worlds):
-        yield from league_lines(courses)
+        yield from league_lines([measures_of(course) for course in courses])
     yield from simulation_lines(courses)
 
 
-def variants_of(args: argparse.Namespace, strategy: str) -> list[Variant]:
+def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
     """Return what is compared. Errors: `BadWorld`, `BadSetting`, `AdapterError`, `UnknownName`."""
     check_name(args.adapter)
     usual = Variant(
         args.adapter,
-        args.profile or DEFAULT_PROFILE,
-        strategy,
+        args.profile or start.profile or DEFAULT_PROFILE,
+        args.strategy or start.strategy,
         given_settings(args.setting),
         args.place,
     )

@@ -46,6 +46,8 @@ class Deciding:
     """How an implementation is asked.
 
     `remembers` asks `shed.cycles` about all cycles so far, for a strategy with a memory of its own.
+    Such a strategy also plans where its unloads go, and may decline to place other bundles; these
+    go to the least used broker.
     """
 
     strategy: str | None
@@ -72,7 +74,8 @@ class Simulation:
         self._refused: list[str] = []
         self._kept = 0
         for one in world.bundles:
-            self.leader.establish(one.name, self._rates(one, 0))
+            if not one.recorded:
+                self.leader.establish(one.name, self._rates(one, 0))
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
         """Simulate so many cycles. Errors: `BadWorld` if it is not answered, `AdapterError`."""
@@ -190,7 +193,9 @@ class Simulation:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def _ask(self, operation: str, case: Json) -> Json:
-        answer = self.connection.ask(operation, [case])[0]
+        return self._answered(operation, self.connection.ask(operation, [case])[0])
+
+    def _answered(self, operation: str, answer: Mapping[str, Any]) -> Json:
         reason = answer.get("failed", answer.get("refused"))
         if reason is not None:
             name = self.connection.adapter
@@ -226,7 +231,10 @@ class Simulation:
             return None
         if placing != LEAST_USED:
             case = self.leader.placing_question(bundle, among, brokers, assigned)
-            found: str | None = self._ask(PLACE.id, case)["broker"]
+            answer = self.connection.ask(PLACE.id, [case])[0]
+            if self.deciding.remembers and "broker" not in answer:
+                return min(among, key=lambda name: (self._expected(name), name))
+            found: str | None = self._answered(PLACE.id, answer)["broker"]
             return found
         return min(among, key=lambda name: (self._expected(name), name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
@@ -40,7 +41,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         yield ""
         yield from _fault_lines(here, short)
     for name, label in short.items():
-        if name != label:
+        if name.replace("strategy=", "") != label:
             yield from paragraph(f"{label}: {name}", 4, "")
     yield from paragraph(LEGEND)
 
@@ -91,9 +92,8 @@ def fault_text(fault: LoopFault) -> str:
     return f"{fault.rule.id} {fault.rule.title} In cycle {fault.cycle}, {fault.text}{more}."
 
 
-def league_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
+def league_lines(measured: Sequence[Measures]) -> Iterator[str]:
     """Yield a table with a row for each variant and a column for each world: unloads, and rest."""
-    measured = [measures_of(course) for course in courses]
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
     cells = {(one.variant, one.world): league_cell(one) for one in measured}
@@ -116,32 +116,20 @@ def league_cell(one: Measures) -> str:
     return f"{one.unloads}{joint}{one.outcome}"
 
 
-def course_as_json(course: SimulatedCourse) -> dict[str, Any]:
-    """Return the measures of a course, the rules that it breaks, and its unloads."""
-    return {
-        **measures_of(course).as_json(),
-        "rules": [
-            {
-                "rule": fault.rule.id,
-                "level": fault.rule.level,
-                "verdict": fault.verdict,
-                "cycle": fault.cycle,
-                "text": fault.text,
-                "count": fault.count,
-            }
-            for fault in loop_faults(course)
-        ],
-        "moves": [
-            {
-                "cycle": move.cycle,
-                "bundle": move.bundle,
-                "source": move.source,
-                "target": move.target,
-                "why": move.why,
-            }
-            for cycle in course.cycles
-            for move in cycle.moves
-        ],
-        "usage_first": dict(course.cycles[0].usage),
-        "usage_last": dict(course.cycles[-1].usage),
-    }
+def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[str, Any]:
+    """Return the measures of a course, the rules that it breaks, and its moves if wanted."""
+    rules = [
+        {
+            "rule": fault.rule.id,
+            "level": fault.rule.level,
+            "verdict": fault.verdict,
+            "cycle": fault.cycle,
+            "text": fault.text,
+            "count": fault.count,
+        }
+        for fault in loop_faults(course)
+    ]
+    moves = [asdict(move) for cycle in course.cycles for move in cycle.moves]
+    ends = {"usage_first": course.cycles[0].usage, "usage_last": course.cycles[-1].usage}
+    found = {**measures_of(course).as_json(), "rules": rules, **ends}
+    return {**found, "moves": moves} if with_moves else found

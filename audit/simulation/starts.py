@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 from pulsar_conformance.audit.simulation.worlds import (
@@ -23,8 +24,13 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.settings_files import read_settings
-from pulsar_conformance.conformance.cases.snapshot import read_bundle_data, read_reports
+from pulsar_conformance.conformance.cases.snapshot import (
+    SavedReport,
+    read_bundle_data,
+    read_reports,
+)
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.specs.broker import nearest_profile
 
 ALL = "all"
 SHEDDER = "loadBalancerLoadSheddingStrategy"
@@ -33,23 +39,36 @@ SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
 """Resources whose use grows with traffic; the use of memory stays."""
 
 
-def start_worlds(args: argparse.Namespace) -> tuple[list[SimulatedWorld], str]:
-    """Return the worlds to simulate, and the strategy of their settings. Errors: `BadWorld`."""
+class Start(NamedTuple):
+    """Worlds to simulate, the strategy of their settings, and the profile if reports name it."""
+
+    worlds: list[SimulatedWorld]
+    strategy: str
+    profile: str | None
+
+
+def start_of(args: argparse.Namespace) -> Start:
+    """Return where the arguments start. Errors: `BadWorld`, those of reading reports."""
     sources = [one for one in (args.world, args.reports, args.history) if one]
     if len(sources) != 1:
         problem = "give one of --world NAME, --reports DIR and --history PATH"
         raise BadWorld(f"{problem}; the worlds are {', '.join(world_titles())}")
     if args.conf and not args.reports:
         raise BadWorld("--conf FILE: it goes with --reports DIR")
+    profile = None
     if args.reports:
-        worlds = [reported_world(args.reports, args.bundle_data, args.conf)]
+        saved = read_reports(args.reports)
+        versions = [one.version for one in saved.values() if one.version]
+        profile = nearest_profile(versions[0]) if versions else None
+        worlds = [reported_world(args.reports, saved, args.bundle_data, args.conf, profile)]
     elif args.history:
         worlds = [recorded_world(args.history)]
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
     given = worlds[0].settings.get(SHEDDER)
-    return worlds, str(given).rpartition(".")[2] if given else USUAL_STRATEGY
+    strategy = str(given).rpartition(".")[2] if given else USUAL_STRATEGY
+    return Start(worlds, strategy, profile)
 
 
 def _world(name: str, seed: int) -> SimulatedWorld:
@@ -64,18 +83,25 @@ def _world(name: str, seed: int) -> SimulatedWorld:
     return world_of(file.stem, data, seed)
 
 
-def reported_world(reports: Path, bundle_data: Path | None, conf: Path | None) -> SimulatedWorld:
+def reported_world(
+    place: Path,
+    saved: Mapping[str, SavedReport],
+    bundle_data: Path | None,
+    conf: Path | None,
+    profile: str | None,
+) -> SimulatedWorld:
     """Return the world that load reports describe, under constant load.
 
     The use of cpu and network grows with a broker's traffic as it did in its report; a broker that
     carried nothing grows as the others do on average. Errors: `BadSnapshot`, those of settings.
     """
-    saved = read_reports(reports)
     data = read_bundle_data(bundle_data) if bundle_data else {}
     settings = {**usual_settings(), **(read_settings(conf, None).values if conf else {})}
     brokers = {name: one.broker for name, one in saved.items()}
-    notes = [f"simulated from {reports}: the use of cpu and network grows with the traffic"]
-    return snapshot_world(str(reports), brokers, data, settings, notes)
+    notes = ["The use of cpu and network grows with the traffic, that of memory stays."]
+    if profile:
+        notes.append(f"The reports name their version: {profile} holds unless --profile is given.")
+    return snapshot_world(str(place), brokers, data, settings, notes)
 
 
 def snapshot_world(
@@ -167,7 +193,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
         bundles = [bundle for bundle, named in owner.items() if named == broker]
         first[broker] = {**said, "bundles": bundles}
     length = max(map(len, reports.values()))
-    notes = [f"the loads of {cluster} in {path}: {length} reports of a broker, one for each cycle"]
+    notes = [f"The loads of {cluster} are replayed: {length} reports of a broker, one a cycle."]
     known = {**usual_settings(), **settings}
     return snapshot_world(str(cluster), first, {}, known, notes, recorded)
 

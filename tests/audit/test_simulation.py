@@ -264,7 +264,7 @@ def test_a_sweep_has_a_row_for_each_value(capsys):
 
 
 def test_json_has_the_measures_and_every_move(capsys):
-    words = ("--world", "ninety-ten", "--cycles", "50", "--json", "--profile", NEWEST)
+    words = ("--world", "ninety-ten", "--cycles", "50", "--json", "--moves", "--profile", NEWEST)
     status, out, _ = run(capsys, *words, "--setting", f"{HISTORY}=0")
     [course] = json.loads(out)
     assert status == 0
