@@ -1,0 +1,175 @@
+"""Proofs about the model's own functions: each runs on symbols, once for every way through it."""
+
+from __future__ import annotations
+
+import pytest
+
+z3 = pytest.importorskip("z3", reason="z3-solver has no wheel for this platform")
+
+
+class Refuted(AssertionError):
+    """A claim that does not hold, with the values that show it."""
+
+    def __init__(self, values):
+        super().__init__(f"refuted by {values}")
+        self.values = values
+
+
+class Unreachable(Exception):
+    """A way whose conditions contradict each other."""
+
+
+class Paths:
+    """The ways through a function: which conditions were taken for true, and which are next."""
+
+    def __init__(self, assumptions):
+        self.assumptions = list(assumptions)
+        self.taken, self.conditions = [], []
+
+    def decide(self, condition):
+        """Take a condition for true first, and for false on a later way."""
+        place = len(self.conditions)
+        if place == len(self.taken):
+            self.taken.append(True)
+        value = self.taken[place]
+        self.conditions.append(condition if value else z3.Not(condition))
+        if self.solver().check() == z3.unsat:
+            raise Unreachable
+        return value
+
+    def solver(self):
+        """A solver that knows the assumptions and the conditions of this way."""
+        solver = z3.Solver()
+        solver.set("timeout", 10_000)
+        solver.add(*self.assumptions, *self.conditions)
+        return solver
+
+    def go_on(self):
+        """Turn to the next way; false if there is none."""
+        while self.taken and not self.taken[-1]:
+            self.taken.pop()
+        if self.taken:
+            self.taken[-1] = False
+        return bool(self.taken)
+
+
+CURRENT: list[Paths] = []
+"""The paths of the proof that runs."""
+
+
+class Condition:
+    """A comparison of symbols; asking for its truth chooses a way."""
+
+    def __init__(self, expression):
+        self.expression = plain(expression)
+
+    def __bool__(self):
+        return CURRENT[-1].decide(self.expression)
+
+    def __radd__(self, other):
+        return other + int(bool(self))
+
+    __add__ = __radd__
+
+
+def plain(value):
+    """The solver's expression for a symbol or a number."""
+    if isinstance(value, Symbol | Condition):
+        return value.expression
+    if isinstance(value, bool):
+        return z3.BoolVal(value)
+    return value if isinstance(value, int | z3.ExprRef) else z3.RealVal(str(value))
+
+
+class Symbol:
+    """A number about which nothing is known; arithmetic with it builds an expression."""
+
+    __hash__ = None
+
+    def __init__(self, expression):
+        self.expression = expression
+
+    def __add__(self, other):
+        return (
+            other + self if isinstance(other, Condition) else Symbol(self.expression + plain(other))
+        )
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return Symbol(self.expression - plain(other))
+
+    def __rsub__(self, other):
+        return Symbol(plain(other) - self.expression)
+
+    def __mul__(self, other):
+        return Symbol(self.expression * plain(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return Symbol(self.expression / plain(other))
+
+    def __rtruediv__(self, other):
+        return Symbol(plain(other) / self.expression)
+
+    def __floordiv__(self, other):
+        return Symbol(self.expression / plain(other))
+
+    def __lt__(self, other):
+        return Condition(self.expression < plain(other))
+
+    def __le__(self, other):
+        return Condition(self.expression <= plain(other))
+
+    def __gt__(self, other):
+        return Condition(self.expression > plain(other))
+
+    def __ge__(self, other):
+        return Condition(self.expression >= plain(other))
+
+    def __eq__(self, other):
+        return Condition(self.expression == plain(other))
+
+    def __ne__(self, other):
+        return Condition(self.expression != plain(other))
+
+
+def reals(names):
+    """Symbols for real numbers."""
+    return [Symbol(z3.Real(name)) for name in names.split()]
+
+
+def integers(names):
+    """Symbols for whole numbers."""
+    return [Symbol(z3.Int(name)) for name in names.split()]
+
+
+def prove(claim, *assumptions):
+    """Prove what `claim()` returns on every way through it, under assumptions.
+
+    Errors: `Refuted` with the values of all symbols.
+    """
+    paths = Paths(plain(one) for one in assumptions)
+    CURRENT.append(paths)
+    try:
+        _prove_way(paths, claim)
+        while paths.go_on():
+            _prove_way(paths, claim)
+    finally:
+        CURRENT.pop()
+
+
+def _prove_way(paths, claim):
+    paths.conditions = []
+    try:
+        claims = [plain(one) for one in claim()]
+    except Unreachable:
+        return
+    solver = paths.solver()
+    solver.add(z3.Not(z3.And(*claims)))
+    found = solver.check()
+    if found == z3.sat:
+        model = solver.model()
+        raise Refuted({str(one): str(model[one]) for one in model.decls()})
+    assert found == z3.unsat, "the solver cannot tell"
