@@ -91,8 +91,8 @@ def page(older: str, newer: str, told: str) -> str:
     return (
         f"# What changed from {older} to {newer}\n\n"
         f"As `pulsar-conformance changes {older} {newer}` prints it; [{cases}]({cases}) has the "
-        f"cases and answers, and [{CASES}]({CASES}) has each case as a file, for `explain` and "
-        f"`run --replay`.\n\n```text\n{rest.strip()}\n```\n"
+        f"cases and answers, and `reports/changes/{CASES}` has each case as a file, for `explain` "
+        f"and `run --replay`.\n\n```text\n{rest.strip()}\n```\n"
     )
 
 

@@ -28,6 +28,7 @@ from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
 from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
+CHANGES = Path(__file__).parents[1] / "changes"
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
 """The beginning of the page of the protocol, which guides in the repository link to as well."""
 PROFILE = "documented-3.0"
@@ -72,6 +73,9 @@ class Site:
         yield from self._reference()
         for guide in sorted(GUIDES.glob("*.md")):
             yield f"guides/{guide.name}", guide.read_text("utf-8")
+        for file in sorted(one for one in CHANGES.iterdir() if one.is_file()):
+            name = "index.md" if file.name == "README.md" else file.name
+            yield f"changes/{name}", file.read_text("utf-8")
         yield "playground.md", self._page("playground")
         yield "index.md", self._page("index", counts=_counts(self.specs))
 

@@ -4,11 +4,13 @@ import json
 import re
 import zipfile
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.making import Shown
 from pulsar_conformance.reports.pages.outcomes import Worked
@@ -33,6 +35,7 @@ def test_there_is_a_page_for_everything(pages):
     expected = {f"rules/{rule}.md" for rule in EVERY.rules}
     expected |= {f"documents/{document}.md" for document in EVERY.documents}
     expected |= {f"implementations/{one.slug}.md" for one in results()}
+    expected |= {f"changes/{older}-to-{newer}.md" for older, newer in pairwise(releases())}
     assert expected - set(pages) == set()
 
 
