@@ -27,7 +27,8 @@ from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.splitting import middle_by_size
 
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 CLIENTS_OF_TOPIC = 2
@@ -274,20 +275,17 @@ class Simulation:
     def _halves(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
         """Replace a bundle by its halves, which stay at its broker and carry half of it each."""
         whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
-        middle = (whole.lower + whole.upper + whole.last) // 2
         topics = self._topics_at_split(bundle, cycle)
         half, now = _halved(bundle.rates), _halved(rates.pop(name))
         self.leader.forget(name)
-        parts = []
-        for low, high in ((whole.lower, middle), (middle, whole.upper)):
-            part = f"{namespace_of(name)}/{hex_of(low)}_{hex_of(high)}"
+        halves = whole.cut([middle_by_size(whole)])
+        parts = tuple(f"{namespace_of(name)}/{part.name}" for part in halves)
+        for part in parts:
             self.bundles[part] = SimulatedBundle(part, owner, half, topics)
-            self.owner[part] = owner
+            self.owner[part], rates[part] = owner, now
             self._number[part] = len(self._number)
-            rates[part] = now
-            self.leader.sample(part, rates[part])
-            parts.append(part)
-        return tuple(parts)
+            self.leader.sample(part, now)
+        return parts
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
         """Return the topics of a half before the first cycle, so that it has half of them now."""
