@@ -50,7 +50,7 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Commands to paste: build it where it must be, check the protocol, show an answer."""
+    """Commands to paste: build it where it must be, check it, show an answer and a question."""
     skeleton = SKELETONS[language]
     adapter = shlex.quote(skeleton.adapter)
     built = [skeleton.build] if skeleton.build else []
@@ -61,6 +61,7 @@ def next_commands(language: str, folder: Path) -> list[str]:
         *built,
         f"pulsar-conformance check {adapter}",
         f"echo '{QUESTION}' | pulsar-conformance ask {adapter}",
+        "pulsar-conformance schema shed.select --example",
     ]
 
 

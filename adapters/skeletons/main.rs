@@ -31,6 +31,16 @@ fn create(asked: &Json) -> Result<Json, String> {
     Ok(object([("boundaries", Array(boundaries))]))
 }
 
+/// Bundles to unload in one cycle: add ("shed.select", select) to OPERATIONS. The case's "brokers" have the usage and the
+/// bundles of each broker, its "bundles" the traffic of each bundle. The command
+///     pulsar-conformance schema shed.select --example
+/// prints such a case, and the answer to it:
+///     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
+#[allow(dead_code)]
+fn select(_asked: &Json) -> Result<Json, String> {
+    Ok(object([("unload", Array(vec![]))]))
+}
+
 /// The message holds the profile and readings by which it will be judged.
 fn hello(_message: &Json) -> Json {
     object([

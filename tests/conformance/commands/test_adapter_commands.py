@@ -255,13 +255,30 @@ def needing(language):
     return pytest.param(language, marks=pytest.mark.skipif(lacking, reason=f"needs {program}"))
 
 
+OFFERED = {
+    "go": ('"bundles.create": create,', '"bundles.create": create, "shed.select": selectBundles,'),
+    "java": ("Main::create)", 'Main::create, "shed.select", Main::select)'),
+    "javascript": ("const operations = {", 'const operations = { "shed.select": select,'),
+    "python": ('["bundles.create"]', '["bundles.create", "shed.select"]'),
+    "rust": (
+        '&[("bundles.create", create)]',
+        '&[("bundles.create", create), ("shed.select", select)]',
+    ),
+}
+"""Replacements in a skeleton that offer shed.select, as its comment says."""
+
+
 @pytest.mark.parametrize("language", [needing(one) for one in sorted(new_adapter.SKELETONS)])
 def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "my balancer"
     assert run(new_adapter, "--lang", language, "--to", str(folder)) == 0
     printed = capsys.readouterr().out.splitlines()
     assert f"cd {shlex.quote(str(folder))}" in printed
-    build, check, question = printed[-3:]
+    build, check, question, example = printed[-4:]
+    assert example == "pulsar-conformance schema shed.select --example"
+    file = folder / new_adapter.SKELETONS[language].written
+    assert OFFERED[language][0] in file.read_text()
+    file.write_text(file.read_text().replace(*OFFERED[language]))
     adapter = shlex.split(check)[-1]
     assert shlex.split(question)[-1] == adapter
 
@@ -279,6 +296,7 @@ def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypa
         assert mine.ask("bundles.create", cases) == model.ask("bundles.create", cases)
         (failed,) = mine.ask("bundles.create", [{"bundles": "x", "settings": {}}])
         assert "failed" in failed or "boundaries" in failed
+        assert mine.ask("shed.select", EXAMPLES["shed.select"][:1]) == [{"unload": []}]
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path, capsys):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from pulsar_conformance.conformance.commands.main import COMMANDS
 from test_readme import GUIDES, ROOT, fences, written
 
 DEAR = re.compile(
@@ -35,18 +36,28 @@ if words[:1] == ["run"] and "--examples" not in words:
     words[1:1] = ["--examples", "2"]
 sys.exit(main(words))
 """
+QUICK = (
+    *("ask", "case", "explain", "new-adapter", "rules", "rule", "profiles", "readings"),
+    *("settings", "schema", "completion"),
+)
+"""Commands whose examples in their help are run; test_help.py parses those of the others."""
 LINKED = ("adapters", "fixtures")
 CASES = ".conformance/cases/shed.select"
 PAGES = ("README.md", *GUIDES)
 
 
+def needs_what_is_lacking(command):
+    """True if a command needs a program that is not installed."""
+    lacking = [needed for program, needed in NEEDS.items() if shutil.which(program) is None]
+    return any(re.search(one, command) for one in lacking)
+
+
 def lines(page):
     """The commands of a page in their order, without those that are dear or lack their program."""
-    lacking = [needed for program, needed in NEEDS.items() if shutil.which(program) is None]
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             said = line.partition("  #")[0].strip()
-            if said and not DEAR.search(said) and not any(re.search(one, said) for one in lacking):
+            if said and not DEAR.search(said) and not needs_what_is_lacking(said):
                 yield said
 
 
@@ -106,6 +117,15 @@ def test_every_cheap_command_of_a_page_does_what_it_should(page, clone):
         for command, status in zip(PASTED[page], statuses, strict=True)
         if status not in ((0, 1) if MAY_END_WITH_1.search(command) else (0,))
     ]
+    assert wrong == [], said
+    assert "Traceback" not in said
+
+
+def test_every_cheap_example_of_help_does_what_it_should(clone):
+    folder, environment = clone
+    cheap = [f"pulsar-conformance {one}" for name in QUICK for one in COMMANDS[name].examples]
+    statuses, said = pasted(cheap, folder, environment)
+    wrong = [pair for pair in zip(cheap, statuses, strict=True) if pair[1] != 0]
     assert wrong == [], said
     assert "Traceback" not in said
 
