@@ -1,1 +1,1 @@
-"""Judging of an implementation: draw, ask, judge, reduce."""
+"""Judging of implementations: draw, ask, judge, reduce."""

@@ -1,7 +1,7 @@
-"""The subjects in the folders beside this file: their operations, checks, and aims at readings.
+"""The subjects in the folders next to this file: their operations, checks and aims.
 
 A subject is a folder with an `operations.py` or, if it has no operations of its own, a `checks.py`.
-Any of its modules may register checks, and declare its aims at readings as `AIMED`.
+Any of its modules may register checks, and may declare aims at readings as `AIMED`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _operations() -> Iterator[AnyOperation]:
 OPERATIONS: Mapping[str, AnyOperation] = {
     operation.id: operation for operation in sorted(_operations(), key=lambda one: one.id)
 }
-"""The operations by name."""
+"""The operations by ID."""
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -60,14 +60,14 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """Return the checks of all subjects, by the ID of their rule."""
+    """Return the checks of all subjects, by rule ID."""
     list(_modules())
     return CHECKS
 
 
 @cache
 def aimed() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims at each reading that a question can decide, by the name of the reading."""
+    """Return the aims at each reading that questions can decide."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):
@@ -77,6 +77,6 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
 
 @cache
 def presupposed() -> tuple[DerivedQuestions, ...]:
-    """Return the questions about failing cases for presupposed rules, by operation first."""
+    """Return the questions derived for presupposed rules, those for operations first."""
     found = [one for module in _modules() for one in getattr(module, "PRESUPPOSED", ())]
     return tuple(sorted(found, key=lambda one: one.rule is not None))

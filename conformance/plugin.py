@@ -1,4 +1,4 @@
-"""The pytest plug-in: it collects each rule of `specs/rules/*.yaml` as an item."""
+"""The pytest plug-in, which collects each rule of `specs/rules/*.yaml` as an item."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ LETTERS = {
 
 
 class Violation(AssertionError):
-    """A verdict against an implementation, as text for a person."""
+    """A verdict against an implementation, formatted for the user."""
 
 
 class Unusable(Exception):
-    """An implementation that could not be judged, as text for a person."""
+    """The reason why an implementation could not be judged, formatted for the user."""
 
 
 class RuleFile(pytest.File):
@@ -62,7 +62,7 @@ class RuleFile(pytest.File):
 
 
 class RuleItem(pytest.Item):
-    """One rule that is judged on one implementation."""
+    """One rule applied to one implementation."""
 
     def __init__(self, *, run: Run, rule: specs.Rule, **given: Any) -> None:
         super().__init__(**given)
@@ -72,7 +72,7 @@ class RuleItem(pytest.Item):
         allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judge the rule; the report carries the verdict, also from another worker."""
+        """Judge the rule; the report carries the verdict, even from another worker."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
@@ -96,7 +96,7 @@ class RuleItem(pytest.Item):
             raise Violation(text or f"{self.rule.id} {word}: {printable(verdict.why)}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
-        """Return the failure text alone; an error of the suite itself keeps its traceback."""
+        """Return the failure text only; errors of the suite itself keep their traceback."""
         if isinstance(excinfo.value, Violation | Unusable):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
@@ -107,7 +107,7 @@ class RuleItem(pytest.Item):
 
 
 class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-    """Give all rules of an implementation and a profile to one worker, since they share cases."""
+    """Assigns all rules of an implementation and profile to one worker, since they share cases."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.rpartition("[")[2]
@@ -119,7 +119,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the plan; a mistake in it is a usage error."""
+    """Make the plan; mistakes in it are reported as usage errors."""
     try:
         plan = plan_of(config.option)
     except BadPlan as wrong:
@@ -139,15 +139,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
-    """Collect rules from the suite's own specifications."""
+    """Collect the rules of the suite's own specifications."""
     if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
-        # The same name wherever the suite is installed and called from: Allure goes by it.
+        # Allure identifies tests by this name, so it must not depend on where the suite is
+        # installed.
         return RuleFile.from_parent(parent, path=file_path, nodeid=f"rules/{file_path.name}")
     return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort by implementation, and by rules in the order in which they are asked."""
+    """Sort by implementation, then by the order in which rules are asked."""
     runs, rules = list(config.stash[SESSION].runs.values()), list(specs.load().rules)
 
     def turn(item: pytest.Item) -> tuple[int, int]:
@@ -175,7 +176,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Return the letter and the word for a verdict."""
+    """Return the letter and the word for a verdict in pytest's output."""
     found: Any = dict(getattr(report, "user_properties", ())).get(VERDICT)
     if report.when != "call" or found is None:
         return None

@@ -1,4 +1,4 @@
-"""The runs of a session: every implementation by every profile, asked concurrently."""
+"""The runs of a session: every implementation under every profile, asked concurrently."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 MOST_BACKGROUND_THREADS = 3
-"""Implementations that are asked at a time while others are judged."""
+"""Maximum number of implementations asked in the background while others are judged."""
 
 
 class Session:
     """The runs of a plan.
 
-    If this is the only process, implementations in other processes are asked while cases are drawn
-    for others, and while others are judged.
+    If this is the only process, implementations in other processes are asked while cases for others
+    are drawn and judged.
     """
 
     def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
@@ -49,16 +49,16 @@ class Session:
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draw for each run, and have it asked in the background while more is drawn.
+        """Draw the cases of each run, and let them be asked in the background meanwhile.
 
-        An implementation that takes many cases at a time goes first, since it has most to do, and
-        under the profile with the fewest rules, so that it begins early; one in this process goes
-        last, as it is asked at once.
+        Implementations that take large batches go first, since they have most to do, with their
+        shortest profile first, so that they start early. Those in this process go last, since they
+        are asked immediately.
         """
         self._prepared = True
         reached = []
         for run in self.runs.values():
-            with suppress(AdapterError):  # each rule's verdict says so
+            with suppress(AdapterError):  # The verdict on each rule reports the error.
                 one = run.implementation
                 reached.append((one.in_process, -one.hello.batch, len(run.rules), run))
         for *_, run in sorted(reached, key=itemgetter(0, 1, 2)):
@@ -77,17 +77,17 @@ SILENT = ("unexercised", "not_applicable")
 
 
 def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
-    """The rules that apply to a replayed case, given the implementation's answers.
+    """Return the rules that apply to a replayed case, judged by the implementation's answers.
 
-    All rules are returned if it cannot be asked: their verdicts say why.
+    If it cannot be asked, all rules are returned, since their verdicts give the reason.
     """
     return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
-    """A message that no rule applies to a replayed case, with the most frequent reason."""
+    """Return a message that no rule applies to a replayed case, with the commonest reason."""
     if not rules:
-        return f"{run.name}: no rule of {run.profile} that was chosen judges what the case asks"
+        return f"{run.name}: no chosen rule of {run.profile} judges this case"
     [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)
     judging = "the only rule" if len(rules) == 1 else f"none of the {len(rules)} rules"
     verb = "does not speak" if len(rules) == 1 else "speaks"

@@ -1,4 +1,4 @@
-"""`pulsar-conformance case`: makes a case from load reports and bundle data of a cluster."""
+"""`pulsar-conformance case`: make a case from load reports and bundle data of a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference import Model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The files, and the question about them."""
+    """Add the files, and the question to make from them."""
     parser.add_argument(
         "folder",
         nargs="?",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="use this setting instead of the broker.conf's; repeatable",
+        help="use this setting instead of that in broker.conf; repeatable",
     )
     parser.add_argument(
         "--operation",
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if none can be made."""
+    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if that is impossible."""
     if args.folder and args.reports:
         raise BadSnapshot("FOLDER and --reports are the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     model, taken = with_release_defaults(found.trial, Model(found.profile or DEFAULT_PROFILE))
     derived_from(found.place, found.trial, model)
     notes = [*found.notes]
-    notes += [f"{name} is not set: explain takes {value}" for name, value in taken.items()]
+    notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]
     for note in notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     about = {"profile": found.profile} if found.profile else {}

@@ -34,13 +34,13 @@ from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two releases, or all, and the options that select the questions."""
+    """Add the two releases or `--all`, and the options that select the questions."""
     known = ", ".join(releases())
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"two of {known}")
     parser.add_argument(
         "--all",
         action="store_true",
-        help="compare each release with the next, and name the one that changed a decision",
+        help="compare each release with the next, and report in which one a decision changed",
     )
     add_drawn(parser)
     parser.add_argument("--json", metavar="FILE", help="also write the result as JSON")
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print each kind of change with its smallest case; return 2 if a release cannot be asked."""
+    """Print each kind of change with its smallest case; return 2 if a release is unavailable."""
     walk = _Walk(limits_of(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def adapter_of(version: str) -> str:
-    """The name of a release's adapter, with its hidden settings at the release's own defaults."""
+    """Return the adapter of a release, with hidden settings at the release's own defaults."""
     hidden = specs.load().profile(profile_of(version)).hidden
     neutral = specs.load().neutral
     own = "".join(f",set={one}={value}" for one, value in hidden.items() if one in neutral)
@@ -81,14 +81,14 @@ def adapter_of(version: str) -> str:
 
 
 class _Walk:
-    """Releases one after the other, at most two of which run at a time."""
+    """Compares releases one after another, running at most two at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, Implementation] = {}
 
     def between(self, older: str, newer: str) -> Comparison:
-        """The comparison of two releases. Errors: `AdapterError`."""
+        """Return the comparison of two releases. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
         return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
@@ -102,13 +102,13 @@ class _Walk:
         return JudgedImplementation.before_asking(self._open[version])
 
     def close(self) -> None:
-        """Stop every process that runs."""
+        """Stop all running processes."""
         for one in self._open.values():
             one.close()
 
 
 def _versions(given: Sequence[str], every: bool) -> list[str]:
-    """The releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
+    """Return the releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
     if every:
         if given:
             raise BadPlan(f"--all walks all releases; leave out {' '.join(given)}")
@@ -132,7 +132,10 @@ def _writable(file: str | None) -> None:
 
 
 def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[str]:
-    """The operations that both answer, limited to the wanted ones. Errors: `BadPlan`."""
+    """Return the operations that both answer, or those of them that are wanted.
+
+    Errors: `BadPlan`.
+    """
     both = comparison.operations
     for operation in wanted or ():
         if operation not in both:

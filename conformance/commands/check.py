@@ -1,4 +1,4 @@
-"""`pulsar-conformance check ADAPTER`: does it keep the protocol, whatever it decides?"""
+"""`pulsar-conformance check ADAPTER`: test whether an implementation keeps the protocol."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ NO_SUCH = "no.such_operation"
 
 @dataclass
 class Checkup:
-    """The findings: one line per check, and whether all checks passed."""
+    """The results: one line for each check, and whether all checks passed."""
 
     lines: list[str] = field(default_factory=list)
     ok: bool = True
@@ -47,7 +47,7 @@ class Checkup:
         self.ok = False
 
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
-        """Run one check; return the problem, or an empty string."""
+        """Run one check and record whether it passed; an error of the adapter ends all checks."""
         if connection.closed:
             self.note(f"not tried, the connection is gone: {title}")
             return
@@ -64,7 +64,7 @@ class Checkup:
 def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Checkup:
-    """Tries the protocol on an implementation, one check after another."""
+    """Test the protocol on an implementation, one check after another."""
     found = Checkup()
     try:
         connection = connect(name, profile, readings, limits)
@@ -93,13 +93,13 @@ def check_adapter(
 
 
 def _inset(error: AdapterError) -> str:
-    """The error's message, indented; the check's title has already named adapter and phase."""
+    """Return an error's message, indented, without adapter and phase, which the title has."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Cases to ask: an implementation's own questions if it answers no others, or the examples."""
+    """Return cases to ask: the implementation's own if it answers no others, or the examples."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -112,34 +112,34 @@ def _asked(connection: Connection) -> list[str]:
 
 
 def _operations(found: Checkup, connection: Connection) -> None:
-    """Check that the protocol knows its operations, and that one at least can be asked."""
+    """Check that the operations in hello exist, and that at least one can be asked."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
             near = get_close_matches(name, OPERATIONS, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
-            found.bad(f"names operations that the suite knows: there is no {name}{meant}")
+            found.bad(f"names operations that exist: there is no {name}{meant}")
     asked = _asked(connection)
     if not asked:
         known = ", ".join(OPERATIONS)
-        found.bad(f"names an operation that the suite asks: it offers none of {known}")
+        found.bad(f"names an operation that can be asked: it offers none of {known}")
     elif set(offered) <= set(OPERATIONS):
-        found.good(f"names operations that the suite knows: {', '.join(asked)}")
+        found.good(f"names operations that exist: {', '.join(asked)}")
 
 
 def _declared(found: Checkup, connection: Connection) -> None:
-    """Check the readings that it says it follows, and remark on strategies of its own."""
+    """Check the declared readings, and note any undocumented strategies."""
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
     except UnknownName as wrong:
-        found.bad(f"follows readings that there are: {wrong}")
+        found.bad(f"declares readings that exist: {wrong}")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
         if name not in STRATEGIES:
             near = get_close_matches(name, STRATEGIES, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
-            judged = "which no document mentions: the rules for every strategy alone judge it"
+            judged = "which no document mentions: it is judged only by rules for every strategy"
             found.note(f"offers {strategy}, {judged}{meant}")
 
 
@@ -149,14 +149,14 @@ def _one(connection: Connection, operation: str) -> str:
 
 
 def _batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
-    """Check order and completeness, preferably with examples whose answers differ."""
+    """Check that batches are answered completely and in order, if possible by differing answers."""
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
     cases = _cases(connection, operation)
     title = f"answers a batch in order ({counted(len(cases), 'case')} of {operation})"
     found.attempt(title, connection, partial(_in_order, connection, operation, cases))
     equal = partial(_equal_cases, connection, operation, cases[0])
-    found.attempt("answers equal cases each", connection, equal)
+    found.attempt("answers each of several equal cases", connection, equal)
 
 
 def _equal_cases(connection: Connection, operation: str, case: JSON) -> str:
@@ -170,7 +170,7 @@ def _ends(connection: Connection) -> str:
 
 
 def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if a batch has the right answers in the wrong order, or an empty string."""
+    """Return an error if the answers of a batch are in the wrong order, or else an empty text."""
     alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
     together = [_bare(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):
@@ -183,7 +183,7 @@ def _bare(answer: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _unknown(connection: Connection) -> str:
-    """Check that an unknown operation gets an `error`, or at least `unsupported`."""
+    """Check that an unknown operation is answered by `error`, or at least by `unsupported`."""
     try:
         answer = connection.ask(NO_SUCH, [{}])[0]
     except AdapterError as error:
@@ -194,13 +194,13 @@ def _unknown(connection: Connection) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `check`."""
+    """Add the arguments of `check`."""
     add_adapter(parser)
     add_judged_by(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one line per check; return 0 if all passed, otherwise 2."""
+    """Print one line for each check; return 0 if all passed, else 2."""
     profile, readings = profile_and_readings(args)
     found = check_adapter(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))

@@ -1,4 +1,4 @@
-"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that they decide differently."""
+"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases with different decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.report import model_derivation
 from pulsar_conformance.specs.text import counted
 
 FEW = 3
-"""The most broken rules to name."""
+"""Maximum number of broken rules to list."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the number of differences of each operation and the smallest; return 1 if there are
-    any.
-    """
+    """Print the number and the smallest of the differences; return 1 if there are any."""
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
@@ -53,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
-    """The operations that both offer, limited to the wanted ones if any are named."""
+    """Return the operations that both offer, or those of them that are wanted."""
     first, second = (one.implementation.hello.operations for one in pair)
     both = [one for one in first if one in second]
     for operation in wanted or ():
@@ -63,7 +61,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ; differences that follow from these are no mistakes."""
+    """Print the readings that differ: differences that follow from them are no mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
@@ -82,7 +80,7 @@ def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
 
 
 def _print(pair: Pair, difference: Difference) -> None:
-    """Print the case, the model's decision, each answer, and the rules that it breaks."""
+    """Print the case, the model's decision, both answers, and the rules that they break."""
     trial = difference.trial
     file = saved.save(trial, Path(), {"profile": pair.first.resolved.profile})
     print(f"  smallest case  {file}  ({trial.size})")

@@ -1,4 +1,4 @@
-"""The start of `pulsar-conformance`, which can be interrupted before all of it is loaded."""
+"""Entry point of `pulsar-conformance`, which can be interrupted even while modules load."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ INTERRUPTED = 130
 
 
 def entry() -> NoReturn:
-    """Run the command of this process, and end the process.
+    """Run the command of this process, then end the process.
 
-    The system takes back what is left in memory; Python, which would look through all of it for
-    garbage, takes several seconds after a long run.
+    The operating system frees the memory at once; Python's own shutdown would search it for
+    garbage, which takes several seconds after a long run.
     """
     try:
-        gc.disable()  # nothing of what is loaded is garbage
+        gc.disable()  # None of the loaded modules is garbage.
         from pulsar_conformance.conformance.commands.main import main
         from pulsar_conformance.conformance.common import GC_THRESHOLDS
 

@@ -1,4 +1,4 @@
-"""`pulsar-conformance explain`: shows step by step how the model arrives at its answer."""
+"""`pulsar-conformance explain`: show step by step how the model arrives at its answer."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "case",
         nargs="?",
         metavar="CASE.json|FOLDER",
-        help="a saved case, or lines in the format of ask; - is standard input. A folder of load "
-        "reports is explained as case makes a case of it",
+        help="a saved case, lines in the format of ask (- for standard input), or a folder "
+        "of load reports, of which a case is made as by the command case",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
         "--log",
         type=Path,
         metavar="FILE",
-        help="instead of a case, a broker's log, whose unloads are recomputed from their figures",
+        help="recompute the unloads in a broker's log from their figures, instead of "
+        "explaining a case",
     )
     add_source_arguments(parser)
     told = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
@@ -56,18 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conf",
         type=Path,
         metavar="FILE",
-        help="settings that replace those of the case: a broker.conf or another form that case "
-        "takes",
+        help="settings that replace those of the case: a broker.conf, or any file that case "
+        "--settings takes",
     )
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
     parser.add_argument(
-        "--all", action="store_true", help="list every bundle that stays, also of many"
+        "--all", action="store_true", help="list every bundle that stays, even if there are many"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the derivation and the answer of each question; return 2 if it cannot be explained."""
+    """Print derivation and answer of each question; return 2 if there is no explanation."""
     print("\n".join(_lines(args)))
     return 0
 
@@ -97,13 +98,13 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _is_folder(name: str | None) -> bool:
-    with suppress(OSError):  # a name may be too long for a file
+    with suppress(OSError):  # The text may be too long for the name of a file.
         return name is not None and Path(name).is_dir()
     return False
 
 
 def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
-    """Explain what a cluster decides, from its reports, its metrics or itself."""
+    """Yield the explanation of a cluster's decision, from reports, metrics or its admin API."""
     what_if = given_settings(args.setting)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
@@ -126,7 +127,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
 
 
 def _settings_of(conf: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file and of the command line; those without effect are reported."""
+    """Return the settings of a file and of the command line; report those without effect."""
     if conf is None:
         return dict(given)
     read = read_settings(conf)

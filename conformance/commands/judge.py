@@ -1,4 +1,4 @@
-"""`pulsar-conformance run`: judges implementations, through pytest."""
+"""`pulsar-conformance run`: judge implementations, through pytest."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run; pytest gets the remaining ones, such as `-n 4`."""
+    """Add the options of a run; all others are passed to pytest, such as `-n 4`."""
     add_options(parser.add_argument, ALIASES)
     parser.add_argument(
         "pytest",
         nargs=argparse.REMAINDER,
         metavar="-- OPTIONS",
-        help="options of pytest, as in -- -n 4 -v",
+        help="options for pytest, as in -- -n 4 -v",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge or characterize; return the exit status."""
+    """Judge or characterize implementations; return the exit status."""
     left_out: list[str] = []
     if not args.conformance_adapter:
         from pulsar_conformance.adapters.bundled import runnable
@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    words += ["-p", "no:unraisableexception"]  # it looks through the whole memory, twice
+    words += [
+        "-p",
+        "no:unraisableexception",
+    ]  # The garbage collector would search the whole memory, twice.
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir"]
     status = int(pytest.main([*words, *_options(args), *_after_dashes(args.pytest)]))
     for why in left_out:
@@ -65,22 +68,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
-    """Ask every saved case of a folder again. Errors: `BadPlan`."""
+    """Replay every saved case of a folder. Errors: `BadPlan`."""
     from pulsar_conformance.conformance.compare import replay
 
     given = args.conformance_judge_by
 
     def plan_for(file: Path) -> Plan:
-        """The plan of the run for one case, by the profile under which it was saved."""
+        """Return the plan for one case, with the profile under which the case was saved."""
         options = argparse.Namespace(**vars(args))
         options.conformance_replay = str(file)
-        with suppress(BadCase):  # the plan says so
+        with suppress(BadCase):  # The plan reports the error.
             profile = load_saved(file).profile
             options.conformance_judge_by = given or [profile or DEFAULT_PROFILE]
         return plan_of(options)
 
     if args.pytest:
-        raise BadPlan("--replay of a folder takes no options of pytest; leave out what follows --")
+        raise BadPlan("--replay of a folder takes no options for pytest; remove the words after --")
     files = replay.cases_in(Path(args.conformance_replay))
     outcomes = []
     for one in replay.replayed(files, plan_for):
@@ -94,7 +97,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
 
 
 def _options(args: argparse.Namespace) -> list[str]:
-    """The options of the run, as pytest reads them."""
+    """Return the options of the run in the form that pytest takes."""
     words: list[str] = []
     for flag in OPTIONS:
         value = getattr(args, destination(flag))

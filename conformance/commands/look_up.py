@@ -1,4 +1,4 @@
-"""The look-ups: `rules`, `rule`, `profiles`, `readings` and `schema`."""
+"""Commands that look up specifications: `rules`, `rule`, `profiles`, `readings`, `schema`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 SHARED_SCHEMAS = ("message", "shapes")
-"""The envelope of every message, and the shapes that the operations share."""
+"""Schemas of the envelope of every message, and of shapes that operations share."""
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """A command that prints lines out of the specifications."""
+    """A command that prints entries of the specifications."""
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
     lines: Callable[[argparse.Namespace], Iterator[str]]
@@ -35,7 +35,7 @@ def _rules_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="IDs of rules, as in 'OVERLOAD-*'"
     )
-    add_profile(parser, "only the rules of these documents or of this release", default=None)
+    add_profile(parser, "list only the rules of these documents or of this release", default=None)
 
 
 def _rules(args: argparse.Namespace) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rule(args: argparse.Namespace) -> Iterator[str]:
-    """Yield a rule's statement, then its sources and conditions."""
+    """Yield a rule's statement, its sources and its conditions."""
     known = specs.load()
     if args.id not in known.rules:
         raise UnknownName(args.id, "rule", known.rules)
@@ -70,7 +70,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
-    """Yield everything else that is known of a rule, with a label."""
+    """Yield all other properties of a rule, each with a label."""
     yield "level", rule.level
     for source in rule.sources:
         yield "source", _place(source)

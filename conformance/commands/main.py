@@ -1,4 +1,4 @@
-"""The command `pulsar-conformance`."""
+"""The command line `pulsar-conformance`, with all its commands."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"}
 """Commands whose help lists the forms of an implementation's name."""
 
 COLOURED = frozenset({"run"})
-"""Commands whose output is pytest's, with colours; text of others is made plain there."""
+"""Commands whose output is pytest's, with colors; all others print plain text."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""
@@ -188,7 +188,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, 1 for a violation or a difference, 2 for unusable input."""
+    """Run a command; return 0, 1 for a violation or a difference, or 2 for unusable input."""
     words = sys.argv[1:] if argv is None else argv
     given = next((word for word in words if not word.startswith("-")), "")
     with shown_plainly():
@@ -252,14 +252,14 @@ def whole_parser(*loaded: str) -> Parser:
 
 
 def module_of(name: str) -> Any:
-    """Load the module of a command, or the object in it, with `add_arguments` and `run`."""
+    """Load the module of a command (or the object in it) that has `add_arguments` and `run`."""
     module, _, attribute = COMMANDS[name].place.partition(":")
     loaded = import_module(module, __package__)
     return getattr(loaded, attribute) if attribute else loaded
 
 
 def parser_of(name: str) -> Parser:
-    """Return the parser of one command, to print its help."""
+    """Return the parser of one command."""
     return _complete(Parser(f"{PACKAGE} {name}"), name)
 
 
@@ -288,18 +288,18 @@ def _unknown_option(option: str, command: str) -> str:
 
 
 class PlainOutput:
-    """A text stream that writes unprintable characters as `\\x1b` and passes on everything else."""
+    """A text stream that writes unprintable characters as `\\x1b`, and otherwise passes text on."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text; return how much of it was given."""
+        """Write text; return the length of the text given."""
         self._stream.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write texts one after the other."""
+        """Write texts one after another."""
         for line in lines:
             self.write(line)
 

@@ -1,4 +1,4 @@
-"""`pulsar-conformance predict ADAPTER`: the share of decisions that the model foresees."""
+"""`pulsar-conformance predict ADAPTER`: the share of decisions that the model predicts."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cases",
         type=Path,
         metavar="FILE",
-        help="instead of drawing, ask the questions of a file, one a line as `ask` takes them",
+        help="ask the questions of a file, one a line in the format of `ask`, instead of "
+        "drawing them",
     )
     add_judged_by(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a share for each operation and for all, with the misses by cause."""
+    """Print the share for each operation and for all of them, with the misses by cause."""
     implementation = None
     try:
         profile = specs.load().profile(args.profile)
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 def _drawn_share(
     predictor: Predictor, operation: str, branches: ByOperation, args: argparse.Namespace
 ) -> Share:
-    """The share of the questions that are drawn, and of those for branches of a release."""
+    """Return the share for drawn questions, and for those that reach branches of a release."""
     drawn = predictor.share(operation, _drawn(operation, args))
     if operation not in branches:
         return drawn
@@ -89,7 +90,7 @@ def _drawn_share(
 
 
 def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
-    """The questions of an operation that are drawn for the rules."""
+    """Return the questions of an operation that the rules draw."""
     drawn = (operation, args.profile, args.seed, args.examples)
     if args.decisions is None:
         return distinct_questions(*drawn)
@@ -97,7 +98,7 @@ def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
 
 
 def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:
-    """The operations that are offered, limited to the wanted ones if any are named."""
+    """Return the operations that are offered, or those of them that are wanted."""
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:

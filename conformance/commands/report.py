@@ -1,4 +1,4 @@
-"""`pulsar-conformance report`: makes, verifies, compares and converts reports of runs."""
+"""`pulsar-conformance report`: make, verify, compare and convert reports of runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PURPOSES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the acts on reports, each with its own arguments."""
+    """Add the subcommands about reports, each with its arguments."""
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT", help="what to do")
     make = _act(acts, "make", "make a report from the verdict stream of a run")
     make.add_argument(
@@ -49,12 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"the folder for the results that the run had ({allure.OUT})",
     )
-    make.add_argument("--project", required=True, metavar="NAME", help="the project judged")
     make.add_argument(
-        "--contact", required=True, metavar="ADDRESS", help="whom to ask about the report"
+        "--project", required=True, metavar="NAME", help="the name of the project that was judged"
+    )
+    make.add_argument(
+        "--contact", required=True, metavar="ADDRESS", help="the person to ask about the report"
     )
     make.add_argument("--url", default="", metavar="ADDRESS", help="the page of the project")
-    make.add_argument("--mode", default="default", metavar="TEXT", help="how it was set up")
+    make.add_argument(
+        "--mode", default="default", metavar="TEXT", help="how the implementation was set up"
+    )
     make.add_argument(
         "--known-deviations",
         default="",
@@ -102,7 +106,7 @@ def _day(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an act; 1 if a report does not verify or became worse, 2 if it cannot be read."""
+    """Run a subcommand; return 1 if a report is invalid or became worse, 2 if it is unreadable."""
     acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
     if args.act == "allure":
         return allure.run(args)

@@ -1,4 +1,4 @@
-"""`pulsar-conformance settings [PATTERN ...]` lists settings; with a FILE, it explains the file."""
+"""`pulsar-conformance settings [PATTERN ...]`: list settings, or explain a FILE of settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The patterns and the profile whose defaults are printed, or a file and a release."""
+    """Add the patterns and a profile for defaults, or a file and a release."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if something in the file has no effect."""
+    """Print settings, or explain a file; return 1 if part of the file has no effect."""
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:
@@ -67,7 +67,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
 
 
 def _running(url: str, release: str | None) -> SettingsRead:
-    """Return the settings of the broker at an admin URL, which is only read."""
+    """Return the settings of the broker at an admin URL, without changing it."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.adapters.admin_api.requests import ADMIN
@@ -85,14 +85,14 @@ def _running(url: str, release: str | None) -> SettingsRead:
 
 
 def _compared_with(found: SettingsRead) -> str:
-    """Return the release whose defaults count: the one that reads the file, or the newest."""
+    """Return the release whose defaults apply: the one that reads the file, or the newest one."""
     from pulsar_conformance.specs.broker import known_releases
 
     return found.released or known_releases()[-1]
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
-    """Return the value in force of each setting that has an effect, and the release's default."""
+    """Return each effective setting with its value and the release's default."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
@@ -106,7 +106,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
-    """Return the defaults of the settings of the release that the file leaves out."""
+    """Return the release's defaults for settings that the file leaves out."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
@@ -122,11 +122,11 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
 
 
 Section = tuple[str, list[str]]
-"""A title, and the rows below it."""
+"""A title, and the rows of the section."""
 
 
 def _explanation(found: SettingsRead, markdown: bool) -> Iterator[str]:
-    """Yield the sections as text, or as Markdown with a list in each."""
+    """Yield the sections as text, or as lists in Markdown."""
     for number, (title, rows) in enumerate(_sections(found)):
         yield from ("",) if number else ()
         yield from [f"## {title}", ""] if markdown else paragraph(title)
@@ -151,9 +151,9 @@ def _sections(found: SettingsRead) -> Iterator[Section]:
     ]
     yield f"in force, with the defaults of Pulsar {release}", rows
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    yield ("without effect" if without else "nothing is without effect"), without
+    yield ("without effect" if without else "every setting has an effect"), without
     yield (
-        f"not set, so the default of Pulsar {release} holds",
+        f"not set, so that the default of Pulsar {release} applies",
         [f"{name} = {_short(value)}" for name, value in _defaults(found).items()],
     )
     changes = list(_changes(found))
@@ -171,7 +171,7 @@ def _next(release: str) -> str | None:
 
 
 def _changes(found: SettingsRead) -> Iterator[str]:
-    """Yield changes of names and defaults that an upgrade to the next known release brings."""
+    """Yield names and defaults that change in the next known release."""
     from pulsar_conformance.specs.broker import broker_settings
 
     now = _compared_with(found)
@@ -181,7 +181,7 @@ def _changes(found: SettingsRead) -> Iterator[str]:
     for name, setting in broker_settings().items():
         before, after = setting.default(now), setting.default(new)
         if setting.since == new and setting.replaces in found.values:
-            yield f"{setting.replaces}: its name becomes {name}; the former one still counts"
+            yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in found.values and setting.is_in(now) and before != after:
             yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
         elif name in found.values and setting.deprecated == new:
@@ -189,12 +189,12 @@ def _changes(found: SettingsRead) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    """Return a value as broker.conf has it, without Pulsar's own packages."""
+    """Return a value in the format of broker.conf, without Pulsar's packages."""
     return _written(value).removeprefix(PACKAGE).replace(",", ", ")
 
 
 def _written(value: Any) -> str:
-    """Return a value as broker.conf has it."""
+    """Return a value in the format of broker.conf."""
     if value in (None, ""):
         return "empty"
     return value if isinstance(value, str) else json.dumps(value)
@@ -240,10 +240,10 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _annotated(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield what the annotations among some documents say of a setting."""
+    """Yield the annotations of a setting in some documents."""
     if setting.dynamic is None or not documents.intersection(setting.documents):
         return
-    yield "  dynamic", "yes" if setting.dynamic else "no; it holds from the start of a broker on"
+    yield "  dynamic", "yes" if setting.dynamic else "no; brokers read it when they start"
     if documents.intersection(setting.deprecated_in):
         instead = f"; {setting.replaced_by} replaces it" if setting.replaced_by else ""
         yield "  deprecated", f"yes{instead}"
@@ -260,5 +260,5 @@ def _takes(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Return the profile's default, as broker.conf would have it."""
+    """Return the profile's default in the format of broker.conf."""
     return _written(defaults[name]) if name in defaults else "none is documented"

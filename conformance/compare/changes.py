@@ -1,4 +1,4 @@
-"""Changed decisions between two releases, each kind with its smallest case."""
+"""Decisions that change between two releases, each kind of change with its smallest case."""
 
 from __future__ import annotations
 
@@ -27,32 +27,31 @@ from pulsar_conformance.conformance.engine.reduce import at_most, reduce
 from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"
-"""The operation whose answers are reported as settings, not as cases."""
+"""The operation whose answers are compared setting by setting, not by cases."""
 
 TWICE = 2
 MOST_FORESEEN, MOST_ASKED = 3000, 600
-"""Limits of smaller cases asked of the models, and of the releases without a model's help."""
+"""Maximum number of smaller cases asked of the models, and of the releases if no model helps."""
 
 Progress = Callable[[str], None]
-"""Receives messages about the progress."""
+"""Called with messages about the progress."""
 
 
 class Cause(NamedTuple):
     """The cause of a changed decision."""
 
     factors: tuple[Factor, ...]
-    """The changed ways, readings and defaults that explain it."""
+    """The changed ways, readings and defaults that explain it; empty if none do."""
     rules: tuple[str, ...]
-    """Otherwise the rules that one of the two breaks on it."""
+    """If no factor explains it, the rules that one of the two releases breaks on the case."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of change, with the smallest case found of it.
+    """One kind of change, with the smallest case found for it.
 
-    Attributes:
-        cases: number of cases that are decided differently for this reason.
-        broken: for each release, the rules that it alone breaks on the case.
+    Attributes: cases: number of cases that are decided differently for this reason. broken: for
+    each release, the rules that only this release breaks on the case.
     """
 
     cause: Cause
@@ -66,10 +65,9 @@ class Change:
 class Changes:
     """Changes of one operation.
 
-    Attributes:
-        asked: number of cases that both releases were asked.
-        apart: number of them that differ where ties, random choice or rounding could decide.
-        together: number with several causes at once, each of which has a case of its own.
+    Attributes: asked: number of cases that both releases were asked. apart: number of differences
+    that ties, random choice or rounding could explain. together: number of differences with several
+    causes, each of which has its own case.
     """
 
     operation: str
@@ -90,7 +88,7 @@ class Comparison:
 
     @property
     def operations(self) -> list[str]:
-        """Operations that both answer, except the defaults of settings."""
+        """Return the operations that both answer, except the defaults of settings."""
         first, second = (one.implementation.hello.operations for one in self._pair)
         return [one for one in first if one in second and one != DEFAULTS]
 
@@ -145,7 +143,7 @@ class Comparison:
         return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
 
     def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Every other question with the hidden settings that both have where they do nothing."""
+        """Add hidden settings at values without effect to every other question."""
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
         neutral = {
             name: value
@@ -158,9 +156,9 @@ class Comparison:
         ]
 
     def _certain(self, trials: Sequence[Trial]) -> list[Difference]:
-        """The questions that are decided differently each time they are asked.
+        """Return the questions that are decided differently in every repetition.
 
-        Where a release draws, nothing that one of the two may draw is what the other may draw.
+        Where releases choose at random, their possible choices have to be disjoint.
         """
         rows = [Trial(one.questions * times_to_ask(one, TWICE)) for one in trials]
         asked = [one.implementation.answers(rows) for one in self._pair]
@@ -171,7 +169,7 @@ class Comparison:
         ]
 
     def _cause(self, difference: Difference) -> Cause | None:
-        """The cause of a difference; None where ties, random choice or rounding could decide."""
+        """Return the cause of a difference; None if ties, random choice or rounding explain it."""
         explained = self._causes.of(*difference)
         if explained:
             return Cause(explained, ())
@@ -187,7 +185,8 @@ class Comparison:
         small = self._smallest(some[0], cause)
         older, newer = self._broken(small)
         if cause.factors:
-            # Who fails breaks every rule of the operation, which says nothing of any one of them.
+            # An implementation that fails breaks every rule of the operation, which identifies
+            # none.
             older, newer = (
                 () if "failed" in answer else rules
                 for rules, answer in zip((older, newer), small.answers, strict=True)
@@ -195,10 +194,10 @@ class Comparison:
         return Change(cause, len(some), *small, (older, newer))
 
     def _smallest(self, difference: Difference, cause: Cause) -> Difference:
-        """The smallest difference with the same cause.
+        """Return the smallest difference with the same cause.
 
-        The models are asked first if they know the cause, since they answer a thousand times as
-        fast; their result counts if the releases confirm it.
+        If the models predict the cause, they are asked first, being a thousand times as fast; their
+        result counts if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -221,9 +220,9 @@ class Comparison:
         return difference
 
     def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Documented rules that each release breaks and the other does not.
+        """Return, for each release, the documented rules that only this release breaks.
 
-        A rule that builds on another of them is not named.
+        A rule that builds on another one of them is left out.
         """
         each = [set(_breaches(*two, difference.trial)) for two in self._answered(difference)]
         older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))
@@ -236,11 +235,11 @@ class Comparison:
 def cause_name(cause: Cause) -> str:
     """Return the names of a cause's factors or rules."""
     names = [one.name for one in cause.factors] or cause.rules
-    return ", ".join(names) or "what no rule speaks of"
+    return ", ".join(names) or "a change that no rule is about"
 
 
 def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """Causes that are composed of others."""
+    """Return the causes that combine several others."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 
@@ -269,7 +268,7 @@ def _lowest(rules: set[str]) -> tuple[str, ...]:
 
 
 def _is_determined(subject: JudgedImplementation, difference: Difference) -> bool:
-    """True if the documents leave one answer: no ties, nothing near a threshold."""
+    """True if the documents allow only one answer: no ties, and no value near a threshold."""
     operation, case = difference.trial.questions[0]
     court = subject.evaluator
     view = OPERATIONS[operation].view(

@@ -21,15 +21,15 @@ from pulsar_conformance.specs.text import counted, paragraph
 
 Versions = tuple[str, str]
 CONFIGURATION = "ServiceConfiguration"
-"""The class of Pulsar that has the defaults."""
+"""The class of Pulsar that defines the defaults."""
 
-UNSPOKEN = "no document speaks of it, and no way or reading is recorded that explains it"
+UNSPOKEN = "no document mentions it, and no recorded way or reading explains it"
 
-UNFORESEEN = "The model does not foresee this answer, and explains nothing here."
+UNFORESEEN = "The model does not predict this answer, and cannot explain it."
 
 
 def heading(older: str, newer: str) -> str:
-    """The title of a comparison."""
+    """Return the title of a comparison."""
     title = f"What changed from {older} to {newer}"
     return f"{title}\n{'=' * len(title)}"
 
@@ -37,10 +37,10 @@ def heading(older: str, newer: str) -> str:
 def lines_of(
     changes: Changes, versions: Versions, profiles: Sequence[str], files: Iterator[str]
 ) -> Iterator[str]:
-    """An operation: how many cases were decided otherwise, then each kind of change."""
+    """Yield the number of cases of an operation that changed, then each kind of change."""
     yield ""
     often = sum(one.cases for one in changes.found) + changes.together
-    yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided otherwise"
+    yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided differently"
     if changes.together:
         yield from paragraph(f"{changes.together} of them for several reasons at once", 2)
     if changes.apart:
@@ -93,7 +93,7 @@ def _question(one: Factor) -> str:
 
 
 def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """The settings whose defaults changed."""
+    """Yield the settings whose defaults changed."""
     yield ""
     older, newer = versions
     if not settings:
@@ -105,7 +105,7 @@ def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[s
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """List the release in which each decision and each default changed."""
+    """Yield the release in which each decision and each default changed."""
     yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}
     for pair in found:
@@ -172,7 +172,7 @@ def _with_places(one: Factor) -> dict[str, Any]:
 
 
 def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
-    """The changed decision: the question of a way or reading, the setting, the rules."""
+    """Yield the source of a change: the question of a way or reading, the setting, or the rules."""
     every = specs.load()
     for one in change.cause.factors:
         counts = f"The default of {one.name} counts."
@@ -189,7 +189,7 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
 def _decided(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
-    """A release's decision: reason, place in the source, arithmetic and answer."""
+    """Yield a release's decision: reason, place in the source, arithmetic and answer."""
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
@@ -203,7 +203,7 @@ def _decided(
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
-    """The case in short, as `explain` shows it where the model decides as the release does."""
+    """Yield the case and the model's arithmetic as `explain` shows them, if the model agrees."""
     trial = change.trial
     try:
         derived = Model(profile).derive(*trial.questions[0])
@@ -229,7 +229,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Class and method of the source; for a documented alternative, those of the other release."""
+    """Return class and method in the source; for a documented alternative, the other release's."""
     if one.kind == "setting":
         return f"{CONFIGURATION}.{one.name}"
     if one.kind == "reading":
@@ -240,7 +240,7 @@ def _place(one: Factor, place: int) -> str:
 
 
 def _from_code(cause: Cause, profile: str) -> list[str]:
-    """Reasons why a release breaks rules, with class and method."""
+    """Return the reasons why a release breaks rules, with class and method."""
     known = specs.load().profile(profile).without
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 

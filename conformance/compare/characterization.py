@@ -1,6 +1,6 @@
 """`pulsar-conformance run --characterize`: the readings that an implementation follows.
 
-Nothing is judged, and whatever is declared is tested.
+Nothing is judged, and declared readings are verified as well.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pulsar_conformance.specs.text import table
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding about one reading."""
+    """The result for one reading."""
 
     reading: str
     says: str | None
-    """The alternative that the implementation declares, if any."""
+    """The alternative that the implementation declares, or None."""
     found: str
-    """An alternative, or `none`, `mixed`, `undecided`."""
+    """An alternative, or `none`, `mixed` or `undecided`."""
     why: str = ""
 
     @property
@@ -45,9 +45,9 @@ class Finding:
 
 
 def characterize(implementation: Implementation, seed: int) -> list[Finding]:
-    """Return the finding about each reading of the profile.
+    """Return the result for each reading of the profile.
 
-    Errors: `AdapterError` where it breaks.
+    Errors: `AdapterError`.
     """
     readings = documented_readings(implementation.profile)
     found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
@@ -56,7 +56,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """Readings that the profile leaves open, stated or requested values first."""
+    """Return every alternative of the readings that the profile leaves open, declared first."""
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}
@@ -80,8 +80,8 @@ def _finding(
         return Finding(reading, says, "undecided", _unasked(reading))
     if not evidence:
         asked = aimed_at(reading, implementation.profile, seed)
-        illegal = "no case that would decide this is legal"
-        why = "it does not offer what is asked" if asked else illegal
+        illegal = "every case that would decide this is illegal"
+        why = "it does not offer the operation" if asked else illegal
         return Finding(reading, says, "undecided", why)
     every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
     for one in evidence:
@@ -89,14 +89,14 @@ def _finding(
             return Finding(reading, says, "none", one.complaint)
     left = common_alternatives(reading, evidence, every)
     if not left:
-        return Finding(reading, says, "mixed", "one alternative here, another there")
+        return Finding(reading, says, "mixed", "some cases show one alternative, some another")
     if len(left) > 1:
         return Finding(reading, says, "undecided", " or ".join(left))
     return Finding(reading, says, *left)
 
 
 def _unasked(reading: str) -> str:
-    """The reason why no case aims at a reading."""
+    """Return the reason why no case aims at a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
@@ -104,7 +104,7 @@ def _unasked(reading: str) -> str:
 
 
 def print_characterization(plan: Plan) -> int:
-    """Print the readings that each implementation follows; return 1 if one is none, mixed or false.
+    """Print the readings of each implementation; return 1 if one is none, mixed or misdeclared.
 
     Errors: `AdapterError`.
     """
@@ -128,7 +128,7 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
 
 
 def _notes(findings: Sequence[Finding]) -> Iterator[str]:
-    """The number of readings found, and a line for each that was not, or was declared falsely."""
+    """Yield the number of readings found, and a line for each one missing or misdeclared."""
     failed = [finding for finding in findings if finding.fails]
     open_ones = [finding for finding in findings if finding.found == "undecided"]
     counts = (
@@ -140,5 +140,5 @@ def _notes(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in open_ones:
         yield f"  undecided: {finding.reading}: {finding.why}"
     for finding in failed:
-        why = finding.why or f"it follows {finding.found}, and says {finding.says}"
+        why = finding.why or f"it follows {finding.found}, but declares {finding.says}"
         yield f"  FAIL: {finding.reading}: {why}"

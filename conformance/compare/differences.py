@@ -16,24 +16,24 @@ from pulsar_conformance.conformance.engine.reduce import reduce
 from pulsar_conformance.reference import MissingSetting, Model
 
 DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
-"""Operations whose answer may be drawn among equals, and the field of a case that has them."""
+"""Operations that may choose at random between equals, and the field of a case that lists these."""
 
 
 class Difference(NamedTuple):
-    """A question that two implementations decide differently, and the answer of each."""
+    """A question that two implementations decide differently, with both answers."""
 
     trial: Trial
     answers: tuple[Json, Json]
 
 
 class Pair(NamedTuple):
-    """Two implementations, each under the readings that it follows."""
+    """Two implementations, each under its own readings."""
 
     first: JudgedImplementation
     second: JudgedImplementation
 
     def differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """The questions that the two decide differently. Errors: `AdapterError`."""
+        """Return the questions that the two decide differently. Errors: `AdapterError`."""
         asked = zip(*(subject.implementation.answers(trials) for subject in self), strict=True)
         return [
             Difference(trial, (first, second))
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """The first difference that breaks a rule, or else the first, reduced."""
+        """Return the first difference that breaks a rule, or else the first one, reduced."""
         for difference in differences:
             for place in range(len(self)):
                 for rule in self.breaches(difference, place):
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         return self._reduced(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """The rules that one of the two breaks, without those that only build on a broken one."""
+        """Yield the rules that one of the two breaks, except rules that build on a broken one."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -67,7 +67,7 @@ class Pair(NamedTuple):
         return blame.rule is None
 
     def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:
-        """A small difference of the same kind, or the original if it does not recur."""
+        """Return a small difference of the same kind, or the original if it does not recur."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
             legal = list(filter(self.first.evaluator.legal, candidates))
@@ -79,7 +79,7 @@ class Pair(NamedTuple):
 
 
 def decides_differently(operation: str, first: Json, second: Json) -> bool:
-    """True if two answers are different decisions; an unsupported answer is not a decision."""
+    """True if two answers are different decisions; an unsupported question has no decision."""
     if "unsupported" in first or "unsupported" in second:
         return False
     if "refused" in first and "refused" in second:
@@ -88,7 +88,7 @@ def decides_differently(operation: str, first: Json, second: Json) -> bool:
 
 
 Answers = tuple[Json, Json]
-"""Answers of the older and of the newer release."""
+"""Answers of the older and the newer release."""
 
 
 class Factor(NamedTuple):
@@ -98,11 +98,11 @@ class Factor(NamedTuple):
     name: str
     older: Any
     newer: Any
-    """None for a setting without a default."""
+    """Value in the newer release; None for a setting without a default."""
 
 
 def factors(older: str, newer: str) -> tuple[Factor, ...]:
-    """All ways, readings and defaults of two released profiles, in this order."""
+    """Return the ways, readings and defaults that differ between two released profiles."""
     every = specs.load()
     ways = every.ways_of(older), every.ways_of(newer)
     readings = every.default_readings(older), every.default_readings(newer)
@@ -128,7 +128,7 @@ class Causes:
         self._turned = cache(self._model_with)
 
     def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...]:
-        """Return the factors that explain why the answers differ: one, or as many as it takes.
+        """Return the fewest factors found that together explain different answers.
 
         Empty if the models do not predict both answers.
         """
@@ -148,20 +148,20 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else ()
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models decide this question differently, and `some` alone explains it."""
+        """True if the models predict different answers, and `some` factors alone explain them."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
             return False
         if not decides_differently(trial.operation, older, newer):
             return False
-        # Both may draw among the same equal brokers.
+        # Both may choose at random between the same equal brokers.
         if _predicts(self.models[0], trial, newer) or _predicts(self.models[1], trial, older):
             return False
         return _predicts(self._turned(some), trial, newer)
 
     def _model_with(self, some: tuple[Factor, ...]) -> Model:
-        """The model of the older release with some factors of the newer one."""
+        """Return the model of the older release with some factors of the newer one."""
         ways, readings, settings = (
             {one.name: one.newer for one in some if one.kind == kind}
             for kind in ("way", "reading", "setting")
@@ -170,7 +170,7 @@ class Causes:
 
 
 def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
-    """True if a model gives this answer, in one of its turns if it draws."""
+    """True if a model gives this answer, or may give it where it chooses at random."""
     operation, case = trial.questions[0]
     try:
         for _ in range(times_to_ask(trial)):
@@ -187,9 +187,9 @@ def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
 
 
 def in_broker_order(answer: Json) -> Json:
-    """Return an answer with unloads sorted: a release lists them in the order of a hash table.
+    """Return an answer with its unloads sorted by broker: releases list them in hash table order.
 
-    Bundles to split are listed without a broker, and keep their order.
+    Bundles to split have no broker in the answer, and keep their order.
     """
     if "cycles" in answer:
         return {**answer, "cycles": [in_broker_order(one) for one in answer["cycles"]]}
@@ -200,7 +200,7 @@ def in_broker_order(answer: Json) -> Json:
 
 
 def times_to_ask(trial: Trial, least: int = 1) -> int:
-    """Return how often to ask a question to see everything that may be drawn."""
+    """Return how often to ask a question to see every answer that is possible at random."""
     operation, case = trial.questions[0]
     drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
     return max(least, drawn)

@@ -1,4 +1,4 @@
-"""Share of decisions that the model predicts, and causes of the others."""
+"""Share of an implementation's decisions that the model predicts, and causes of the misses."""
 
 from __future__ import annotations
 
@@ -25,20 +25,19 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
 
-OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
-"""Reasons why two correct answers differ."""
+OPEN = "no rule is broken: random choice, rounding, or an open question of the documents"
+"""Explanation if two correct answers differ."""
 
 UNLOADED = "no rule is broken: {} {}"
-"""The same for unloading: placeholders for the strategy and the difference from the model."""
+"""The same for unloads; the placeholders are the strategy and the difference from the model."""
 
 
 @dataclass(frozen=True)
 class Share:
     """The result for the cases of an operation.
 
-    Attributes:
-        asked: the number of cases that have an answer.
-        missed: for each cause, the number of cases that the model decides differently.
+    Attributes: asked: number of cases that were answered. missed: for each cause, the number of
+    cases that the model decides differently.
     """
 
     operation: str
@@ -47,7 +46,7 @@ class Share:
 
     @property
     def predicted(self) -> int:
-        """The number of cases that the model decides the same way."""
+        """Number of cases in which the model makes the same decision."""
         return self.asked - sum(self.missed.values())
 
     @classmethod
@@ -57,7 +56,7 @@ class Share:
         return cls(operation, sum(one.asked for one in shares), missed)
 
     def lines(self) -> Iterator[str]:
-        """The share, and each cause with its cases, the most frequent first."""
+        """Yield the share, then each cause with its number of cases, most frequent first."""
         percent = 100 * self.predicted / self.asked if self.asked else 100
         digits = 2 if self.missed else 1
         yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.{digits}f} %)"
@@ -66,17 +65,17 @@ class Share:
 
 
 class Predictor:
-    """The model under the profile and the readings of an implementation."""
+    """The model under the profile and readings of an implementation."""
 
     def __init__(self, subject: JudgedImplementation) -> None:
         self.subject = subject
         self._model = Model(subject.resolved.profile, subject.evaluator.readings.choices)
 
     def share(self, operation: str, trials: Sequence[Trial], *, as_given: bool = False) -> Share:
-        """The model's predictions for these questions, each alone. Errors: `AdapterError`.
+        """Return how many answers to single questions the model predicts. Errors: `AdapterError`.
 
-        Settings that no document names have the values of the release; unless the questions are
-        taken as given, they are without effect in every other question.
+        Undocumented settings have the release's values. Unless `as_given`, they are set to values
+        without effect in every other question.
         """
         asked, missed = 0, Counter[str]()
         trials = _with_hidden(self.subject.resolved.profile, trials, as_given)
@@ -92,12 +91,12 @@ class Predictor:
         return Share(operation, asked, missed)
 
     def _possible_answers(self, operation: str, case: Json) -> list[Json]:
-        """The model's answer, and its other answers in turn if it leaves something to chance."""
+        """Return the answers that the model may give; several if it leaves something to chance."""
         turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:
-        """The broken rule, the reading that is followed here, or neither."""
+        """Return the broken rule or the reading that explains a difference, or else neither."""
         trial, [_, answer] = difference
         if "failed" in answer:
             return f"failed: {answer['failed']}"
@@ -125,19 +124,19 @@ class Predictor:
 
     @property
     def _reasons(self) -> Mapping[str, str]:
-        """The rules that the release is known to break, each with the reason."""
+        """For each rule that the release is known to break, the reason."""
         return specs.load().profile(self.subject.resolved.profile).without
 
     @cached_property
     def _rules(self) -> Sequence[specs.Rule]:
-        """The documented rules of the profile, including those that it is known to break."""
+        """The documented rules of the profile, including those the release is known to break."""
         lineage = specs.load().lineage(self.subject.resolved.profile)
         every = {rule.id: rule for one in lineage for rule in specs.load().rules_of(one.id)}
         return [one for one in every.values() if one.untestable is None and not _alone(one)]
 
     @cached_property
     def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
-        """The model under each other alternative of each reading."""
+        """The model under each alternative that is not in force, with reading and alternative."""
         chosen = self.subject.evaluator.readings
         return [
             (name, value, Model(self.subject.resolved.profile, chosen.but(name, value).choices))
@@ -148,9 +147,9 @@ class Predictor:
 
 
 def _alike(operation: str, predicted: Json, answer: Json) -> bool:
-    """True if two answers are the same decision; if both name the eligible ones, these count.
+    """True if two answers are the same decision, compared by eligible brokers if both list them.
 
-    What the model does not foresee is none.
+    An answer that the model cannot give is never the same.
     """
     if "unsupported" in predicted:
         return False
@@ -160,10 +159,10 @@ def _alike(operation: str, predicted: Json, answer: Json) -> bool:
 
 
 def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
-    """The questions with every setting that no document names, of a release.
+    """Return the questions with every undocumented setting of a release.
 
-    Unless they are taken as given, these settings are without effect in every other question, so
-    that more is decided.
+    Unless `as_given`, these settings are without effect in every other question, so that more
+    decisions are reached.
     """
     of_release = specs.load().profile(profile).hidden
     if not of_release:
@@ -202,19 +201,19 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
 
 
 def _alone(rule: specs.Rule) -> bool:
-    """True if a rule is about answers in general, and therefore not a cause."""
+    """True if a rule is about answers in general, and hence no cause of a difference."""
     return rule.area == "ANSWER"
 
 
 BRANCHES = Path(fixtures.__file__).parent / "branches"
-"""A file for each released profile."""
+"""Folder with one file for each released profile."""
 
 ByOperation = Mapping[str, Sequence[Trial]]
-"""Questions, each alone, by their operation."""
+"""Single questions by operation."""
 
 
 def branches_of(profile: str) -> ByOperation:
-    """Return the questions for branches of a released profile's source; none for other profiles."""
+    """Return the questions that reach branches of a release's source; none for other profiles."""
     file = BRANCHES / f"{profile}.jsonl.gz"
     if not file.exists():
         return {}
@@ -223,7 +222,7 @@ def branches_of(profile: str) -> ByOperation:
 
 
 def read_questions(file: Path) -> ByOperation:
-    """Return the questions of a file, one a line as `ask` takes them. Errors: `UserError`."""
+    """Return the questions of a file, one a line in the format of `ask`. Errors: `UserError`."""
     try:
         with file.open("rb") as lines:
             return _by_operation(lines, str(file))

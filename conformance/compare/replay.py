@@ -1,4 +1,4 @@
-"""Replay of saved cases: the rules that they reach, and which of a folder are fixed."""
+"""Replay of saved cases: the rules that each one reaches, and the cases that are fixed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Replayed:
     implementation: str = ""
     profile: str = ""
     rules: tuple[str, ...] = ()
-    """The rules that it breaks, or all that hold if it breaks none."""
+    """The rules that the case breaks; if it breaks none, all rules that it reaches."""
     why: str = ""
     status: int = 0
-    """Contribution to the exit status; a rule that is not a `must` only warns."""
+    """Contribution to the exit status; a broken rule that is not a `must` only warns."""
 
     def line(self) -> str:
         """Format one line: the outcome, the file, and the reason."""
@@ -44,17 +44,17 @@ class Replayed:
 
 
 def cases_in(folder: Path) -> list[Path]:
-    """The saved cases in a folder, sorted by name. Errors: `BadPlan` if there are none."""
+    """Return the saved cases of a folder, sorted by name. Errors: `BadPlan` if there are none."""
     found = sorted(folder.rglob("*.json"))
     if not found:
-        raise BadPlan(f"--replay {folder}: there is no case in it; failing runs save theirs there")
+        raise BadPlan(f"--replay {folder}: there is no case in it; runs save failing cases there")
     return found
 
 
 def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
-    """Ask each case alone, of each implementation and by each profile of its plan.
+    """Replay each case for every implementation and profile of its plan.
 
-    Errors: `BadPlan` for what is wrong whatever the case.
+    Errors: `BadPlan` for a mistake that concerns every case.
     """
     for file in files:
         try:
@@ -85,7 +85,7 @@ def _outcome(file: str, run: Run) -> Replayed:
 
 
 def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
-    """The worst that happened, and the verdicts that say so."""
+    """Return the worst outcome, and the verdicts that have it."""
     worst: Sequence[tuple[str, Word]] = (
         ("error", "ERROR"),
         ("fail", "FAILED"),
@@ -100,7 +100,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
-    """Write the outcomes, one JSON line each, to a file separate from the verdicts of a run."""
+    """Write the outcomes to a file of its own, one JSON object a line."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]
@@ -109,6 +109,6 @@ def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
 
 
 def count_outcomes(outcomes: Sequence[Replayed]) -> str:
-    """Format the number of cases with each outcome as one line."""
+    """Format the number of cases with each outcome."""
     counts = Counter(one.outcome for one in outcomes)
     return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])

@@ -1,1 +1,1 @@
-"""Derivations and failures as text."""
+"""Derivations of answers, and descriptions of failures, as text."""

@@ -1,4 +1,4 @@
-"""Whether the shedder of the extensible load manager finds a cluster out of balance."""
+"""Explanation whether the extensible load manager's shedder finds a cluster out of balance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import columns, paragraph
 
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
-"""End of the name of a file with a broker's top bundles."""
+"""End of the names of files with a broker's top bundles."""
 
 TARGET = "loadBalancerBrokerLoadTargetStd"
 OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -28,12 +28,14 @@ BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 HALF = 0.5
-"""Largest share of the mean, or of the busiest traffic, under which a broker is underloaded."""
+"""Share of the mean load, or of the highest traffic, below which a broker is
+underloaded at most.
+"""
 
 
 @dataclass(frozen=True)
 class LoadData:
-    """The load data of brokers by name, and the bundles that each may give away."""
+    """The load of each broker, and the bundles that each may give away."""
 
     loads: Mapping[str, float]
     traffic: Mapping[str, float]
@@ -51,7 +53,7 @@ class LoadData:
 
 
 def load_data(folder: Path) -> LoadData | None:
-    """Read a folder of load data; None if its files are of another kind. Errors: `BadSnapshot`."""
+    """Read a folder of load data; None if its files are something else. Errors: `BadSnapshot`."""
     if not folder.is_dir() or not any(folder.glob("*.json")):
         return None
     files = {name: json_content(path) for name, path in json_files(folder, "*.json")}
@@ -62,7 +64,7 @@ def load_data(folder: Path) -> LoadData | None:
     for name, one in brokers.items():
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
-                raise BadSnapshot(f"{folder / name}.json: {key} is no number")
+                raise BadSnapshot(f"{folder / name}.json: {key} is not a number")
     return LoadData(
         {name: one[LOAD] for name, one in brokers.items()},
         {name: one[TRAFFIC] for name, one in brokers.items()},

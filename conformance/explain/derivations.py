@@ -36,7 +36,7 @@ from pulsar_conformance.specs.text import paragraph
 
 @dataclass(frozen=True)
 class Wanted:
-    """Options of `explain`; without a profile, the case's own is used."""
+    """Options of `explain`; without a profile, that of the case is used."""
 
     profile: str | None
     readings: Mapping[str, str]
@@ -47,9 +47,9 @@ class Wanted:
 
 
 def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
-    """The derivation of a case that was handed in.
+    """Yield the derivation of a case that a user provides.
 
-    Errors: `BadCase` for an illegal one, `BadSetting`, `specs.UnknownName`.
+    Errors: `BadCase` for an illegal case, `BadSetting`, `specs.UnknownName`.
     """
     profile = wanted.profile or handed.profile or DEFAULT_PROFILE
     own = handed.readings if profile == handed.profile else {}
@@ -74,7 +74,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
 
 
 def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
-    """A worked example by hand and by the model, and whether they agree.
+    """Yield a worked example, its derivation by the model, and whether the two answers agree.
 
     Errors: as `case_lines`.
     """
@@ -97,7 +97,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
 
 
 def _followed(model: Model) -> str:
-    """The profile, and the readings that are not its own."""
+    """Return the profile, with the readings that differ from its own."""
     usual = specs.load().default_readings(model.profile)
     others = (
         f"{name}={value}" for name, value in model.readings.choices.items() if value != usual[name]
@@ -106,7 +106,7 @@ def _followed(model: Model) -> str:
 
 
 def _profile_of(example: Example, trial: Trial) -> str:
-    """The first profile that has a rule of the example and all that its cases leave out."""
+    """Return the first profile that has a rule of the example and the settings its cases lack."""
     bundled = specs.load()
     judging = [
         profile
@@ -118,7 +118,7 @@ def _profile_of(example: Example, trial: Trial) -> str:
 
 
 def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) -> Iterator[str]:
-    """Each question with its derivation and its answer; equal ones in a row once."""
+    """Yield each question with its derivation and answer; equal ones in a row only once."""
     focus = wanted.focus
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
@@ -143,7 +143,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
-    """True if the model's answer equals the one worked by hand."""
+    """Return a sentence that compares the model's answers with those worked by hand."""
     if wanted.settings:
         return "With these settings it was not worked by hand."
     if example.allowed is None:

@@ -1,4 +1,4 @@
-"""The part of a derivation about one broker or bundle."""
+"""Restriction of a derivation to one broker or bundle."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ WALKED = ("goes", STAYS)
 
 
 MOST_STAYING = 10
-"""Staying bundles up to which a decision lists each."""
+"""Maximum number of staying bundles for which a decision lists each."""
 
 NEARLY_MOVED = 2
-"""Staying bundles of a broker that are listed of many."""
+"""Number of staying bundles that are listed for a broker with more of them."""
 
 
 @dataclass(frozen=True)
 class Focus:
-    """Broker and bundle that the user asks about; None for all."""
+    """The broker and the bundle that the user asks about; None for all."""
 
     broker: str | None = None
     bundle: str | None = None
@@ -32,7 +32,7 @@ class Focus:
         return self.broker is not None or self.bundle is not None
 
     def of(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """The steps that are for all brokers, and those of the sections that are asked for."""
+        """Yield the steps about all brokers, and the sections about the selected ones."""
         for section in _sections(steps):
             if not section[0].text and not self._wants(section):
                 continue
@@ -59,17 +59,17 @@ class Focus:
         return all(name is None or pair[what] == name for what, name in asked.items())
 
     def missing(self, case: Mapping[str, Any]) -> str | None:
-        """Message about a broker or bundle that a case does not name; None if it names both."""
+        """Return a message if a case does not contain the broker or bundle, else None."""
         text = repr(case)
         asked = {"broker": self.broker, "bundle": self.bundle}
         gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]
-        return f"it names no {' and no '.join(gone)}" if gone else None
+        return f"it contains no {' and no '.join(gone)}" if gone else None
 
 
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps of a decision, of many bundles that stay on a broker only the first ones.
+    """Yield the steps of a decision, with only the first of many bundles that stay on a broker.
 
-    Those are the bundles that nearly moved. A decision about few bundles stays as it is.
+    The first ones are those that nearly moved. Decisions about few bundles are not shortened.
     """
     if sum(step.label.strip() == STAYS for step in steps) <= MOST_STAYING:
         yield from steps
@@ -86,7 +86,7 @@ def shortened(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Group consecutive steps that belong together: a heading and its indented steps."""
+    """Group consecutive steps into sections: a heading and its indented steps."""
     section: list[Step] = []
     for step in steps:
         if section and not step.label.startswith(" "):

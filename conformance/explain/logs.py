@@ -1,4 +1,4 @@
-"""Unloads in a broker's log: the figures of each line, recomputed."""
+"""Unloads in a broker's log, with the figures of each line recomputed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import counted, paragraph
 
 MARGIN = 5
-"""Percentage points that a broker sheds beyond its excess."""
+"""Percentage points that a broker sheds in addition to its excess."""
 
 SAME = 1e-4
-"""Relative difference up to which a figure of a line counts as the recomputed one."""
+"""Relative difference up to which a logged figure agrees with the recomputed one."""
 
 NUMBER = r"([-\d.E]+)"
 LARGEST_FRACTION = 2
-"""Usage up to this is a fraction: a broker at 2 % plans no unload."""
+"""Largest usage taken for a fraction instead of a percentage: no broker at 2 % plans an unload."""
 
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
@@ -30,9 +30,9 @@ Figures = tuple[str, ...]
 
 
 def log_lines(file: Path) -> Iterator[str]:
-    """Yield each unload that a log plans, with its arithmetic and whether its figures agree.
+    """Yield each unload that a log plans, its arithmetic, and whether its figures agree.
 
-    Errors: `BadCase` for a file without any such line.
+    Errors: `BadCase` for a file without such lines.
     """
     try:
         text = file.read_text("utf-8", errors="replace")
@@ -49,14 +49,14 @@ def log_lines(file: Path) -> Iterator[str]:
             for part in parts:
                 yield from paragraph(part, 4, "  ")
     if not found:
-        raise BadCase(f"{file}: no line plans an unload, or why there is none")
+        raise BadCase(f"{file}: no line plans an unload, or says why there is none")
     yield f"{counted(found, 'line')} explained; the figures of {differing or 'none'} differ"
     if others:
         yield f"{counted(others, 'other line')} of shedders without figures to check"
 
 
 def _explained(line: str) -> list[str]:
-    """Return the explanation of a line, or nothing."""
+    """Return the explanation of a line, or an empty list."""
     for pattern, explain in PATTERNS.items():
         if matched := pattern.search(line):
             return list(explain(matched.groups()))
@@ -64,7 +64,7 @@ def _explained(line: str) -> list[str]:
 
 
 def _over_average(figures: Figures) -> Iterator[str]:
-    """Explain a line of ThresholdShedder: usage, average, threshold, to shed, left."""
+    """Explain a line of ThresholdShedder: usage, average, threshold, amount to shed, rest."""
     broker, *texts = figures
     usage, average, threshold, planned, left = map(float, texts)
     usage, average, threshold = _percent(usage, average, threshold)
@@ -77,7 +77,7 @@ def _over_average(figures: Figures) -> Iterator[str]:
 
 
 def _over_threshold(figures: Figures) -> Iterator[str]:
-    """Explain a line of OverloadShedder: usage, threshold, to shed, and resources if listed."""
+    """Explain a line of OverloadShedder: usage, threshold, amount to shed, resources if listed."""
     broker, *texts, resources = figures
     usage, threshold, planned = map(float, texts)
     usage, threshold = _percent(usage, threshold)
@@ -85,7 +85,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
     share = usage - threshold + MARGIN
     yield (
         f"to shed: {usage:.2f} - {threshold:g} + {MARGIN} = {share:.2f} % of its traffic, so "
-        f"that {_rate(planned)} mean that it carried {_rate(100 * planned / share)}"
+        f"{_rate(planned)} to shed means that it carried {_rate(100 * planned / share)}"
     )
     listed = {name: float(value) for name, value in re.findall(r"(\w+): ([\d.]+)%", resources)}
     if listed:
@@ -97,7 +97,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
 
 
 def _below_floor(figures: Figures) -> Iterator[str]:
-    """Explain a log line about an unload that is too small: the planned amount and the floor."""
+    """Explain a line about an unload that is too small: the planned amount and the minimum."""
     broker, planned, floor = figures
     yield f"ThresholdShedder, {broker}: it keeps all"
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
@@ -105,7 +105,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
 
 
 def _over_another(figures: Figures) -> Iterator[str]:
-    """Explain a line of AvgShedder: two brokers with score, bytes and messages, and the share."""
+    """Explain a line of AvgShedder: both brokers with score, bytes and messages, and the share."""
     busy, idle, *texts, by_messages, marked = figures
     highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
     yield f"AvgShedder, {busy} to {idle}: scores {highest:.2f} and {lowest:.2f}"
@@ -161,12 +161,12 @@ def _sole_bundle(figures: Figures) -> Iterator[str]:
 
 
 def _percent(*values: float) -> tuple[float, ...]:
-    """Return values in percent; old releases print fractions of 1."""
+    """Return values in percent; old releases log fractions instead."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
 
 def _rate(mebibytes: float) -> str:
-    """Return a throughput in the unit of the log, with its decimal one."""
+    """Format a throughput in the unit of the log, and in decimal units."""
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
 
 
@@ -175,7 +175,7 @@ BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def as_logged(step: Step) -> Step:
-    """Return a step with an amount to shed in the unit of Pulsar's log, too."""
+    """Return a step with its amount to shed also given in the unit of Pulsar's log."""
     if step.label.strip() != "to shed":
         return step
 
@@ -230,4 +230,4 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     ): _unloading,
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
 }
-"""Lines of the load balancer with figures, and how each is explained."""
+"""Patterns of log lines with figures, each with the function that explains such a line."""

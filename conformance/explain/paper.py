@@ -10,13 +10,13 @@ from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 LABEL = 16
-"""Maximum length of a label next to its text; a longer one has a separate line."""
+"""Maximum length of a label in front of its text; a longer one gets a line of its own."""
 SHORT = 24
-"""Maximum length of values that are written side by side."""
+"""Maximum length of values that are written next to each other."""
 
 
 def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
-    """Every step, with details; the labels of one depth in a column."""
+    """Yield every step with its details; labels of equal depth are aligned in a column."""
     widths: dict[int, int] = defaultdict(int)
     for step in steps:
         depth, label = _depth(step), step.label.strip()
@@ -28,7 +28,7 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
-    """An answer, its fields one below the other."""
+    """Yield the fields of an answer, one below the other."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
         first, *rest = _told(item)
@@ -38,7 +38,7 @@ def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """Format a label with its text next to it, or below if one of them is too long."""
+    """Format a label followed by its text, which starts a new line if either is too long."""
     space = " " * indent
     longest = max(map(len, text.split()), default=0)
     if len(label) > width or indent + width + 2 + longest > WIDTH:
@@ -55,7 +55,7 @@ def _depth(step: Step) -> int:
 
 
 def _told(value: Any) -> list[str]:
-    """Format a value of an answer, with a line for each long part of it."""
+    """Format a value of an answer, with a separate line for each long part."""
     if isinstance(value, Mapping):
         if not _has_parts(value):
             return [_fields(value)]
@@ -80,7 +80,7 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
-    """Fields of each object that differ from the object before it."""
+    """Format the fields of each object that differ from the object before it."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
     told = (f"{name} {', '.join(_told(item))}" for name, item in changed.items())
     return "; ".join(told) or "as before"

@@ -1,4 +1,4 @@
-"""The release that runs: its defaults where documents have none, and what it decides."""
+"""The running release: its defaults for undocumented settings, and its decisions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pulsar_conformance.specs.broker import Value, broker_settings, nearest_rele
 from pulsar_conformance.specs.text import columns
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
-"""Beginnings of the operations that the modular load manager alone has."""
+"""Prefixes of operations that only the modular load manager has."""
 
 BY_TRAFFIC = "flow_or_qps_equally_divide"
 """The algorithm that splits a bundle by the rates of its topics."""
@@ -33,13 +33,13 @@ LISTED = 3
 """Maximum number of unloads on one line."""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""History up to the first, with usage from the second on, is meant as fractions."""
+"""Histories up to the first number are taken for fractions if usage is at least the second."""
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
     """Add a release's defaults for settings that neither the case nor the documents give.
 
-    Returns the model, and the defaults that were added.
+    Return the model, and the defaults that were added.
     """
     taken: dict[str, Value] = {}
     while (name := _lacking(trial, model)) is not None:
@@ -52,7 +52,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 
 
 def _lacking(trial: Trial, model: Model) -> str | None:
-    """Return a setting that a legal case needs and nothing gives, or None."""
+    """Return a setting that a legal case needs but that is nowhere given, or None."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or bad_trial(trial, model.defaults) is not None:
         return missing
@@ -88,7 +88,7 @@ def _default_in_release(profile: str, name: str) -> Value | None:
 
 
 def check_manager(place: str, trial: Trial) -> None:
-    """Raise BadSetting for a question about the modular manager where another one is configured."""
+    """Raise `BadSetting` if a question is about the modular manager but another is configured."""
     for operation, case in trial.questions:
         settings = case.get("settings") if isinstance(case, dict) else None
         if not isinstance(settings, dict) or not operation.startswith(MODULAR):
@@ -96,13 +96,13 @@ def check_manager(place: str, trial: Trial) -> None:
         manager = manager_by_settings(settings)
         if manager != "modular":
             raise BadSetting(
-                f"{place}: {MANAGER} chooses the {manager} load manager, and {operation} asks what "
-                "the modular one decides; name a profile by --judge-by to ask it nevertheless"
+                f"{place}: {MANAGER} chooses the {manager} load manager, and {operation} "
+                "asks for a decision of the modular one; give a profile by --judge-by to ask anyway"
             )
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about settings of releases that decide and that documents do not know."""
+    """Yield a note about undocumented settings of releases that influence the answer."""
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
@@ -113,20 +113,20 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about a split by the traffic of topics, which cases do not hold."""
+    """Yield a note about splits by the traffic of topics, which cases do not contain."""
     for operation, case in trial.questions:
         if operation != SPLIT.id or "bundles" not in model.derive(operation, case).answer:
             continue
         default = case["settings"].get(ALGORITHM, model.defaults.get(ALGORITHM))
         if (case["algorithm"] or default) == BY_TRAFFIC:
             yield (
-                f"{BY_TRAFFIC} needs the rates of topics, which no case has: the answer is that "
-                "for topics without traffic"
+                f"{BY_TRAFFIC} needs the rates of topics, which cases do not contain; the "
+                "answer assumes topics without traffic"
             )
 
 
 def history_notes(trial: Trial) -> Iterator[str]:
-    """Yield a warning about histories that look like fractions while usage is in percent."""
+    """Yield a warning if a history looks like fractions while usage is in percent."""
     suspect = {
         name: max(history)
         for _, case in trial.questions
@@ -143,13 +143,13 @@ def history_notes(trial: Trial) -> Iterator[str]:
 
 
 def _usage(broker: Mapping[str, Any]) -> float:
-    """Return the largest percentage of a broker's resources, roughly."""
+    """Return the largest percentage of a broker's resources, as an approximation."""
     parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
 
 
 def decision(answer: Mapping[str, Any]) -> str:
-    """Return an answer about unloads or a placement in one line."""
+    """Format an answer about unloads or a placement as one line."""
     for word in ("refused", "unsupported", "failed"):
         if word in answer:
             return f"{word}: {answer[word]}"
@@ -165,7 +165,7 @@ def decision(answer: Mapping[str, Any]) -> str:
 
 
 def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions of the documents, or of the releases, that differ from the model's."""
+    """Yield the decisions that differ from the model's: of the documents, or of the releases."""
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
@@ -184,7 +184,7 @@ def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def _compared(profile: str) -> list[str]:
-    """Return the documents of a release, or the releases of documents."""
+    """Return the documents of a release, or the releases that follow documents."""
     known = specs.load()
     based = known.profiles[profile].based_on
     if known.profiles[profile].released:
@@ -197,7 +197,7 @@ def _compared(profile: str) -> list[str]:
 
 
 def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
-    """Yield the model's answers; where it draws a broker, those that it may draw."""
+    """Yield the answers that the model may give; there are several if it chooses at random."""
     operation, case = trial.questions[0]
     for _ in range(len(case["brokers"]) if operation == ASSIGN.id else 1):
         yield model.derive(operation, case).answer
@@ -211,7 +211,7 @@ def _decided(answer: Mapping[str, Any]) -> Any:
 
 
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions without and with changed settings, of one question about brokers."""
+    """Yield the decisions on a question with and without the changed settings."""
     if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
         return
     model, _ = with_release_defaults(before, model)

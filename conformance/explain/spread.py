@@ -1,4 +1,4 @@
-"""Spread of topics over bundles, and whether it is due to chance."""
+"""Spread of topics over bundles, and the probability that it is due to chance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 MOST_TOPICS = 500
-"""Topics up to which the chance of a spread is computed."""
+"""Maximum number of topics for which the probability of a spread is computed."""
 
 HASHES = 2**32
 
@@ -19,7 +19,7 @@ HASHES = 2**32
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and how likely so uneven a spread is."""
+    """Yield the number of topics in each bundle, and the probability of so uneven a spread."""
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
@@ -29,7 +29,7 @@ def spread_lines(
 def broker_lines(
     case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and how likely so uneven a spread is."""
+    """Yield the number of topics on each broker, and the probability of so uneven a spread."""
     shares: dict[str, float] = {}
     for bundle, share in _shares(case).items():
         broker = owners.get(bundle, NOBODY)
@@ -40,11 +40,11 @@ def broker_lines(
 
 
 NOBODY = "no broker"
-"""Place of the topics whose bundle nobody owns."""
+"""Label for topics in bundles that no broker owns."""
 
 
 def _shares(case: Mapping[str, Any]) -> dict[str, float]:
-    """Return the part of the hash range that each bundle has."""
+    """Return the share of the hash range that each bundle covers."""
     edges = [int(edge, 16) for edge in case["boundaries"]]
     return {f"0x{low:08x}_0x{high:08x}": (high - low) / HASHES for low, high in pairwise(edges)}
 
@@ -63,10 +63,10 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
 
 
 def chance_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
-    """Return the chance that no bundle gets more than `most` of a number of topics.
+    """Return the probability that no bundle gets more than `most` of a number of topics.
 
-    `shares`: the part of the hash range that each bundle has. Bundles are added one by one; each
-    takes its binomial part of the topics that the bundles before it have left.
+    `shares` are the shares of the hash range. Bundles are added one at a time, and each takes its
+    binomial share of the topics that earlier bundles left.
     """
     left = [0.0] * topics + [1.0]
     rest = sum(shares)
@@ -83,7 +83,7 @@ def chance_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
 
 
 def _binomial(count: int, part: float, most: int) -> Iterator[float]:
-    """Yield the chances that 0, 1, … of some topics fall in a part, up to `most` of them."""
+    """Yield the probabilities that 0, 1, … topics fall in a share, up to `most` topics."""
     if part >= 1:
         yield from (float(taken == count) for taken in range(min(count, most) + 1))
         return

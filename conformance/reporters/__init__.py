@@ -1,4 +1,4 @@
-"""The outputs of a run: the terminal, the verdict stream, Allure results, a progress line."""
+"""Outputs of a run: the terminal, the verdict stream, Allure results, a line of progress."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pulsar_conformance.specs.text import WIDTH, printable
 
 
 def overwrite(text: str) -> None:
-    """Replace the current line with a text; an empty one clears it."""
+    """Replace the current line of the terminal with a text; an empty text clears it."""
     shown = printable(text, lines=False)[: WIDTH - 2]
     sys.stderr.write(f"\r{shown:<{WIDTH - 2}}" + ("" if text else "\r"))
     sys.stderr.flush()
 
 
 def show_progress(text: str) -> None:
-    """Show the current work on a terminal, and nothing anywhere else."""
+    """Show a text on a terminal, and nothing if the output is not a terminal."""
     if sys.stderr.isatty():
         overwrite(text)
 
 
 class Progress:
-    """Overwrites one line with each event, if standard error is a terminal."""
+    """Shows the latest event on one line, if standard error is a terminal."""
 
     def __init__(self, show: bool) -> None:
         self._show = show
 
     def tell(self, event: Event) -> None:
-        """Show the current work; pytest shows the verdicts."""
+        """Show the event, except for verdicts, which pytest shows."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))

@@ -1,4 +1,4 @@
-"""The content of a verdict in Allure: its place in the report, its rule, its findings."""
+"""Verdicts as Allure results: the place in the report, the rule, and the failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EPICS = {
     "ANTI": "Placement",
     "OWN": "Ownership",
 }
-"""Area to the larger part of load balancing that it belongs to."""
+"""The part of load balancing to which each area belongs."""
 
 FEATURES = {
     "BUNDLE": "Namespaces and ranges",
@@ -61,11 +61,11 @@ TAGGED = (
     *("known_deviation", "unexpected_pass", "unexercised", "undecided", "not_applicable"),
     "error",
 )
-"""Verdicts that are tags to filter by; passed and failed are words of Allure itself."""
+"""Verdicts that become tags for filtering; Allure has its own words for passed and failed."""
 
 
 class _Bare:
-    """The value of a parameter; Allure would put quotation marks around text."""
+    """A parameter's value as Allure is to print it, without quotation marks."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -102,8 +102,8 @@ def attach(
 ) -> None:
     """Attach title, suite, parameters, the rule, and the failure with the case's derivation.
 
-    `text` describes the failure, if there is one. A case's settings are parameters that do not make
-    its rule a different test in the history.
+    `text` describes the failure, if there is one. Settings of a case are excluded parameters: they
+    do not make the rule a different test in Allure's history.
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
@@ -127,7 +127,7 @@ def attach(
 
 
 def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str | None) -> None:
-    """Put the verdict into the result, in place of the suite's own exception."""
+    """Set the verdict as the result's message, in place of the suite's own exception."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":
         return
@@ -151,7 +151,7 @@ def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
 
 
 def entry_of(rule: Rule) -> str:
-    """Return the rule's entry in its file."""
+    """Return the text of the rule in its file."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
     deeper = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)
@@ -176,7 +176,7 @@ def _description(rule: Rule, verdict: Verdict, name: str) -> str:
         f"{'; '.join(specs.load().sources_of(rule, verdict.profile))}. Level: {rule.level}.",
         f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
     ]
-    if verdict.warns:  # Allure shows no message of what passes
+    if verdict.warns:  # Allure shows no message for tests that pass.
         paragraphs.append(message_of(rule, verdict, name).replace("\n", "  \n"))
     if verdict.failure:
         paragraphs.append(f"Again: `{verdict.failure.again}`")

@@ -1,4 +1,4 @@
-"""The end of a session: the verdict stream, failures, the table, the exit status."""
+"""The end of a session: verdict stream, failures, table and exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
 
 
 def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a description of the run; equal first lines give equal streams."""
+    """Return a description of the run, the stream's first line; it determines the rest."""
     cases = [saved.trial.fingerprint for saved in plan.saved]
     if plan.replay is not None:
         cases.append(plan.replay.fingerprint)
@@ -51,7 +51,7 @@ def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> di
 
 
 def write_stream(directory: Path, first: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Path:
-    """Write the stream atomically."""
+    """Write the stream atomically, and return its path."""
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / FILE
     lines = [first, *(verdict.as_json() for verdict in verdicts)]
@@ -75,11 +75,11 @@ ENDED = (
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
-"""Sources of the readings that are printed below the table."""
+"""Ways of knowing readings for which the readings are printed below the table."""
 
 
 def implementation(run: Run) -> dict[str, Any]:
-    """Return the part of the stream's first line that describes a run."""
+    """Return the description of an implementation and its profile for the stream's first line."""
     about: dict[str, Any] = {
         "adapter": run.adapter,
         "profile": run.profile,
@@ -102,7 +102,7 @@ def implementation(run: Run) -> dict[str, Any]:
 
 
 class Reporter:
-    """Collects the verdicts from all workers, and writes the session's products."""
+    """Collects the verdicts from all workers, and writes the output of the session."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self.config = config
@@ -110,15 +110,15 @@ class Reporter:
         self.plan = session.plan
         self.found: dict[tuple[str, str, str], Verdict] = {}
         self.crashes: list[str] = []
-        """Tracebacks of the suite's own mistakes; the rule concerned has no verdict."""
+        """Tracebacks of errors in the suite itself; the rules concerned have no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
-        """The latest notes of each implementation on how it worked, in each worker."""
+        """The latest remarks of each implementation about its work, in each worker."""
         self.unchosen: dict[str, None] = {}
-        """Lines about cases that break rules which were not chosen; they fail the run."""
+        """Messages about broken rules that were not chosen; they fail the run."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the verdict of a report, or the crash that prevented one."""
+        """Keep the verdict in a report, or the error that prevented it."""
         properties = dict(report.user_properties)
         if VERDICT not in properties:
             if report.failed:
@@ -153,7 +153,7 @@ class Reporter:
 
     @property
     def first_line(self) -> dict[str, Any]:
-        """Format the description of the run."""
+        """Return the description of the run."""
         return describe_run(self.plan, list(self._known()))
 
     @pytest.hookimpl(wrapper=True)
@@ -180,7 +180,7 @@ class Reporter:
             session.exitstatus = max([int(bool(self.unchosen)), *statuses])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the failures, the table of areas and verdicts, and the paths of the products."""
+        """Print the failures, the table of areas and verdicts, and the paths of all output."""
 
         def write(text: str) -> None:
             terminalreporter.write_line(printable(text))
@@ -223,20 +223,20 @@ class Reporter:
         return shlex.join([*program(), "report", "allure", *words])
 
     def _print_interrupted(self) -> None:
-        """Print how far the run came, and where its verdicts are, on standard error."""
+        """Print the progress of an interrupted run, and the file of its verdicts, to stderr."""
         file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
         print(f"\npulsar-conformance: interrupted after {done}, {saved}", file=sys.stderr)
 
     def _known(self) -> Iterator[dict[str, Any]]:
-        """Yield the implementations that were judged, in the order in which they were named."""
+        """Yield the implementations that were judged, in the order of the command line."""
         for pair in product(self.plan.adapters, self.plan.profiles):
             if pair in self.implementations:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield the readings that each implementation follows, where they were found."""
+        """Yield the readings of each implementation that were found by its answers."""
         for one in self._known():
             known = one["known"]
             words = [
@@ -262,13 +262,13 @@ class Reporter:
             yield from of_others(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
-        """Yield the message if a replayed case reaches no rule."""
+        """Yield a message if a replayed case reaches no rule."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
 
     def _notes(self) -> Iterator[str]:
-        """Yield the implementations' notes on how they worked, each once, in the order of names."""
+        """Yield the remarks of implementations about their work, once each, sorted by name."""
         notes = (
             line
             for pair in product(self.plan.adapters, self.plan.profiles)
@@ -297,13 +297,13 @@ class Reporter:
 LABEL = 15
 
 MOST_LINES = 120
-"""The most lines of a derivation; `explain` shows a longer one whole."""
+"""Maximum number of lines of a derivation; `explain` shows longer ones in full."""
 
 
 def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
     """Format a failure: rule, statement, source, case, derivation, allowed and given answers.
 
-    `name` is what the implementation calls itself.
+    `name` is the implementation's own name.
     """
     warning = ", a warning as the rule is not a must" if verdict.warns else ""
     lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
@@ -331,7 +331,7 @@ def _case(failure: Failure) -> Iterator[str]:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    """A derivation without its middle where it is longer than anyone reads."""
+    """Return a derivation, without its middle if it is too long."""
     if len(lines) <= MOST_LINES:
         return list(lines)
     half = MOST_LINES // 2

@@ -267,7 +267,7 @@ def test_the_version_in_the_reports_decides_who_answers(ask):
 
 def test_a_missing_setting_takes_the_default_of_the_release(ask):
     out, err, _ = ask(BUSY)
-    assert f"{THRESHOLD} is not set: explain takes 10" in err
+    assert f"{THRESHOLD} is not set: explain assumes 10" in err
     assert f"{THRESHOLD} is not set: 10, the default of released-3.0" in out
 
 

@@ -345,7 +345,7 @@ def test_an_upgrade_changes_names_and_defaults(tmp_path, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "changes with Pulsar 4.0.7, the next known release" in out
     assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
-    assert "its name becomes loadBalancerBandwidthInResourceWeight; the former one still" in out
+    assert "its name becomes loadBalancerBandwidthInResourceWeight; the former name still" in out
     assert main(["settings", str(file), "--release", "5.0.0-M1"]) == 0
     assert "the next known release" not in capsys.readouterr().out
 

@@ -180,9 +180,9 @@ def found_by_check(name):
 
 def test_check_finds_wrong_order_misspelt_operations_and_death():
     told = found_by_check(f"exec:{sys.executable} {STANDINS / 'shuffles.py'}")
-    assert "FAIL  names operations that the suite knows: there is no bundles.creat;" in told
+    assert "FAIL  names operations that exist: there is no bundles.creat;" in told
     assert "FAIL  answers a batch in order (3 cases of bundles.create): asked together" in told
-    assert "ok    answers equal cases each" in told
+    assert "ok    answers each of several equal cases" in told
     assert "FAIL  answers an operation that it does not know with an error: no.such" in told
     assert "what is no.such_operation?" in told
     assert "note  not tried, the connection is gone: ends on bye" in told
@@ -202,21 +202,21 @@ for line in sys.stdin:
     [
         (
             {"strategies": ["OverloadSheder"]},
-            "note  offers OverloadSheder, which no document mentions: the rules for every "
-            "strategy alone judge it; did you mean OverloadShedder?",
+            "note  offers OverloadSheder, which no document mentions: it is judged only "
+            "by rules for every strategy; did you mean OverloadShedder?",
         ),
         (
             {"strategies": ["com.example.Fair"]},
-            "note  offers com.example.Fair, which no document mentions: the rules for every "
-            "strategy alone judge it",
+            "note  offers com.example.Fair, which no document mentions: it is judged only "
+            "by rules for every strategy",
         ),
         (
             {"readings": {"grace-edge": "sometimes"}},
-            "FAIL  follows readings that there are: sometimes is no value of grace-edge; there",
+            "FAIL  declares readings that exist: sometimes is no value of grace-edge; there",
         ),
         (
             {"readings": {"edge": "free"}},
-            "FAIL  follows readings that there are: edge is no reading; there are",
+            "FAIL  declares readings that exist: edge is no reading; there are",
         ),
     ],
 )
@@ -240,7 +240,10 @@ def test_check_has_nothing_against_a_full_name(tmp_path):
     [
         ("exits_at_once", "FAIL  says hello in protocol 1: exited with status 5"),
         ("speaks_protocol_2", "FAIL  says hello in protocol 1: speaks protocol 2"),
-        ("answers_too_few", "FAIL  answers equal cases each: shed.select, 3 cases: too few"),
+        (
+            "answers_too_few",
+            "FAIL  answers each of several equal cases: shed.select, 3 cases: too few",
+        ),
         ("leaves_a_grandchild", "FAIL  ends on bye: ended, but left processes behind"),
     ],
 )

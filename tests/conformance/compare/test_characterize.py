@@ -285,6 +285,6 @@ def test_what_is_not_offered_is_undecided(connected):
     connection = connected(Silent({}))
     connection.hello = replace(connection.hello, strategies=("UniformLoadShedder",))
     found = found_of(connection)
-    assert found["overload-trigger"].why == "it does not offer what is asked"
+    assert found["overload-trigger"].why == "it does not offer the operation"
     assert found["uniform-trigger"].found == "both"
     assert not found["overload-trigger"].fails

@@ -144,4 +144,4 @@ def test_a_folder_of_fixed_cases_passes_and_mistakes_are_told_once():
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     done = replayed_folder("--adapter", "reference", "--", "-n", "2")
     assert done.returncode == 2
-    assert "takes no options of pytest" in done.stderr
+    assert "takes no options for pytest" in done.stderr

@@ -278,4 +278,4 @@ def test_one_bundle_or_one_broker_alone(explain):
     assert "to shed" not in out
     status, _, err = explain(case, "--bundle", "t/ns/0x00000000_0x00000001")
     assert status == 2
-    assert "it names no bundle t/ns/0x00000000_0x00000001" in err
+    assert "it contains no bundle t/ns/0x00000000_0x00000001" in err

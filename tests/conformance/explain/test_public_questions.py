@@ -151,7 +151,7 @@ def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_no_case_has(ex
     traffic = split("flow_or_qps_equally_divide", by="broker")
     out = explained(positions, traffic, options=["--judge-by", "released-3.0"])
     assert "0x0c4a3480_0x1a266dee, 0x1a266dee_0x40000000" in out
-    assert "flow_or_qps_equally_divide needs the rates of topics, which no case has" in out
+    assert "flow_or_qps_equally_divide needs the rates of topics, which cases do not contain" in out
     out = explained(traffic, options=["--judge-by", "documented-3.0"])
     assert "refused flow_or_qps_equally_divide needs the rates of topics" in out
 
