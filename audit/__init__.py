@@ -1,1 +1,1 @@
-"""Recorded history of clusters: the audit of it, and fleets that never were."""
+"""The audit: recorded histories of clusters, their verdicts, and simulated fleets."""

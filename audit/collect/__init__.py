@@ -1,1 +1,1 @@
-"""Recording the history of a running cluster, for an audit: read-only, over the admin API."""
+"""Recording of a running cluster's history for an audit, over the admin API, read-only."""

@@ -14,7 +14,7 @@ EXTENSIBLE = "ExtensibleLoadManagerImpl"
 
 
 def context(now: Sight) -> Iterator[Entry]:
-    """Yield the state that an audit starts from; the leader has led before."""
+    """Yield records of the state from which an audit starts; its leader has led before."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
@@ -72,7 +72,8 @@ def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]
 def _cause(released: int, before: Sight, now: Sight) -> str:
     """Return the cause of unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds: if that is neither all nor none, it is unknown.
+    The leader counts the bundles that it sheds. If it shed some of the unloaded bundles but not
+    all, the cause is unknown.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -85,14 +86,15 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
 def may_be_shutdown(entries: list[Entry], now: Sight) -> bool:
     """True if an active broker may have released bundles because it is stopping.
 
-    Brokers of the extensible manager do so before they leave the list of active brokers.
+    Under the extensible manager, brokers release their bundles before they leave the list of active
+    brokers.
     """
     manager = str(now.settings.get("loadManagerClassName", ""))
     return manager.endswith(EXTENSIBLE) and any(map(_is_unexplained, entries))
 
 
 def as_shutdown(entries: list[Entry], now: Sight) -> None:
-    """Set the cause of unloads at brokers that turned out to be stopping."""
+    """Set the cause of unloads from brokers that turned out to be stopping."""
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"

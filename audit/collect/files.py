@@ -1,4 +1,4 @@
-"""The files of a history that is being recorded: one a day, whole lines, each once."""
+"""Files of a history being recorded: one for each day, with whole lines and no repetition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDING = ".jsonl"
 
 
 class CannotWrite(UserError):
-    """The history cannot be written: where, and why."""
+    """The history cannot be written; the message gives the place and the reason."""
 
 
 class Recording:
@@ -47,7 +47,7 @@ class Recording:
                     yield entry
 
     def write(self, at: datetime, entries: Iterable[Entry]) -> int:
-        """Append lines of one time; return their number. Errors: `CannotWrite`."""
+        """Append lines with the same time; return their number. Errors: `CannotWrite`."""
         at = at.astimezone(UTC)
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         lines = [
@@ -72,7 +72,7 @@ class Recording:
         return len(lines)
 
     def begins(self, at: datetime) -> bool:
-        """True if a line of this time would be the first of its file."""
+        """True if a line with this time would be the first of its file."""
         return not self._path(at.astimezone(UTC)).exists()
 
     def _path(self, at: datetime) -> Path:

@@ -24,8 +24,9 @@ from pulsar_conformance.audit.collect.files import Recording
 Tell = Callable[[str], None]
 
 STOPS_WITHIN = timedelta(seconds=10)
-"""Maximum time from the first bundle that a stopping broker releases to its end. Under the
-extensible manager it was some 3 seconds; under the others it is less than an observation.
+"""Maximum time from the first bundle that a stopping broker releases until it is gone. Measured as
+some 3 seconds under the extensible manager; under others it is shorter than the interval between
+observations.
 """
 
 
@@ -39,15 +40,15 @@ class Recorder:
         self._before = state_after(recording.before())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
-        """Observations that are not written yet, as a broker may have been stopping."""
+        """Observations not written yet, since a broker may have been stopping at the time."""
 
     def run(
         self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Observe `every` few seconds, for `lasting` seconds or until `stop` is set.
+        """Observe the cluster every `every` seconds, for `lasting` seconds or until `stop` is set.
 
-        Without `first`, an observation was made just before. Errors: `NoAnswer` if the first
-        observation finds no cluster, `CannotWrite`.
+        If `first` is false, the first observation has already been made. Errors: `NoAnswer` if the
+        first observation finds no cluster, `CannotWrite`.
         """
         begun = due = time.monotonic()
         if not first:
@@ -69,7 +70,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the observations that are held. Errors: `CannotWrite`."""
+        """Write the observations held back. Errors: `CannotWrite`."""
         while self._held:
             self._recording.write(*self._held.popleft())
 
@@ -99,7 +100,7 @@ class Recorder:
         return at - since < STOPS_WITHIN and may_be_shutdown(entries, now)
 
     def _trouble(self, now: dict[str, str]) -> None:
-        """Report once when something becomes unreadable, and when it is readable again."""
+        """Report once that something has become unreadable, and once that it can be read again."""
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")
@@ -114,7 +115,7 @@ def _report(broker: str, report: object) -> Entry:
 
 
 def begins(cluster: str, look: Look) -> str:
-    """Describe the recording, what it cannot observe, and the consequences for an audit."""
+    """Describe what is recorded, what cannot be observed, and what that means for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     unseen.append("bundle data (averages begin with this history)")
     unseen.append("shedding cycles (an audit takes them to be at the interval)")
@@ -131,4 +132,4 @@ MISSED = {
     "groups": "placement of groups is not judged",
     "causes of unloading": "every unload that is neither a split nor a shutdown is unknown",
 }
-"""Consequences for an audit of what cannot be read."""
+"""What an audit lacks, for each part of a cluster that cannot be read."""

@@ -1,4 +1,4 @@
-"""`pulsar-conformance audit`: judges the recorded history of clusters."""
+"""`pulsar-conformance audit`: judge the recorded history of clusters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the input, how it is judged, and the output."""
+    """Add the input, the options of judging it, and the output."""
     parser.add_argument(
         "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
     )
@@ -39,13 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings",
         metavar="FILE",
-        help="add what the settings of this broker.conf would have unloaded",
+        help="also report what the settings of this broker.conf would have unloaded",
     )
     parser.add_argument(
         "--strategy",
         type=_strategy,
         metavar="NAME",
-        help="add what this strategy would have unloaded",
+        help="also report what this strategy would have unloaded",
     )
     for name, what in (
         ("from", "judge cycles at this time or later"),
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at",
         type=_time,
         metavar="TIME",
-        help="with --why or --broker: show events up to then, ISO 8601",
+        help="with --why or --broker: show events up to this time, ISO 8601",
     )
     parser.add_argument("--json", metavar="FILE", help="also write the summary as JSON")
     parser.add_argument(
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help="wait for another audit that writes into the same output",
+        help="wait for any other audit that is writing into the same output",
     )
     parser.add_argument(
         "--spark",
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the summary; return 1 if there are faults, 2 if nothing can be audited."""
+    """Print the summary; return 1 if there are faults, or 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         paths.check_paths(args.input, args.output, args.json)
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """Return the exit status; a history without a cycle is a mistake only if a time was given."""
+    """Return the exit status; lack of cycles is an error only if a time was given."""
     asked = args.time_from or args.time_to or not found["lines"]["used"]
     if asked and not found["cycles"]:
         return UNUSABLE
@@ -145,7 +145,7 @@ def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
 
 
 def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
-    """Return why nothing could be audited, and what to do about it."""
+    """Return the reason why nothing could be audited, with advice."""
     if not lines["used"]:
         problem = f"none of its lines can be used; {args.output}/quarantine says why"
         return f"--input {args.input}: {problem}"
@@ -162,7 +162,7 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
 
 
 def _check_asked(args: argparse.Namespace) -> None:
-    """Check for options that exclude each other. Errors: `AuditError`."""
+    """Check that options do not exclude each other. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
         raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")

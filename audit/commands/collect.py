@@ -1,4 +1,4 @@
-"""`pulsar-conformance collect`: records the history of a running cluster for an audit."""
+"""`pulsar-conformance collect`: record the history of a running cluster for an audit."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MINUTE = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, how often and how long to record it, and the output."""
+    """Add the cluster, the frequency and duration of recording, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, its access, and how often and how long to record it."""
+    """Add the cluster, access to it, and the frequency and duration of recording."""
     parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
     parser.add_argument(
-        "--cluster", metavar="NAME", help="the cluster to record, if there is more than one"
+        "--cluster", metavar="NAME", help="the cluster to record, if there are several"
     )
     parser.add_argument(
         "--every",
@@ -65,12 +65,12 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=10.0,
         metavar="SECONDS",
-        help="how long a broker may take for one answer (%(default)g)",
+        help="seconds that a broker may take to answer (%(default)g)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, and print the number of lines; return 2 on failure."""
+    """Record the cluster, and print the number of lines; return 2 on failure."""
     try:
         with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
             recorder.run(args.every, args.lasting, stop)

@@ -1,4 +1,4 @@
-"""`pulsar-conformance fleet`: generates the history of a fleet of clusters."""
+"""`pulsar-conformance fleet`: generate the history of a fleet of clusters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the size and length of the history, who decides, planted violations, and the output."""
+    """Add the size and length of the history, the deciding implementation, plants, and output."""
     for name, default, what in (
         ("clusters", 3, "number of clusters"),
         ("brokers", 40, "number of brokers of each cluster"),
@@ -74,14 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the fleet; without a value, it is left out; repeatable",
+        help="a setting of the fleet; an empty value removes the setting; repeatable",
     )
     parser.add_argument(
         "--decided-by",
         default="reference",
         metavar="ADAPTER",
-        help="the implementation that decides what is unloaded: %(default)s, sample:java ...; with "
-        "none, shedding is switched off, and any size is generated quickly",
+        help="the implementation that decides what is unloaded: %(default)s, sample:java "
+        "...; none switches shedding off, so that any size is generated quickly",
     )
     parser.add_argument(
         "--plant",
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the history and print its contents; return 2 on failure."""
+    """Write the history and print a summary; return 2 on failure."""
     begun = time.monotonic()
     try:
         for line in _written(args):
@@ -149,7 +149,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
-    """Return the fleet of the arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
+    """Return the fleet in the arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
     decided = args.decided_by != NOBODY
     given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(

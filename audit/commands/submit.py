@@ -1,4 +1,4 @@
-"""The script for `spark-submit`: an audit with the wheel as a file, not installed.
+"""Script for `spark-submit`, to audit with the wheel as a file that is not installed.
 
     spark-submit --py-files pulsar_conformance-0.1.0-py3-none-any.whl submit.py --input ...
 
@@ -30,7 +30,7 @@ def unpack(path: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the audit of the command line on the Spark that it was submitted to."""
+    """Run the audit in the Spark session to which the script was submitted."""
     unpack(sys.path)
     from pulsar_conformance.adapters.spark.session import SUBMITTED
     from pulsar_conformance.conformance.commands.main import main as command

@@ -1,4 +1,4 @@
-"""`pulsar-conformance watch`: records a running cluster, and keeps its audit and page current."""
+"""`pulsar-conformance watch`: record a running cluster, and keep its audit and page current."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 HISTORY, AUDIT = "history", "audit"
-"""The folders within the output."""
+"""Names of the folders within the output."""
 
 BETWEEN = 300.0
-"""Seconds from the start of an audit to that of the next."""
+"""Seconds from the start of one audit to the start of the next."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, how and how often it is judged, and the output."""
+    """Add the cluster, the options and frequency of judging it, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument(
         "--output",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line per audit until stopped: return 130 then, and 2 if it cannot continue.
+    """Print a line for each audit; return 130 when interrupted, or 2 on failure.
 
     With a given duration, return 1 if the last audit found faults, else 0.
     """
@@ -98,7 +98,7 @@ def _watch(args: argparse.Namespace) -> int:
 
 @dataclass
 class RecorderCourse:
-    """The state of a running recorder: whether to stop, whether it has ended, and its error."""
+    """State of a running recorder: whether it should stop, whether it has ended, and its error."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -107,13 +107,13 @@ class RecorderCourse:
 
 @contextmanager
 def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[RecorderCourse]:
-    """Run a recorder in a thread, which ends with the block."""
+    """Run a recorder in a thread until the block ends."""
     course = RecorderCourse()
 
     def work() -> None:
         try:
             recorder.run(every, lasting, course.stop, first=False)
-        except BaseException as error:  # raised again in the main thread
+        except BaseException as error:  # The main thread raises it again.
             course.failed.append(error)
         finally:
             course.ended.set()
@@ -130,7 +130,7 @@ def _recording(recorder: Recorder, every: float, lasting: float | None) -> Itera
 def _auditing(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
-    """Return a function that audits the current history, prints a line, and returns the faults."""
+    """Return a function that audits the history so far, prints a line, and counts faults."""
     from pulsar_conformance.audit.page.making import PAGE
     from pulsar_conformance.audit.pipeline.plan import AuditPlan
     from pulsar_conformance.audit.pipeline.report import (
@@ -165,7 +165,7 @@ def _auditing(
 def _kept_current(
     audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
 ) -> int:
-    """Audit new records at intervals until the recorder ends; return the exit status."""
+    """Audit new records periodically until the recorder ends; return the exit status."""
     audited = wrong = 0
     while True:
         begun, last, there = time.monotonic(), course.ended.is_set(), lines()
@@ -180,7 +180,7 @@ def _kept_current(
 
 @contextmanager
 def _stopped_alike() -> Iterator[None]:
-    """Treat a request to terminate as an interrupt."""
+    """Treat a termination request like an interrupt."""
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

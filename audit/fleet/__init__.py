@@ -1,4 +1,4 @@
-"""Simulated histories of fleets, drawn from a seed, in the audit's input format.
+"""Simulated histories of fleets, generated from a seed, in the audit's input format.
 
 Time runs in periods, with one report of every broker in each. In each period:
 

@@ -7,16 +7,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 OF_NAMESPACE = 64
-"""Initial number of bundles of a namespace; the last one of a cluster may have fewer."""
+"""Initial number of bundles of each namespace; the last one of a cluster may have fewer."""
 
 TENANTS = ("shop", "bank", "game")
 HASHES = 1 << 32
 
 
 def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
-    """Return a row per bundle: `cluster` and `bundle` (their numbers), `lower`, `upper`.
+    """Return a row for each bundle: the numbers `cluster` and `bundle`, `lower` and `upper`.
 
-    `numbers` are 0, 1, 2 ... in the column `id`, one per bundle.
+    `numbers` has a column `id` with 0, 1, 2 ..., one row for each bundle.
     """
     count = F.lit(fleet.of_cluster)
     rows = numbers.select(

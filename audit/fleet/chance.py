@@ -1,4 +1,4 @@
-"""Pseudo-random numbers that depend only on the seed, their purpose and the given columns."""
+"""Pseudo-random numbers that depend only on a seed, their purpose and the given columns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ STEPS = 1 << 40
 
 
 def random_share(seed: int, purpose: str, *of: Column) -> Column:
-    """Return a number from 0 up to, not including, 1."""
+    """Return a random number in [0, 1)."""
     return random_integer(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
 
 
 def random_integer(seed: int, purpose: str, count: int, *of: Column) -> Column:
-    """Return a whole number from 0 up to, not including, `count`."""
+    """Return a random whole number in [0, `count`)."""
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

@@ -24,7 +24,7 @@ from pulsar_conformance.conformance.common.trial import Json
 SECOND = 1000
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
 MOVED_AFTER = 4000
-"""Milliseconds after the beginning of a period."""
+"""Milliseconds from the start of a period to unloads by hand."""
 
 OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
@@ -33,10 +33,10 @@ APART = 10
 """Milliseconds between consecutive events."""
 
 AT_ONCE = 400
-"""Bundles of a broker that goes down are assigned at this many different times, in turn."""
+"""Number of different times at which the bundles of a stopped broker are assigned."""
 
 Pairs = list[tuple[str, str]]
-"""Brokers and the bundles that they unload, in order."""
+"""Pairs of a broker and a bundle that it unloads, in order."""
 
 
 def iso(milliseconds: int) -> str:
@@ -49,7 +49,7 @@ def iso(milliseconds: int) -> str:
 class ClusterHistory:
     """A simulated cluster, its leader's memory, and the records of the current period.
 
-    Without a connection nobody decides: nothing is unloaded, and cycles are only recorded.
+    Without a connection to an implementation nothing is unloaded, and cycles are only recorded.
     """
 
     def __init__(self, world: SimulatedCluster, connection: Connection | None) -> None:
@@ -69,7 +69,7 @@ class ClusterHistory:
                 self._report(period)
 
     def record(self, kind: str, at: int, **fields: Any) -> None:
-        """Add a record; it can be changed until its period is over."""
+        """Add a record; it may be changed until its period ends."""
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _flush(self) -> Iterator[tuple[str, str]]:
@@ -79,7 +79,7 @@ class ClusterHistory:
         self.records.clear()
 
     def _begin(self, period: int) -> None:
-        """Run the cycle that is due, or elect a new leader, whose memory is empty."""
+        """Run the cycle that is due, or elect a new leader with an empty memory."""
         now = SECOND * self.fleet.begins(period)
         if period in self.fleet.settings:
             self.settings = dict(self.fleet.settings[period])
@@ -102,7 +102,7 @@ class ClusterHistory:
         return {name: one.said for name, one in there if now - one.at <= oldest}
 
     def cycle(self, now: int) -> None:
-        """Shed load: apply the adapter's unloads, and assign the bundles to other brokers."""
+        """Run a shedding cycle: apply the adapter's unloads, and assign the bundles elsewhere."""
         if self.connection is None:
             return
         case = shedding_case(now, self.settings, self.known(now), self.memory)
@@ -119,14 +119,14 @@ class ClusterHistory:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:
-        """Remember usages if the settings make them count later. [THRESHOLD-07]"""
+        """Store usages if the settings make them count in later cycles. [THRESHOLD-07]"""
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
             for name, used in weighted_usages(case, defaults).items():
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Unload bundles, each to the other broker with the least traffic at that time."""
+        """Unload bundles, and assign each to the broker that has the least traffic at that time."""
         traffic = self._load(now)
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
@@ -156,7 +156,7 @@ class ClusterHistory:
         self.record("assigned", at, bundle=self.world.names[number], broker=owner)
 
     def _apply_events(self, period: int) -> None:
-        """Take brokers down, split bundles, and unload some by hand."""
+        """Take brokers down, split bundles, and unload some bundles by hand."""
         now, events = SECOND * self.fleet.begins(period), self.world.events
         for restart in events.restarts:
             if restart.down == period:
@@ -169,7 +169,7 @@ class ClusterHistory:
                 self._move_by_hand(bundle, period, now + MOVED_AFTER)
 
     def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
-        """Unload a bundle as an administrator does; another broker takes it."""
+        """Unload a bundle as an administrator would; a different broker takes it."""
         if self.connection is None:
             return
         owner = int(self.world.owner[bundle])
@@ -185,9 +185,9 @@ class ClusterHistory:
         self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
 
     def _down(self, broker: int, period: int, at: int) -> None:
-        """Distribute the bundles of a broker to the others, those with the most traffic first.
+        """Distribute the bundles of a stopping broker to the others, busiest bundles first.
 
-        In odd periods it shuts down and unloads them; in even ones it crashes.
+        In odd periods the broker shuts down and unloads them; in even periods it crashes.
         """
         load = dict.fromkeys(self.world.up(period), 0.0)
         for one in load:
@@ -200,7 +200,7 @@ class ClusterHistory:
             self.assign(number, target, at + place % AT_ONCE * APART)
 
     def split(self, bundle: int, at: int, middle: int | None = None) -> None:
-        """Split a bundle; its parts stay at its broker."""
+        """Split a bundle; its parts stay on the same broker."""
         into = self.world.split(bundle, middle)
         whole = self.world.names[bundle]
         self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)

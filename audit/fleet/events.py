@@ -1,4 +1,4 @@
-"""Events of a cluster: restarts, changes of the leader, splits, unloads by hand."""
+"""Events in a cluster: restarts, changes of leader, splits, unloads by hand."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from random import Random
 from pulsar_conformance.audit.fleet.size import Fleet
 
 RESTART_HOURS = 6
-"""Average hours between two restarts of brokers in a cluster."""
+"""Average number of hours between two broker restarts in a cluster."""
 
 LEADER_HOURS = 8
 SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Number of brokers below which none goes down: a bundle needs a choice of others."""
+"""Number of brokers below which none goes down, so that bundles have a choice of brokers."""
 
 DOWN = (2, 9)
-"""Range of the number of periods for which a broker is down."""
+"""Minimum and maximum number of periods for which a broker is down."""
 
 STAYS_DOWN = 0.25
-"""Probability that the last broker to go down never comes back."""
+"""Probability that the last broker that goes down stays down."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """Periods during which a broker is down, possibly without an end."""
+    """The periods during which a broker is down; there may be no end."""
 
     broker: int
     down: int
@@ -40,19 +40,19 @@ class Restart:
 
 @dataclass(frozen=True)
 class Events:
-    """Every event of a cluster, by the numbers of brokers, bundles and periods."""
+    """All events of a cluster; brokers, bundles and periods are given by number."""
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Leaders by the first period of their term, in which no cycle runs."""
+    """Leader by the first period of its term, in which no cycle runs."""
     splits: Mapping[int, int]
-    """Periods of splits, by bundle."""
+    """Period of its split, for each bundle that is split."""
     by_hand: Mapping[int, int]
-    """Periods of unloads by hand, by bundle."""
+    """Period of its unload, for each bundle that is unloaded by hand."""
 
 
 def events_of(fleet: Fleet, cluster: int) -> Events:
-    """Return the events of a cluster, which depend only on the fleet, its seed and the number."""
+    """Return the events of a cluster, which depend only on the fleet and the number."""
     chance = Random(f"{fleet.seed}/{cluster}/events")
     restarts = _restarts(fleet, chance)
     leaders, splits = _leaders(fleet, chance, restarts), _splits(fleet, chance, restarts)
@@ -60,7 +60,7 @@ def events_of(fleet: Fleet, cluster: int) -> Events:
 
 
 def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """Return one restart per part of the history, so that no two brokers are down together."""
+    """Return one restart for each part of the history, so that no two brokers are down together."""
     grid = fleet.periods // fleet.every
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -78,7 +78,7 @@ def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 
 def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Return a first leader, a change every few hours, and one where the leader goes down."""
+    """Return the first leader, changes every few hours, and changes when the leader goes down."""
     grid = range(fleet.every, fleet.periods, fleet.every)
     wanted = fleet.hours // LEADER_HOURS
     changes = set(chance.sample(grid, min(wanted, len(grid))))
@@ -102,7 +102,7 @@ def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapp
 
 
 def _by_hand(fleet: Fleet, cluster: int, splits: Mapping[int, int]) -> Mapping[int, int]:
-    """Return unloads by hand of bundles that are never split."""
+    """Return unloads by hand, of bundles that are never split."""
     chance = Random(f"{fleet.seed}/{cluster}/by hand")
     whole = [one for one in range(fleet.of_cluster) if one not in splits]
     periods = range(1, fleet.periods)

@@ -1,4 +1,4 @@
-"""The knowledge of a leader, and the case that it makes of a cycle."""
+"""The memory of a leader, and the case that it makes for each cycle."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Memory:
     """A leader's memory since the start of its term."""
 
     samples: dict[str, Array] = field(default_factory=dict)
-    """The last samples of each bundle, as rows in no order."""
+    """The latest samples of each bundle, as rows in no particular order."""
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unloaded: dict[str, int] = field(default_factory=dict)
-    """Times of the last unloads of bundles, in milliseconds since 1970."""
+    """Time of the last unload of each bundle, in milliseconds since 1970."""
     used: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """The weighted usages of brokers at earlier cycles."""
+    """Weighted usages of each broker at earlier cycles."""
 
     def sample(self, stats: Mapping[str, Json]) -> None:
-        """Take a sample of each bundle in a report. [DATA-01]"""
+        """Store a sample of each bundle in a report. [DATA-01]"""
         for bundle, said in stats.items():
             kept = self.samples.setdefault(bundle, np.zeros((WINDOW, len(RATE_FIELDS))))
             kept[self.taken[bundle] % WINDOW] = [said[name] for name in RATE_FIELDS]
@@ -53,13 +53,13 @@ class Memory:
         return {"shortTermData": {**rates, "numSamples": count, "maxSamples": WINDOW}}
 
     def ago(self, now: int, settings: Json) -> dict[str, float]:
-        """Return the minutes since unloads within the grace period, by bundle."""
+        """Return the minutes since each unload within the grace period, by bundle."""
         ago = {name: (now - at) / (1000 * MINUTE) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
 
 
 def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
-    """Return the `shed.select` case of a cycle, from the reports of live brokers."""
+    """Return the `shed.select` case of a cycle, from the reports of running brokers."""
     brokers = {name: {each: said[each] for each in KNOWN} for name, said in reports.items()}
     if settings.get(HISTORY):
         for name, broker in brokers.items():

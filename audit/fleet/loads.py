@@ -1,6 +1,6 @@
-"""Traffic of bundles, as columns of seed, cluster, bundle and period.
+"""Traffic of bundles, as columns computed from seed, cluster, bundle and period.
 
-Bytes are whole numbers and messages whole eighths, so that sums are exact in any order.
+Bytes are whole numbers and messages are multiples of 1/8, so that sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 LEAST_BYTES = 60_000
-"""Incoming bytes per second of the bundles with the least traffic, at the average hour."""
+"""Incoming bytes per second of the quietest bundles, at the average hour."""
 
 TAIL = 1.4
-"""Exponent of the power law of traffic: few bundles carry much."""
+"""Exponent of the power law of traffic: a small number of bundles carries most of it."""
 
 HEAVIEST = 30
-"""Upper bound of traffic, as a multiple of the least."""
+"""Maximum traffic of a bundle, as a multiple of the minimum."""
 
 SWING = 0.5
 """Amplitude of the daily swing, as a share of a bundle's traffic."""
@@ -28,11 +28,11 @@ ZONES = (0, 1, 6, 8)
 """Time zones of namespaces, in hours."""
 
 HOT = 0.02
-"""Share of bundles that are hot once a day, for 1 to 4 hours and by 3 to 7 times their traffic."""
+"""Share of bundles that once a day, for 1 to 4 hours, have 3 to 7 times their usual traffic."""
 
 NOISE = 0.1
 MOST_MESSAGES = 6_000.0
-"""Upper bound of the incoming rate, so that no bundle is split for it."""
+"""Maximum incoming message rate, so that no bundle is split because of it."""
 
 MOST_TOPICS = 400
 
@@ -40,7 +40,7 @@ DAY = 1440
 
 
 def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
-    """Return the constants of a bundle; `bundle` is its number in the cluster."""
+    """Return values that are constant for a bundle; `bundle` is its number in the cluster."""
 
     def chance(purpose: str) -> Column:
         return random_share(fleet.seed, purpose, cluster, bundle)
@@ -64,7 +64,7 @@ def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column
 
 
 def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict[str, Column]:
-    """Return the traffic of a bundle in a period, from its `constants` in the same row."""
+    """Return the traffic of a bundle in a period, computed from its `constants` in the same row."""
     minute = F.pmod(period * fleet.report, F.lit(DAY))
     hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))

@@ -1,4 +1,4 @@
-"""The shape of a broker: its resources, and how much of them its traffic uses."""
+"""Resources of a broker, and how much of them its traffic uses."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 CORES = 16
 MEGABYTES = 8192.0
-"""Heap; direct memory has twice as much."""
+"""Heap memory; direct memory is twice as large."""
 
 BYTES_OF_BUNDLE = 400_000
 MESSAGES_OF_BUNDLE = 250
-"""Average traffic of a bundle per second, in and out together, approximately."""
+"""Approximate average traffic of a bundle, in messages per second in both directions."""
 
 NETWORK = 2.5
-"""Capacity of a network card in each direction, as a multiple of the average traffic."""
+"""Capacity of the network in each direction, as a multiple of the average traffic."""
 
 VERSION = "3.0.7"
 
 GROWN = (900, 1040)
-"""Topics of a bundle that will be split, and in the last report before."""
+"""Number of topics of a bundle that will be split, usually and in the last report before it."""
 
 UNITS: Mapping[str, float] = {
     "msgRateIn": 0.125,
@@ -27,10 +27,10 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""The unit of each field: values are whole multiples of it."""
+"""For each field, the unit of which all values are whole multiples."""
 
 PARTS = {"first": 0.4, "second": 0.6}
-"""Share of a bundle's traffic that each part carries."""
+"""Share of a bundle's traffic that each of its parts carries."""
 
 
 def limits(size: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The records of a fleet: each cluster is simulated by one task, from beginning to end."""
+"""Records of a fleet: one task simulates each cluster from start to end."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def simulated_lines(
 ) -> DataFrame:
     """Return every record as a line of JSON: rows of `kind` and `value`.
 
-    `rows` are the bundles, with their numbers and ranges; `adapter` decides what is unloaded, or
-    is `NOBODY`; `planted` are the rules to break in the first cluster. A row of `PLANTED` says when
+    `rows` are the bundles with their numbers and ranges. `adapter` decides what is unloaded, or is
+    `NOBODY`. `planted` are the rules to break in the first cluster; rows of kind `PLANTED` say when
     each is broken.
     """
 
@@ -41,7 +41,7 @@ def simulated_lines(
 
 
 def simulated_bundles(fleet: Fleet, rows: DataFrame) -> DataFrame:
-    """Return a row for each bundle: its numbers, `name`, `topics`, and its `rates` by period."""
+    """Return a row for each bundle: its numbers, `name`, `topics`, and `rates` by period."""
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constants(fleet, cluster, bundle)
     rows = rows.select("cluster", "bundle", "lower", "upper", *_named(constants))

@@ -1,4 +1,4 @@
-"""The size of a fleet, the length of its history, and its settings."""
+"""Size of a fleet, length of its history, and its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulsar_conformance.specs.errors import UserError
 
 MINUTE = 60
 START = 1_795_132_800
-"""2026-11-20T00:00:00Z, where every history begins, in seconds since 1970."""
+"""Seconds since 1970 at which every history starts: 2026-11-20T00:00:00Z."""
 
 SHEDDING = "loadBalancerSheddingEnabled"
 STRATEGY = "loadBalancerLoadSheddingStrategy"
@@ -32,34 +32,34 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerAutoBundleSplitEnabled": True,
     AUTO_UNLOAD: True,
 }
-"""Default settings of a fleet; several have no documented default."""
+"""Default settings of fleets; some have no documented default."""
 
 LATER_GRACE = 20
-"""Minutes of the grace period in the second half of a history."""
+"""Grace period in the second half of a history, in minutes."""
 
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
 
 NOBODY = "none"
-"""The name of no adapter: nothing is decided."""
+"""Stands for no adapter, so that nothing is unloaded."""
 
 SLIDING = "sliding"
-"""The alternative of the reading `window` that averages follow."""
+"""The alternative of the reading `window` that simulated averages follow."""
 
 MOST_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
-    """An impossible fleet, in one sentence."""
+    """A fleet that is impossible; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Properties of the fleet to simulate.
 
-    `bundles` is the initial number per broker; `report` and `interval` are the minutes between two
-    reports of a broker, and between two shedding cycles.
+    `bundles` is the initial number for each broker. `report` and `interval` are the minutes between
+    two reports of a broker, and between two shedding cycles.
     """
 
     clusters: int
@@ -72,10 +72,10 @@ class Fleet:
     cycles: bool = True
     strategy: str = "ThresholdShedder"
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that override those of `IN_FORCE`; None leaves a setting out."""
+    """Settings that override `IN_FORCE`; None removes a setting."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Non-default readings of the deciding implementation."""
+    """Readings of the deciding implementation that are not the defaults."""
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
@@ -99,12 +99,12 @@ class Fleet:
 
     @property
     def every(self) -> int:
-        """Number of periods between two cycles."""
+        """Number of periods from one cycle to the next."""
         return self.interval // self.report
 
     @property
     def seconds(self) -> int:
-        """Length of a period."""
+        """Length of a period in seconds."""
         return self.report * MINUTE
 
     @property
@@ -114,9 +114,9 @@ class Fleet:
 
     @property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """The settings in force, by the period from which on they are.
+        """Settings by the period from which on they are in force.
 
-        Half-way the grace period becomes shorter, unless one was given.
+        The grace period becomes shorter half-way, unless one was given.
         """
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: self.report}
         both = {**IN_FORCE, **own, **self.given}
@@ -127,7 +127,7 @@ class Fleet:
         return {0: first, half: {**first, GRACE: LATER_GRACE}}
 
     def begins(self, period: int) -> int:
-        """Return the begin of a period, in seconds since 1970."""
+        """Return the start of a period, in seconds since 1970."""
         return START + period * self.seconds
 
     def cluster(self, number: int) -> str:
@@ -139,7 +139,7 @@ class Fleet:
         return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
 
     def cycle_at(self, period: int) -> bool:
-        """True if a cycle is due at the begin of a period."""
+        """True if a cycle is due at the start of a period."""
         return period > 0 and period % self.every == 0
 
 
@@ -157,5 +157,5 @@ class HistoryOptions:
             problem = f"give a share from 0 to {MOST_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
         if self.planted and self.decided_by == NOBODY:
-            problem = "somebody has to decide, as with --decided-by reference"
+            problem = "an implementation has to decide, as with --decided-by reference"
             raise BadFleet(f"--plant {self.planted[0]}: {problem}")

@@ -1,4 +1,4 @@
-"""A simulated cluster: owners of bundles, their traffic, and the reports of brokers."""
+"""A simulated cluster: the owners and the traffic of bundles, and the reports of brokers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Array = Any
 
 NOBODY = -1
 EARLIEST, SPAN = 0.3, 0.6
-"""Begin and length of the reporting time, as shares of a period; each broker has its own time."""
+"""Start and length of the time in which brokers report, as shares of a period."""
 
 
 @dataclass
 class BundleLoads:
-    """Traffic of the bundles of a cluster: `rates` by bundle, period and field."""
+    """Traffic of a cluster's bundles: `rates` by bundle, period and field."""
 
     names: list[str]
     rates: Array
@@ -33,7 +33,7 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A simulated cluster. Bundles have numbers; the parts of a split one get new numbers."""
+    """A simulated cluster. Bundles are given by number; the parts of a split get new numbers."""
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
@@ -60,7 +60,7 @@ class SimulatedCluster:
         return sorted(self.names[one] for one in bundles)
 
     def split(self, bundle: int, middle: int | None = None) -> list[str]:
-        """Split a bundle, in equal halves unless a boundary is given; return the parts."""
+        """Split a bundle, in halves unless a boundary is given; return the names of the parts."""
         name = self.names[bundle]
         whole, space = HashRange.parse(name), namespace_of(name)
         cut = middle or (whole.lower + whole.upper + whole.last) // 2
@@ -79,7 +79,7 @@ class SimulatedCluster:
         return names
 
     def topics(self, bundle: int, period: int) -> int:
-        """Return the number of topics of a bundle; before its split, too many."""
+        """Return the number of topics of a bundle, which is too large before its split."""
         ends = self.events.splits.get(bundle)
         if ends is None:
             return self._topics[bundle]

@@ -22,7 +22,7 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
     "gzip": lambda lines, path: lines.write.option("compression", "gzip").text(path),
     "parquet": lambda lines, path: lines.withColumnRenamed("value", "line").write.parquet(path),
 }
-"""JSON Lines, plain or compressed, and the same lines in a column of Parquet files."""
+"""Writers by format: JSON Lines, plain or compressed, and the same lines in a Parquet column."""
 
 LOCAL = "file:"
 
@@ -45,7 +45,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """Number of lines by kind of record; damaged ones are counted separately."""
+    """Number of lines by kind of record, with damaged ones counted separately."""
 
     counts: Mapping[str, int]
     planted: Mapping[str, Mapping[str, str]]
@@ -58,17 +58,17 @@ class Written:
 
 
 def record_lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
-    """Return every record as a line of JSON, and notes of planted violations: `kind`, `value`."""
+    """Return every record as a line of JSON, and notes of plants, in `kind` and `value`."""
     rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.of_cluster))
     made = simulated.simulated_lines(fleet, rows, told.decided_by, told.planted)
     return with_damage(made, told.damaged, fleet.seed)
 
 
 def write_history(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
-    """Write a history into a folder that is not there yet. Errors: `BadFleet`."""
+    """Write a history into a new folder. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
-        raise BadFleet(f"--output {path}: it is there already; name a folder that is not")
+        raise BadFleet(f"--output {path}: it already exists; name a new folder")
     if any(one.exists() and not one.is_dir() for one in there.parents):
         raise BadFleet(f"--output {path}: a file is where its folder would be; name another one")
     if there.is_dir():

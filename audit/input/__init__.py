@@ -1,1 +1,1 @@
-"""Reads recorded lines: each one is parsed, checked, and used or quarantined."""
+"""Input of recorded lines: each one is parsed, checked, and then used or quarantined."""

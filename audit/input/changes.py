@@ -1,4 +1,4 @@
-"""Changes of a history since the last audit: which files, and since when tables differ."""
+"""Changes of a history since the last audit: changed files, and the first change in a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 SOURCE = "file string, length bigint, modified double, fingerprint string"
-"""A file that was read, and the fingerprint of all files read with it."""
+"""Columns about a file that was read, with the fingerprint of all files read at that time."""
 
 MANY = 1_000
 """Number of changed files above which the whole history is read again."""
@@ -27,7 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ChangedFiles(NamedTuple):
-    """Files to read, and files whose former rows are dropped: they changed, or are gone."""
+    """Files to read, and files whose old rows are dropped since they changed or are gone."""
 
     files: tuple[str, ...]
     touched: tuple[str, ...]
@@ -42,7 +42,7 @@ def current_sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
 
 
 def changed_files(there: DataFrame, read: DataFrame) -> ChangedFiles | None:
-    """Return the files that changed since they were read; None if they are more than `MANY`."""
+    """Return the files that changed since they were read; None if there are more than `MANY`."""
     new = there.join(read, ["file", "length", "modified"], "left_anti")
     before = read.select("file", F.lit(True).alias("before"))
     new = new.join(before, "file", "left").select("file", F.lit(True).alias("there"), "before")
@@ -57,7 +57,7 @@ def changed_files(there: DataFrame, read: DataFrame) -> ChangedFiles | None:
 
 
 def differs_since(read: DataFrame, said: DataFrame) -> datetime:
-    """Return the first time at which the rows of changed files differ; `NEVER` if none does."""
+    """Return the first time at which rows of changed files differ, or `NEVER`."""
     line = F.xxhash64("line").alias("line")
     each = read.select("file", line, "at", F.lit(-1).alias("more"))
     each = each.unionByName(said.select("file", line, "at", F.lit(1).alias("more")))
@@ -66,25 +66,25 @@ def differs_since(read: DataFrame, said: DataFrame) -> datetime:
 
 
 def first_of(rows: DataFrame, time: str) -> datetime:
-    """Return the earliest time in a column; `NEVER` without any."""
+    """Return the earliest time in a column, or `NEVER` if it is empty."""
     (row,) = few_rows(rows.agg(F.unix_micros(F.min(time)).alias("first")))
     return time_of_micros(row["first"])
 
 
 def time_of_micros(micros: int | None) -> datetime:
-    """Return the time of microseconds since 1970; `NEVER` for None."""
+    """Return the time from microseconds since 1970, or `NEVER` for None."""
     return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 class TableDifference(NamedTuple):
-    """Times of the first change: of any column, and of a column that matters."""
+    """Time of the first change in any column, and in a column that is not ignored."""
 
     any: datetime
     relevant: datetime
 
 
 def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
-    """Compare two tables with the same columns; the `ignored` ones do not matter.
+    """Compare two tables with the same columns, some of which are `ignored`.
 
     The time of a row is its `cycle` or `at`, whichever is present and earlier.
     """

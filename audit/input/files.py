@@ -1,7 +1,7 @@
-"""The files of a history: their kinds, and a fingerprint of them all.
+"""Files of a history: their kinds, and a fingerprint of all of them.
 
-A folder is read with all folders below it. Names that begin with `_` or `.` are left out, as Spark
-does everywhere; a file of no bytes has no lines.
+Folders are read recursively. Names that start with `_` or `.` are left out, as everywhere in Spark;
+an empty file has no lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOREIGN = (
     ".orc",
     ".avro",
 )
-"""Endings of formats that are not read: such a file is one line of the quarantine."""
+"""Endings of unsupported formats; such a file becomes one line in the quarantine."""
 
 COLON = ":"
 
@@ -41,11 +41,11 @@ Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect."""
 
 Some = Sequence[str] | None
-"""Addresses of files, or None for all files."""
+"""Paths of files, or None for all files."""
 
 
 def among(of: Some) -> Column:
-    """True if the file of a row is one of these."""
+    """True if the file of a row is one of these, or if all are meant."""
     return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
 
 
@@ -75,7 +75,7 @@ def kind() -> Column:
 
 
 def file_rows(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return a row for each file: `path` to open it, `file` to name it, `length`, `kind`."""
+    """Return a row for each file: `path` for opening it, `file` for naming it, `length`, `kind`."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     return (
         reader.load(path)
@@ -105,9 +105,9 @@ class InputFiles:
 
 
 def current_files(spark: Session, path: str) -> InputFiles:
-    """Return the current files; any change of one changes the fingerprint.
+    """Return the current files; the fingerprint changes with any change of a file.
 
-    Errors: Spark's own `AnalysisException` where there is no such path.
+    Errors: Spark's `AnalysisException` if the path does not exist.
     """
     each = F.xxhash64("file", "length", F.col("modificationTime").cast("double"))
     rows = (

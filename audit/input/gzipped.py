@@ -1,7 +1,7 @@
-"""Lines of gzip files, up to where one is damaged.
+"""Lines of gzip files, including those before any damage.
 
-Spark's own reader fails the whole run when a file is cut off, or loses the rest silently. This
-one returns the lines before the damage, and the damage as a row.
+Spark's own reader fails the whole run when a file is cut off, or silently loses the rest. This
+reader returns the lines before the damage, and the damage as a row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
 
 
 def distant_gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return the same for files that Spark has to fetch, each as a whole: up to 2 GB."""
+    """Return the same for files that Spark has to fetch completely, of up to 2 GB each."""
     return _read(spark, path, of, "distant-gzip", F.col("content"))
 
 
@@ -43,7 +43,7 @@ def _read(spark: Session, path: str, of: Some, which: str, content: Column) -> D
 
 
 def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function over Arrow batches that reads files.
+    """Return a function that reads files, for use on Arrow batches.
 
     It is sent to Spark's workers, where this project need not be installed.
     """
@@ -61,7 +61,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
         types = (pa.string(), pa.binary(), pa.string())
 
         def unzipped(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces; raises where the file is damaged or cut off."""
+            """Yield decompressed pieces; raise an error where the file is damaged or cut off."""
             engine, given, begun = zlib.decompressobj(31), b"", False
             while given or (given := stream.read(piece)):
                 if not begun and not given.strip(b"\0"):
@@ -86,7 +86,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines, the last one with the damage, if any."""
+            """Yield lists of lines; the last one comes with the description of any damage."""
             rest, mark = b"", b"\xef\xbb\xbf"
             try:
                 for content in contents:

@@ -1,4 +1,4 @@
-"""Every line of a history, whatever the format of its files."""
+"""All lines of a history, whatever the format of its files."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ FOREIGN = "foreign-file"
 
 
 DOCUMENT = 4 << 20
-"""Bytes up to which a file may be one JSON document, such as a list of records."""
+"""Maximum size in bytes of a file that may be a single JSON document, such as a list of records."""
 
 DOCUMENTS = 2_000
-"""Number of files above which none of them is looked at as a document."""
+"""Number of files above which files are not tested for being single documents."""
 
 
 def text_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return the lines of plain files; they end in a line feed."""
+    """Return the lines of plain files, which are separated by line feeds."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind() == "text") & among(of))
     return lines.select(*_columns(F.col("value")))
 
 
 def document_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return the lines of plain files; a file that is one JSON document has a line per record.
+    """Return the lines of plain files; a single JSON document yields one line for each record.
 
-    That is a list of records, or a record over several lines.
+    Such a document is a list of records, or a record that spans several lines.
     """
     reader = spark.read.option("recursiveFileLookup", True)
     small = (kind() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & among(of)
     whole = reader.text(path, wholetext=True).where(
         small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
     )
-    # In a list with an end after it, so that anything behind the document is noticed.
+    # In a list with a final element, so that text after the document is detected.
     text = F.concat(F.lit('{"one":['), "value", F.lit('],"end":1}'))
     parsed = whole.withColumn("in", F.when(F.is_valid_utf8("value"), F.try_parse_json(text)))
     one, more = (F.variant_get("in", f"$.one[{place}]", "variant") for place in (0, 1))
@@ -58,7 +58,7 @@ def _columns(line: Column) -> tuple[Column, ...]:
 
 
 def foreign_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return a row for each file of a format that is not read."""
+    """Return a row for each file of an unsupported format."""
     files = file_rows(spark, path, of).where(F.col("kind") == "foreign")
     return files.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
@@ -77,10 +77,11 @@ READERS: Mapping[str, Callable[[Session, str, Some], DataFrame]] = {
 def read_lines(
     spark: Session, path: str, found: InputFiles, whole: bool = True, of: Some = None
 ) -> DataFrame:
-    """Return `file`, `line` and `damage`; lost content is a row with the reason.
+    """Return `file`, `line` and `damage`; lost content is a row that gives the reason.
 
-    A line may hold any bytes. Parquet files are assumed to be whole if they can be opened; with
-    `whole` false, each is checked first. `of` are the addresses of the files to read, or None.
+    A line may contain any bytes. With `whole`, Parquet files are assumed to be undamaged if they
+    can be opened; otherwise each is checked first. `of` are the paths of the files to read, or None
+    for all.
     """
     readers = READERS if whole else {**READERS, "parquet": checked_parquet_lines}
     if found.files.get("text", 0) <= DOCUMENTS:

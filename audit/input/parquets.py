@@ -1,4 +1,4 @@
-"""Records in Parquet files, as lines of JSON, so that all formats are parsed alike."""
+"""Records in Parquet files, converted to lines of JSON, so that all formats are parsed alike."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""A file with one column of this name has a record as JSON text in each row."""
+"""Names of the column of files that contain a record as JSON text in each row."""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
-"""Fields that a file may hold as JSON text."""
+"""Fields that a file may contain as JSON text."""
 
 EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
 """Pattern of the names of Parquet files."""
 
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""Format of times as text; a time without a zone is UTC."""
+"""Format of times as text; times without a zone are in UTC."""
 
 TIME, CLUSTER = "at", "cluster"
 NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
-"""A setting of Spark, without which it reads no file that has times in nanoseconds."""
+"""Spark's setting that makes files with times in nanoseconds readable."""
 
 LEAST = 10**18
-"""Whole numbers from here on are times in nanoseconds since 1970: from 2001 on."""
+"""Numbers from here on are times in nanoseconds since 1970: it is in 2001."""
 
 CHECKED = "file string, path string, schema string, rows bigint"
-"""`schema` groups files with the same columns; it is null for a damaged file."""
+"""`schema` groups files with equal columns; it is null for a damaged file."""
 
 DAMAGED = "damaged-parquet"
 
 
 def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of every Parquet file below a path.
+    """Return `file`, `line` and `damage` of every Parquet file in a path.
 
-    Files are assumed to be whole if they can be opened together; otherwise each is checked.
+    If all files can be opened together, they are assumed to be undamaged; otherwise each is
+    checked.
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
@@ -53,9 +54,9 @@ def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
 
 
 def checked_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return the same after reading each file to its end.
+    """Return the same, after reading each file to its end.
 
-    A file that is damaged, or has columns that Spark cannot read, is one row with `damage`.
+    A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """
     spark.conf.set(NANOSECONDS, "true")
     files = _files(spark, path).where(among(of)).mapInArrow(checker(), CHECKED)
@@ -82,11 +83,11 @@ NOT_FILES = (
     "Py4JNetworkError",
     "stopped SparkContext",
 )
-"""Signs of an error that is about Spark itself."""
+"""Texts in errors that are not caused by files."""
 
 
 def is_about_files(error: Exception) -> bool:
-    """True if Spark cannot read files: one is damaged, or has columns that it does not support.
+    """True if an error means that a file is damaged, or has columns that Spark cannot read.
 
     False for any other error, such as a lost Java process, full memory or a bug.
     """
@@ -96,7 +97,7 @@ def is_about_files(error: Exception) -> bool:
 
 
 def _files(spark: Session, path: str) -> DataFrame:
-    """Return the Parquet files, with their content where only Spark can open them."""
+    """Return the Parquet files, including their content if only Spark can open them."""
     rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path")
     content = F.when(~file.startswith(LOCAL), F.col("content"))
@@ -106,7 +107,7 @@ def _files(spark: Session, path: str) -> DataFrame:
 
 
 def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function over Arrow batches that reads files to their end.
+    """Return a function that reads files to their end, for use on Arrow batches.
 
     It is sent to Spark's workers, where this project need not be installed.
     """
@@ -137,7 +138,7 @@ def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of those whole files with the same columns that Spark reads to their end."""
+    """Return the paths of the undamaged files, all with equal columns, that Spark can read."""
     reader = spark.read.option("ignoreCorruptFiles", True)
     try:
         lines = _lines(reader.parquet(*(literal(one["path"]) for one in files)))
@@ -173,7 +174,7 @@ def _line(schema: T.StructType) -> Column:
 
 
 def _cluster_of_folder() -> Column:
-    """Return the cluster that a folder of a partitioned table names."""
+    """Return the cluster named by the folder of a partitioned table."""
     return F.url_decode(F.regexp_extract("_metadata.file_path", rf"/{CLUSTER}=([^/]+)/", 1))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of records, their fields, and how a line is parsed: once, whatever its kind."""
+"""Kinds of records, their fields, and the parsing of lines, which is the same for all kinds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "group": ("name", "members"),
     "settings": ("settings",),
 }
-"""The kinds of records, and the fields that each must have besides cluster and time."""
+"""Kinds of records, with the fields that each requires in addition to cluster and time."""
 
 SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutdown", "unknown"
 CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
@@ -30,7 +30,7 @@ CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
 
 AUTOMATIC = "automatic"
 SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
-"""Recorded causes of splits: the leader by itself, an administrator, or unknown."""
+"""Recorded causes of splits: automatic by the leader, by an administrator, or unknown."""
 
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
@@ -44,7 +44,7 @@ SAID = (
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
     f"settings {SETTINGS}, cause string, anew boolean"
 )
-"""Fields of records besides kind, cluster and time; others are ignored."""
+"""Fields of records in addition to kind, cluster and time; all others are ignored."""
 
 FIELDS = (
     "broker",
@@ -59,7 +59,7 @@ FIELDS = (
     "cause",
     "anew",
 )
-"""Their names."""
+"""Names of these fields."""
 
 LINE = (
     f"struct<one array<struct<kind string, cluster string, at string, {SAID}>>, end int, "
@@ -73,35 +73,34 @@ STRICTLY = {
 }
 
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
-"""Fields that must be text: a JSON reader would convert numbers without a word."""
+"""Fields that must be text; a JSON reader would silently convert numbers."""
 
 TYPES_OF = {"at": ("BIGINT",)}
-"""Other types of these fields."""
+"""Other types that some of these fields may have."""
 
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1
 LONGEST = 1 << 24
-"""Characters of a line above which repeated keys are not looked for."""
+"""Length of a line, in characters, above which repeated keys are not searched for."""
 
 TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d)\z"
 """A date and a time of day with a zone, in ISO 8601 or as log4j and Jackson write them."""
 
 ISO = r"^[^,]+Z\z"
-"""The usual form, which needs no rewriting."""
+"""The usual format, which is used as it is."""
 
 MILLISECONDS = r"^\d{13}\z"
 """A time in milliseconds since 1970, from 2001 on."""
 
 
 def parsed_records(lines: DataFrame) -> DataFrame:
-    """Parse lines, without the carriage returns at their ends.
+    """Parse lines, ignoring carriage returns at their ends.
 
-    `lines` have `file`, `line`, `damage`. Added are `found` (number of JSON values on the line;
-    null if it is not JSON), `sound` (true if it is JSON from beginning to end, without repeated
-    keys), `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time
-    and `stamp` as it was written; all null where the line is not a JSON object. The line is parsed
-    in brackets, with an end after them: JSON that continues after its own end would go unnoticed
-    otherwise.
+    `lines` have `file`, `line` and `damage`. Added columns: `found` (number of JSON values on the
+    line; null if it is not JSON), `sound` (true if it is completely JSON, without repeated keys),
+    `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time, and
+    `stamp` as text; all null if the line is not a JSON object. The line is parsed inside brackets
+    with a final element; otherwise text after the end of the JSON would go unnoticed.
     """
     lines = lines.withColumn("line", _without_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
@@ -139,17 +138,17 @@ def _not_text(value: Column) -> Column:
 
 
 def _without_mark(line: Column) -> Column:
-    """Remove the byte order mark that some writers put at the beginning of a file."""
+    """Remove the byte order mark that some programs write at the start of a file."""
     return F.when(line.startswith(MARK), F.substring(line, 2, LENGTHS)).otherwise(line)
 
 
 def _without_returns(line: Column) -> Column:
-    """Remove trailing carriage returns; the test first saves a tenth of all reading."""
+    """Remove carriage returns at the end; testing first saves a tenth of the reading time."""
     return F.when(line.endswith("\r"), F.rtrim(line, F.lit("\r"))).otherwise(line)
 
 
 def parse_time(text: Column) -> Column:
-    """Return the time that a text states; null without a date, a time or a zone."""
+    """Parse a time; null if the date, the time of day or the zone is missing."""
     plain = F.regexp_replace(F.regexp_replace(text, ",", "."), r" ?([+-]\d\d):?(\d\d)$", "$1:$2")
     written = F.when(text.rlike(ISO), text).otherwise(plain).try_cast("timestamp")
     since = F.timestamp_millis(F.when(text.rlike(MILLISECONDS), text.cast("bigint")))

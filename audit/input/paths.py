@@ -1,4 +1,4 @@
-"""Paths that an audit reads and writes, and checks of them before anything is done."""
+"""Paths that an audit reads and writes, checked before anything else is done."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pulsar_conformance.specs.errors import UserError
 
 
 class AuditError(UserError):
-    """A user's mistake in one sentence: the unusable thing, its place, and what to do next."""
+    """A user's mistake as one sentence: what is wrong, where, and what to do next."""
 
 
 LOCAL = "file:"
-"""Prefix of the addresses of files that every part of Spark can open itself."""
+"""Prefix of the addresses of files that every part of Spark can open by itself."""
 
 GLOB = re.compile(r"([\[\]{}*?\\])")
 """Characters with a special meaning in Spark's paths."""
@@ -28,9 +28,10 @@ def literal(path: str) -> str:
 
 
 def as_given(path: str) -> str:
-    """Escape a path that exists under this very name; any other may be a pattern.
+    """Escape a path if it exists under exactly this name; otherwise it may be a pattern.
 
-    A name with a colon is made absolute: Spark would take the text before it for a scheme.
+    A name with a colon is made absolute; otherwise Spark would take the text before the colon for a
+    URL scheme.
     """
     if not Path(path.removeprefix(LOCAL)).exists():
         return path
@@ -56,7 +57,7 @@ def _check_apart(source: str, output: str) -> None:
     below = part.relative_to(whole).parts if whole != part else ()
     if any(name.startswith(HIDDEN) for name in below):
         return
-    problem = f"it lies within --input {source}, of which every file is read"
+    problem = f"it is inside --input {source}, where every file is read"
     raise AuditError(f"--output {output}: {problem}; name a folder outside of it")
 
 
@@ -70,4 +71,4 @@ def _check_file(path: Path) -> None:
     if path.is_dir():
         raise AuditError(f"--json {path}: it is a folder; name a file")
     if not path.parent.is_dir():
-        raise AuditError(f"--json {path}: there is no folder {path.parent}; make it first")
+        raise AuditError(f"--json {path}: there is no folder {path.parent}; create it first")

@@ -1,4 +1,4 @@
-"""Reasons why a parsed line cannot be used, each with its rule in words and as a column."""
+"""Reasons why a parsed line cannot be used, each described in words and as a column."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 EARLIEST, LATEST = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
-"""Pulsar was published in 2016."""
+"""Bounds of valid times; Pulsar was published in 2016."""
 
 LARGEST = 1e15
-"""Upper bound of rates: a petabyte, or 1e15 messages, per second."""
+"""Maximum rate: a petabyte, or 1e15 messages, per second."""
 
 CLUSTER = r"^(?!__HIVE_DEFAULT_PARTITION__\z)[-=:.\w]{1,100}\z"
-"""Names of clusters in Pulsar, except Spark's name of a partition without a value."""
+"""Valid names of clusters in Pulsar, except Spark's name for a partition without a value."""
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*\z"
 BROKER = r"^[^\s{}\[\]\"',\\]{1,255}\z|^\[[0-9a-fA-F:.]+\]:\d+\z"
@@ -35,7 +35,7 @@ FRAMES = ("shortTermData", "longTermData")
 
 
 def any_condition(*conditions: Column) -> Column:
-    """True if one of the conditions holds; null counts as false."""
+    """True if one of the conditions is true; null counts as false."""
     known = (F.coalesce(one, F.lit(False)) for one in conditions)
     return reduce(Column.__or__, known, F.lit(False))
 
@@ -52,13 +52,13 @@ def lacks(name: str) -> Column:
 
 
 def truncated() -> Column:
-    """True if the line begins like an object and does not end like one."""
+    """True if the line starts like a JSON object but does not end like one."""
     begins, ends = F.col("line").rlike(r"^\s*\{"), F.col("line").rlike(r"\}\s*$")
     return F.isnull("found") & begins & ~ends
 
 
 def no_object() -> Column:
-    """True if the line is JSON, but no object."""
+    """True if the line is JSON but not an object."""
     other = F.try_parse_json(F.col("line")).isNotNull() & ~F.col("line").rlike(r"^\s*\{")
     return F.when(F.col("found").isNull(), other).otherwise(
         (F.col("found") == 1) & F.col("kind").isNull() & F.col("line").rlike(r"^\s*null\s*$")
@@ -66,19 +66,19 @@ def no_object() -> Column:
 
 
 def bad_broker() -> Column:
-    """True if a broker is missing, or a name is no broker's."""
+    """True if a broker is missing, or a name is not that of a broker."""
     return any_condition(
         lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
     )
 
 
 def no_broker(name: Column) -> Column:
-    """True if this is no name of a broker."""
+    """True if this is not the name of a broker."""
     return ~name.rlike(BROKER)
 
 
 def bad_bundle() -> Column:
-    """True if a bundle is missing, or a name is no bundle's."""
+    """True if a bundle is missing, or a name is not that of a bundle."""
     every = (
         F.col("into"),
         F.col("report.bundles"),
@@ -96,7 +96,7 @@ def no_bundle(name: Column) -> Column:
 
 
 def missing() -> Column:
-    """True if a field is missing that the kind needs."""
+    """True if a field is missing that the record's kind requires."""
     report, data, blank = F.col("report"), F.col("data"), F.trim("name") == ""
     empty = [report[name].isNull() for name in (*RESOURCES, "systemResourceUsage")]
     resources = [report[name] for name in RESOURCES]
@@ -119,19 +119,19 @@ def missing() -> Column:
 
 
 def bad_number(*values: Column) -> Column:
-    """True if a value is negative, absurdly large, or NaN (Spark's largest number)."""
+    """True if a value is negative, too large, or NaN (which Spark sorts above all numbers)."""
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
     return (least < F.lit(0.0)) | (most > F.lit(LARGEST))
 
 
 def bad_stats(stats: Column) -> Column:
-    """True if a number of a bundle is impossible; counts must be whole."""
+    """True if a number of a bundle is impossible; counts must be whole numbers."""
     broken = (stats[name] != F.floor(stats[name]) for name in COUNTS)
     return reduce(Column.__or__, broken, bad_number(*(stats[name] for name in STATS)))
 
 
 def bad_resource(used: Column) -> Column:
-    """True if a usage is impossible; a limit below 0 means that nothing was measured."""
+    """True if a usage is impossible; a limit below 0 means that it was not measured."""
     limit = used["limit"]
     absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
     return absurd | (limit >= 0) & bad_number(used["usage"])
@@ -160,7 +160,7 @@ def has_repeated_key() -> Column:
 
 
 def bad_split() -> Column:
-    """True if the parts do not make up the bundle, from its lower to its upper end."""
+    """True if the parts do not cover the bundle exactly."""
     bundle, parts = F.col("bundle"), F.array_sort("into")
     seams = F.zip_with(
         F.slice(parts, 1, F.greatest(F.size(parts) - 1, F.lit(0))),
@@ -195,24 +195,24 @@ def bad_setting() -> Column:
 
 
 def _is_number(text: Column, typed: Callable[[Column], Column]) -> Column:
-    """True if a text states a finite number."""
+    """True if a text is a finite number."""
     return text.rlike(NUMBER) & (F.abs(typed(text)) <= LARGEST)
 
 
 def bad_cause() -> Column:
-    """True if the cause of an unload, or of a split, is unknown to the format."""
+    """True if the cause of an unload or split is not one that the format defines."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
 
 def at_impossible_time() -> Column:
-    """True if the time is before Pulsar existed, or a lifetime ahead."""
+    """True if the time is before Pulsar was published, or decades ahead."""
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
     return (F.col("at") < earliest) | (F.col("at") >= latest)
 
 
 STRAY = 30
-"""Days between a stray day and the rest of its cluster's history."""
+"""Days by which a stray day is separated from the rest of its cluster's history."""
 
 
 class Reason(NamedTuple):
@@ -223,7 +223,7 @@ class Reason(NamedTuple):
 
 
 def never() -> Column:
-    """False: such a reason depends on other lines."""
+    """False; the reason is found by comparison with other lines."""
     return F.lit(False)
 
 
@@ -307,7 +307,7 @@ REASONS: Mapping[str, Reason] = {
 
 
 def reason() -> Column:
-    """Return the name of the first reason that applies to a parsed line; null if it is usable."""
+    """Return the name of the first reason that applies to a parsed line; null if usable."""
     return F.coalesce(
         *(F.when(one.applies(), F.lit(name)) for name, one in REASONS.items()), F.lit(None)
     )

@@ -1,4 +1,4 @@
-"""The table `records`: every line as one row, with its content and whether it is used."""
+"""The table `records`: a row for every line, with its content and whether it is used."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "leader")
-"""Kinds of which each broker may have one record at a time."""
+"""Kinds of which every broker may have one record at a time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record; the first three also distribute the work."""
 
 HOURS = 3
-"""Hours of a cluster that one task works on: fewer make many small files."""
+"""Hours of a cluster in one task: fewer hours would make many small files."""
 
 PARTS = 64
 """Number of partitions for records without a timestamp."""
 
 READABLE = ("truncated-line", "not-json")
-"""Reasons of lines whose kind, cluster and time can often be read all the same."""
+"""Reasons for lines whose kind, cluster and time can often be read nevertheless."""
 
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 """Pattern of a text field of a damaged line."""
 
 FEW = 0.01
-"""A stray day has a smaller share of its cluster's records than this."""
+"""Maximum share of its cluster's records that a stray day has."""
 
 
 def records(lines: DataFrame) -> DataFrame:
@@ -42,9 +42,9 @@ def records(lines: DataFrame) -> DataFrame:
 
 
 def parse_each(lines: DataFrame) -> DataFrame:
-    """Parse each line by itself into the columns of `records`, except `used`.
+    """Parse each line by itself into the columns of `records`, except for `used`.
 
-    Cluster, day and time are null where they cannot be believed.
+    Cluster, day and time are null if they are not credible.
     """
     rows = _with_hints(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
@@ -63,7 +63,7 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
 
 def _with_hints(rows: DataFrame) -> DataFrame:
-    """Read kind, cluster and time of a damaged line from its text, and mark it as `hinted`."""
+    """Read kind, cluster and time from the text of a damaged line, which is marked as `hinted`."""
     damaged = F.col("reason").isin(*READABLE) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
@@ -81,21 +81,22 @@ def _with_hints(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the table `records` as `parse_each` made it, before comparison with other lines."""
+    """Return the table `records` as `parse_each` returned it, before lines were compared."""
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
 def has_no_time(why: Column) -> Column:
-    """True if a reason leaves the cluster or the time of a record unknown."""
+    """True for reasons that leave the cluster or the time of a record unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
 def deduplicate(rows: DataFrame) -> DataFrame:
-    """Add `used`, and the reason of repeated records.
+    """Add `used`, and the reason for repeated records.
 
-    Of records of the same subject, the one whose text sorts first is used, in whichever file.
+    Of records about the same subject, the one whose text sorts first is used, whichever file it is
+    in.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -117,26 +118,26 @@ def deduplicate(rows: DataFrame) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Return the part of the day of a record; null without a time."""
+    """Return the part of the day of a record, or null without a time."""
     return F.floor(F.hour("at") / HOURS)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
-    """Return the table `quarantine`: the records that are not used."""
+    """Return the table `quarantine`: the unused records."""
     return rows.where(~F.col("used"))
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Return cluster and day of records whose clock was wrong."""
+    """Return cluster and day of records with a wrong clock."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _strays(days)
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """True if the clock of a record is wrong compared with others, or was found to be."""
+    """True if the clock of some record is wrong compared with others, or is known to be wrong."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
-    # The files are opened once: what each says of its columns is long.
+    # Files are opened only once, since the metadata about their columns is large.
     days = rows.groupBy("cluster", "day").agg(*counts).localCheckpoint()
     if not _strays(days.where("number > 0")).isEmpty():
         return True
@@ -145,7 +146,7 @@ def has_strays(rows: DataFrame) -> bool:
 
 
 def _strays(days: DataFrame) -> DataFrame:
-    """Return the days, of rows with the `number` of their records, that are stray."""
+    """Return the stray days; `days` gives the `number` of records of each."""
     cluster = Window.partitionBy("cluster")
     days = days.withColumns(
         {
@@ -161,7 +162,7 @@ def _strays(days: DataFrame) -> DataFrame:
 
 
 def as_stray(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Quarantine the records of these clusters on these days; other clusters keep theirs."""
+    """Quarantine the records of these clusters on these days."""
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")
     found = found.join(stray, ["cluster", "day"], "left")

@@ -1,4 +1,4 @@
-"""The silver tables, from usable records: samples of brokers and bundles, actions, contexts."""
+"""Silver tables, built from usable records: samples of brokers and bundles, actions, contexts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
-"""Fields in which the simple load manager repeats the message rates."""
+"""Fields in which the simple load manager reports the message rates again."""
 
 ACTIONS = ("unloaded", "assigned", "split")
 LOST_KINDS = ("load_report", "settings")
 LOST, LOST_SETTINGS = (f"lost_{kind}" for kind in LOST_KINDS)
-"""Kinds, in the table `contexts`, of reports and settings that are quarantined."""
+"""Kinds that stand for quarantined reports and settings in the table `contexts`."""
 
 BROKER_FIELD = r'"broker"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
 
 
 DELAY = "interval 1 hour"
-"""A report may be recorded up to this long after it was written."""
+"""Maximum delay between the writing and the recording of a report."""
 
 
 def reports(records: DataFrame) -> DataFrame:
@@ -41,10 +41,10 @@ def reports(records: DataFrame) -> DataFrame:
 
 
 def broker_samples(records: DataFrame) -> DataFrame:
-    """Return the table, from `records`.
+    """Return the table `broker_samples`.
 
-    A rate missing from the report is the sum over its bundles, or 0; a resource that was not
-    measured is used by 0 %.
+    A rate missing from a report is the sum over its bundles, or 0; the usage of an unmeasured
+    resource is 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
@@ -62,7 +62,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
 
 
 def _measured() -> Column:
-    """Return the resources of a report, without those whose limit is negative."""
+    """Return the resources of a report, except those with a negative limit."""
     report = F.col("report")
     there = F.when(
         F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
@@ -84,7 +84,7 @@ def _rate(name: str) -> Column:
 
 
 def bundle_samples(records: DataFrame) -> DataFrame:
-    """Return the table, from `records`; a missing number is 0."""
+    """Return the table `bundle_samples`; missing numbers are 0."""
     each = reports(records).select(
         "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
     )
@@ -93,14 +93,14 @@ def bundle_samples(records: DataFrame) -> DataFrame:
 
 
 def actions(records: DataFrame) -> DataFrame:
-    """Return the table, from `records`: unloads, assignments and splits."""
+    """Return the table `actions`: unloads, assignments and splits."""
     done = records.where("used").where(F.col("kind").isin(*ACTIONS))
     fields = (F.col(f"said.{name}").alias(name) for name in ("bundle", "broker", "into", "cause"))
     return _together(done.select("cluster", "day", "at", "kind", *fields))
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """Return the table, from `records`: owners, leaders, cycles, groups, settings and so on."""
+    """Return the table `contexts`: owners, leaders, cycles, groups, settings and so on."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
@@ -109,7 +109,7 @@ def contexts(records: DataFrame) -> DataFrame:
 
 
 def _lost(records: DataFrame) -> DataFrame:
-    """Return load reports and settings that were recorded and cannot be used."""
+    """Return load reports and settings that were recorded but cannot be used."""
     lost = records.where("not used and reason != 'duplicate' and at is not null")
     lost = lost.where(F.col("kind").isin(*LOST_KINDS))
     broker = F.nullif(F.regexp_extract("line", BROKER_FIELD, 1), F.lit(""))
@@ -125,5 +125,5 @@ def _lost(records: DataFrame) -> DataFrame:
 
 
 def _together(few: DataFrame) -> DataFrame:
-    """Put the few rows of a day of a cluster into one file."""
+    """Put the rows of a cluster and day, of which there are only a few, into one file."""
     return few.repartition("day", "cluster")

@@ -1,1 +1,1 @@
-"""The page of an audit: one HTML file that needs no network."""
+"""The page of an audit: one HTML file that works offline."""

@@ -1,4 +1,4 @@
-"""The page, written beside the tables of an audit."""
+"""The page, written next to the tables of an audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = "audit.html"
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """Return the content of the page; None if the output is not local."""
+    """Return the data of the page, or None if the output is not local."""
     if not Path(output).is_dir():
         return None
     return {
@@ -25,8 +25,8 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
     """Write the page atomically, and return its path.
 
-    `lines` are the report as the command prints it; a browser reloads the page every `refresh`
-    seconds, if that is not 0.
+    `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
+    every `refresh` seconds.
     """
     folder = Path(output)
     page = folder / PAGE

@@ -1,4 +1,4 @@
-"""Renders the page: the template with data, chart library and script inlined."""
+"""Rendering of the page, with data, chart library and script inlined into the template."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def _asset(name: str) -> str:
 
 
 def _as_script(data: dict[str, Any]) -> str:
-    """Return JSON that is safe within a script element, even if names contain markup."""
+    """Return JSON that is safe inside a script element, even if names contain markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

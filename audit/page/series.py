@@ -1,4 +1,4 @@
-"""Data of the page's charts, from the tables of an audit, within the size limits of the page."""
+"""Data of the page's charts, taken from the tables of an audit, within limits on its size."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 CLUSTERS = 6
-"""Maximum number of clusters, those with the most faults and unloads first."""
+"""Maximum number of clusters; those with the most faults and unloads come first."""
 
 POINTS = 300
-"""Maximum number of points of a line; several cycles are one point, with their greatest usage."""
+"""Maximum number of points of a line; cycles are merged, keeping the highest usage."""
 
 DRAWN = 60_000
-"""Maximum number of points of a page: with more lines, each has fewer points."""
+"""Maximum number of points on a page; the more lines, the fewer points each has."""
 
 BROKERS = 100
-"""Maximum number of brokers of a cluster, the busiest ones."""
+"""Maximum number of brokers of a cluster; the busiest ones are drawn."""
 
 MARKS = 1000
-"""Maximum number of marks of a cluster, those of broken cycles first."""
+"""Maximum number of marks of a cluster; those of faulty cycles come first."""
 
 MARKED = 2000
-"""Maximum number of marks of a page."""
+"""Maximum number of marks on a page."""
 
 ROWS = 1000
-"""Maximum number of verdicts in the table, without allowed ones."""
+"""Maximum number of verdicts in the table, which lists no allowed ones."""
 
 TO_AND_FRO = 2
-"""Unloads from which on a bundle counts as moved back and forth."""
+"""Number of unloads from which on a bundle counts as moved back and forth."""
 
 BUNDLES = 50
 
 
 def drawn_clusters(tables: Tables, plan: AuditPlan) -> list[Json]:
-    """Return the clusters with lines, marks and bundles, the one with the most faults first."""
+    """Return the clusters with lines, marks and bundles, most faults first."""
     clusters = _clusters(tables)
     points, marks = shares(list(clusters.values()))
     return [
@@ -59,13 +59,13 @@ def drawn_clusters(tables: Tables, plan: AuditPlan) -> list[Json]:
 
 
 def shares(brokers: Sequence[int]) -> tuple[int, int]:
-    """Return the number of points per line, and of marks per cluster."""
+    """Return the number of points of each line, and of marks of each cluster."""
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
-    """Return rows of rule, verdict, cluster, cycle, evidence and the rule that it follows from."""
+    """Return rows of rule, verdict, cluster, cycle, evidence, and the rule it follows from."""
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
     rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
@@ -75,7 +75,7 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
 
 
 def _clusters(tables: Tables) -> dict[str, int]:
-    """Return the clusters to draw in order, with their number of brokers."""
+    """Return the clusters to draw, in order, with their numbers of brokers."""
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
     brokers = F.countDistinct("broker").alias("brokers")
@@ -121,7 +121,7 @@ def _limit() -> Column:
 
 
 def _in_lines(points: DataFrame) -> Json:
-    """Return points as columns: times, average, limit, and a line per broker."""
+    """Return points by column: times, average, limit, and a line for each broker."""
     every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
     times = [row[0] for row in every]
     place = {at: number for number, at in enumerate(times)}
@@ -179,7 +179,7 @@ def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
 
 
 def _bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Return bundles unloaded repeatedly: name, number of unloads, and the brokers in order."""
+    """Return bundles unloaded repeatedly: name, number of unloads, and brokers in order."""
     went = tables["unloads"].where(F.col("cluster") == cluster).select("at", "broker", "bundle")
     rows = (
         went.distinct()

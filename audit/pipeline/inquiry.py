@@ -1,6 +1,6 @@
-"""The history of one bundle or broker, and the arithmetic of the cycles that decided it.
+"""The history of one bundle or broker, with the arithmetic of the cycles that decided it.
 
-Only the rows about it are read from the tables; the arithmetic is the model's, on the case of the
+Only rows about it are read from the tables. The arithmetic is the model's, for the case of the
 cycle, as in `pulsar-conformance explain`.
 """
 
@@ -26,13 +26,13 @@ from pyspark.sql import functions as F
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 20
-"""Number of events that are shown, the last ones."""
+"""Maximum number of events shown; the latest ones are."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
-"""Order of events that are recorded at the same time."""
+"""Sort keys of events recorded at the same time."""
 
 WORKED = 3
-"""Number of cycles whose arithmetic is shown if no time is given."""
+"""Number of cycles whose arithmetic is shown, unless a time is given."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Inquiry:
 
     @property
     def named(self) -> str:
-        """Format the subject."""
+        """The subject, as text."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
@@ -62,7 +62,7 @@ class Inquiry:
 
 
 def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
-    """Yield events, then each cycle with its verdicts and arithmetic. Errors: `AuditError`."""
+    """Yield the events, then each cycle with verdicts and arithmetic. Errors: `AuditError`."""
     clusters = _clusters(tables, asked)
     if not clusters:
         problem = "no load report and no unload names it"
@@ -86,7 +86,7 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
 
 
 def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Yield unloads with their causes, assignments and splits, in the order of time."""
+    """Yield unloads with their causes, assignments and splits, in order of time."""
     mine = F.col("cluster") == cluster
     unloads = asked.of(tables["unloads"].where(mine)).select(
         "at",
@@ -140,13 +140,13 @@ def _cause() -> Column:
 
 
 def _whole_name(asked: Inquiry) -> Column:
-    """Return the bundle, if the question is about a broker."""
+    """Return the name of the bundle if the question is about a broker, else nothing."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
 def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """Return the last cycle up to the time; without one, the last with unloads, or any."""
+    """Return the last cycle up to the given time, or without one the last cycles with unloads."""
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
     if asked.at is not None:
@@ -180,9 +180,9 @@ def _cycle(
 
 
 def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
-    """Yield the derivation of the cycle's case, limited to the subject.
+    """Yield the derivation of the cycle's case, reduced to the subject.
 
-    A cycle that is not recorded is shown at the last moment at which it can have run, just before
+    A cycle that was not recorded is shown at the latest time at which it can have run, just before
     its first unload.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
@@ -198,7 +198,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
         yield f"  nothing was reported of {asked.named} by then"
         return
     if not row["itself"]:
-        yield f"  as it was known at {row['time']}; the cycle itself is not recorded"
+        yield f"  as known at {row['time']}; the cycle itself is not recorded"
     asked_case = json.loads(row["case"])
     trial = trial_of(asked_case)
     if trial is None:

@@ -1,4 +1,4 @@
-"""Changes of the leader, and what became of the former one."""
+"""Changes of leader, and the fate of each former leader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 5
-"""Number of changes that are described one by one, the first ones."""
+"""Maximum number of changes described one by one; the first ones are."""
 
 RESTARTED = "begins anew"
 ENDED = "which ended"
@@ -25,9 +25,9 @@ SILENT = "of which nothing is reported since"
 def leader_changes(tables: Tables) -> DataFrame:
     """Return a row for each leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `RESTARTED` if the same broker leads again, else what became of the former one: it
-    ended if it unloaded bundles at that time because it was shut down. A leader that is recorded
-    again without having started anew is no change.
+    `how` is `RESTARTED` if the same broker leads again; otherwise it says how the former leader
+    ended: by shutdown if it unloaded bundles for that reason at the time. A second record of a
+    leader that did not restart is no change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -53,7 +53,7 @@ def leader_changes(tables: Tables) -> DataFrame:
 
 
 def described(tables: Tables) -> Json:
-    """Format the number of changes, and the first ones with cluster and time."""
+    """Return the number of changes, and the first ones with cluster and time as text."""
     rows = leader_changes(tables)
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
@@ -69,7 +69,7 @@ def _words() -> Column:
 
 
 def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text`: when this broker began to lead, and when it ceased to."""
+    """Return `at` and `text` of each time at which this broker became or ceased to be leader."""
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))

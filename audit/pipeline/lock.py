@@ -1,4 +1,4 @@
-"""The lock of an output: one process at a time writes the tables of an audit."""
+"""The lock of an output, so that only one process at a time writes the tables of an audit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pulsar_conformance.audit.input.paths import LOCAL, AuditError
 
 NAME = ".lock"
 POLL = 0.5
-"""Seconds between two attempts to get the lock."""
+"""Seconds between attempts to get the lock."""
 
 
 @contextmanager
 def locked(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
     """Hold the lock of an output; yield False if the output cannot be written.
 
-    A process that dies leaves no lock behind. An output that is not on a disk of this machine has
-    none: `create` is false if it may be elsewhere, so that no folder is made here. Errors:
-    `AuditError` if another process holds the lock, unless `wait` is true.
+    The lock ends with the process. An output that is not on a disk of this machine has no lock;
+    `create` is false if that is possible, so that no folder is created. Errors: `AuditError` if
+    another process holds the lock, unless `wait` is true.
     """
     folder = Path(output.removeprefix(LOCAL))
     try:

@@ -1,7 +1,7 @@
-"""Marks of completed tables: a line of JSON each, in a folder of its own.
+"""Marks of completed tables: one line of JSON for each, in a folder of its own.
 
-Spark writes the first one. If this process finds that file, it writes the others itself: a Spark
-job for a line takes as long as one for the rows of a small table.
+Spark writes the first mark. If this process can see that file, it writes all others itself: for a
+single line, a Spark job would take as long as for a small table.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""Names of the file that this process writes, when it is complete and before."""
+"""Names of the file that this process writes, once complete and while incomplete."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A complete table: the fingerprints of all that it was built from, and of its code.
+    """A complete table, with fingerprints of its input and of its code.
 
-    If only a part of it was rebuilt, `before` is its former fingerprint, and rows before `since`
+    If only a part of it was rebuilt, `before` is its previous fingerprint, and rows before `since`
     are unchanged.
     """
 
@@ -47,23 +47,23 @@ class Mark:
 
 
 GONE = Mark("", 0, 0.0)
-"""The mark of a table that is no longer complete."""
+"""Mark of a table that is no longer complete."""
 
 
 class Marks:
-    """The marks of an audit by table, in the folder `done` of its output."""
+    """Marks of an audit's tables, in the folder `done` of its output."""
 
     def __init__(self, spark: Any, output: str) -> None:
         self._spark = spark
         self._path = f"{output}/{DONE}"
         self._here: Path | None = None
-        """The folder, if this process can reach it."""
+        """The folder, or None if this process cannot reach it."""
 
     def read(self) -> Mapping[str, Mark]:
         """Return the marks of complete tables."""
         try:
             there = self._lines()
-            # A server of Spark Connect looks for the path no earlier.
+            # Under Spark Connect, the server checks the path only now.
             self._here = _found_here(there.inputFiles())
         except AnalysisException as error:
             if error.getCondition() != NO_PATH:
@@ -84,12 +84,12 @@ class Marks:
         }
 
     def begin(self, table: str) -> None:
-        """Write the first mark, of no table."""
+        """Write the first mark, which belongs to no table."""
         self._write(table, Mark("-", 0, 0.0))
         self._here = _found_here(self._lines().inputFiles())
 
     def put(self, table: str, mark: Mark | None) -> None:
-        """Mark a table as complete; without a mark, as no longer complete."""
+        """Mark a table as complete or, without a mark, as no longer complete."""
         if self._here is None:
             self._write(table, mark or GONE)
             return
@@ -109,7 +109,7 @@ class Marks:
 
 
 def _found_here(files: list[str]) -> Path | None:
-    """Return the folder of marks, if this process finds the files that Spark has written there."""
+    """Return the folder of marks if this process can see the files that Spark has written."""
     for address in files:
         file = Path(unquote(urlsplit(address).path))
         if address.startswith(LOCAL) and file.is_file():
@@ -118,7 +118,7 @@ def _found_here(files: list[str]) -> Path | None:
 
 
 def _write_here(folder: Path, mark: Mark) -> None:
-    """Replace a mark. If the process is stopped meanwhile, there is none."""
+    """Replace a mark; if the process is killed meanwhile, there is no mark."""
     folder.mkdir(exist_ok=True)
     unfinished = folder / UNFINISHED
     told = {**vars(mark), "since": mark.since.isoformat(timespec="microseconds")}

@@ -1,4 +1,4 @@
-"""Options of judging a history: a profile, readings, and overriding settings."""
+"""Options for judging a history: a profile, readings, and overriding settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 from pyspark.sql import DataFrame
 
 Made = Mapping[str, DataFrame]
-"""The parents of a gold table, by their names."""
+"""The parents of a gold table, by name."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Silver:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """Options of an audit's judgment.
+    """Options for judging a history.
 
-    `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` up to, not
-    including, `until` are judged, with all that was known since their leader's start.
+    `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` to before
+    `until` are judged, based on everything known since the start of their leader.
     """
 
     profile: str
@@ -41,15 +41,15 @@ class AuditPlan:
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
-        """Return a plan with the default readings of a profile, except those given."""
+        """Return a plan with the default readings of a profile, except for the given ones."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
     def way(self, name: str) -> str | None:
-        """Return what a release does where documents and readings are silent; None of documents."""
+        """Return the way of a release where the documents are silent, or None for documents."""
         return specs.load().profiles[self.profile].ways.get(name)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """The defaults of settings in the profile's documents."""
+        """Documented defaults of settings in the profile."""
         return specs.load().defaults(self.profile)

@@ -1,4 +1,4 @@
-"""Builds the table `records` from all files of a history, or only from changed ones."""
+"""Building of the table `records`, from all files of a history or only from changed ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RECORDS = "records"
 def source(store: Store, path: str, there: InputFiles) -> TableStep:
     """Return the step that reads a history."""
 
-    # Files are listed before they are read: what is appended meanwhile is read the next time.
+    # Files are listed before they are read; lines appended meanwhile are read by the next audit.
     def listed() -> DataFrame:
         return current_sources(store.spark, path, there)
 
@@ -66,7 +66,7 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
 
 
 def _quarantine_strays(store: Store) -> None:
-    """Quarantine the records of stray days, if there are any."""
+    """Quarantine the records of stray days."""
     there = store.read(RECORDS)
     days = stray_days(there)
     if days.isEmpty():
@@ -77,10 +77,10 @@ def _quarantine_strays(store: Store) -> None:
 def _renewed(
     store: Store, path: str, there: InputFiles, old: Mark, listing: DataFrame
 ) -> tuple[int, datetime] | None:
-    """Rebuild the days that changed files have records of.
+    """Rebuild the days of which changed files have records.
 
-    Return the number of rows and the time of the first change; None if all files have to be read:
-    the changed ones are unknown, or there are stray days, which depend on all others.
+    Return the number of rows and the time of the first change. None if all files have to be read:
+    the changed files are unknown, or there are stray days, which depend on all other days.
     """
     known = store.sources()
     of = known.select("fingerprint").first()

@@ -1,4 +1,4 @@
-"""An audit from its input to its report."""
+"""An audit, from its input to its report."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 SHOWN = 3
-"""Number of faults per rule that are shown with their evidence."""
+"""Number of faults for each rule that are shown with evidence."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of an audit's report: case files per rule, and whether to show progress.
+    """Options of an audit's report: case files for each rule, and whether to show progress.
 
-    A browser reloads the page every `refresh` seconds, if that is not 0.
+    Unless `refresh` is 0, browsers reload the page every `refresh` seconds.
     """
 
     cases: int = 10
@@ -48,21 +48,21 @@ class ReportOptions:
     refresh: int = 0
 
     wait: bool = False
-    """True to wait for another audit that writes into the same output."""
+    """True to wait for any other audit that is writing into the same output."""
 
     writable: bool = True
-    """False to show a complete audit in an output that cannot be written."""
+    """False if the output cannot be written, so that only a complete audit can be shown."""
 
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy to compare with the recorded ones."""
+    """Settings and a strategy that are compared with the recorded ones."""
 
     settings: dict[str, Any]
     strategy: str | None
 
     def over(self, plan: AuditPlan) -> AuditPlan | None:
-        """Return a plan with these; None if there are none."""
+        """Return the plan with these instead, or None if there are none."""
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -81,8 +81,7 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
         return
     every = [name for name in specs.load().profiles if rules_of(AuditPlan.of(name))]
     problem = (
-        "no rule of it is about what was unloaded, or the audit does not follow it yet; "
-        f"there are {', '.join(every)}"
+        f"it has no rule about unloads that an audit can check; choose from {', '.join(every)}"
     )
     raise AuditError(f"--judge-by {plan.profile}: {problem}")
 
@@ -97,7 +96,7 @@ def build_audit_tables(
     quiet: bool = False,
     writable: bool = True,
 ) -> dict[str, DataFrame]:
-    """Return every table of the audit of a history, building missing ones. Errors: `AuditError`."""
+    """Build missing tables of an audit, and return all tables. Errors: `AuditError`."""
     _silence_accumulators(spark)
     path = as_given(path)
     found = _found(spark, path)
@@ -125,7 +124,7 @@ def build_audit_tables(
 
 
 def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
-    """Check that nothing has to be written. Errors: `AuditError`."""
+    """Check that every table is complete. Errors: `AuditError`."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
         problem = f"it cannot be written, and {stale[0]} has to be built"
@@ -133,7 +132,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
 
 
 def _report_damage(table: str, why: str) -> None:
-    """Report a table that is rebuilt because its files have changed."""
+    """Print that a table is rebuilt because its files have changed."""
     print(f"{table}: {why}; the table is rebuilt", file=sys.stderr, flush=True)
 
 
@@ -141,24 +140,24 @@ def _found(spark: Any, path: str) -> files.InputFiles:
     try:
         found = files.current_files(spark, path)
     except AnalysisException:
-        problem = "there is no such file or folder; give that of a history"
+        problem = "there is no such file or folder; give the file or folder of a history"
         raise AuditError(f"--input {path}: {problem}") from None
     _refuse_tables(spark, path)
     if not found.count:
-        problem = "there is no file with anything in it; give the folder of a history"
+        problem = "there are no files, or only empty ones; give the folder of a history"
         raise AuditError(f"--input {path}: {problem}")
     return found
 
 
 def _refuse_tables(spark: Any, path: str) -> None:
-    """Refuse tables whose files cannot be read without their log. Errors: `AuditError`."""
+    """Refuse tables that cannot be read without their transaction log. Errors: `AuditError`."""
     if files.has_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its present rows as Parquet or JSON")
 
 
 def _usable(store: Store) -> None:
-    """Check that the output has no files of others. Errors: `AuditError`."""
+    """Check that the output contains no unrelated files. Errors: `AuditError`."""
     if BEGUN in store.marks.read():
         return
     try:
@@ -166,14 +165,14 @@ def _usable(store: Store) -> None:
     except AnalysisException:
         return
     if there:
-        problem = "there are files in it, and they are not from an audit"
-        raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
+        problem = "it contains files that are not from an audit"
+        raise AuditError(f"--output {store.path}: {problem}; name a new folder")
 
 
 def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    """Return the summary and its lines, after everything is written. Errors: `AuditError`."""
+    """Return the summary and the report's lines after writing all files. Errors: `AuditError`."""
     with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
         return _reported(spark, path, output, plan, other, replace(how, writable=writable))
 
@@ -188,21 +187,21 @@ def answered(
 
 
 def _silence_accumulators(spark: Any) -> None:
-    """Print no traceback when Java ends: PySpark's server of accumulators would."""
+    """Suppress the traceback of PySpark's accumulator server when Java ends."""
     server = getattr(getattr(spark, "_sc", None), "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
 
 
 def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
-    """Lock the output, making its folder if Spark runs on this machine."""
+    """Lock the output, creating its folder if Spark runs on this machine."""
     elsewhere = "://" in output or ".connect." in type(spark).__module__
     return locked(output, wait=wait, create=not elsewhere)
 
 
 @contextmanager
 def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
-    """Turn Spark's errors into an `AuditError`, and interrupts into `KeyboardInterrupt`."""
+    """Convert Spark's errors to `AuditError`, and interrupts to `KeyboardInterrupt`."""
     try:
         yield
     except Exception as error:
@@ -219,16 +218,16 @@ def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """True if the error was raised during the clean-up after an interrupt."""
+    """True if the error was raised while cleaning up after an interrupt."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 SPARK = ("pyspark", "py4j", "grpc")
-"""Packages whose errors are Spark's."""
+"""Packages that raise Spark's errors."""
 
 JAVA_ENDED = "Spark's Java process has ended: it was killed, or its memory was exhausted"
-RESTART_HINT = "what is done is kept, so put that right and start it again"
+RESTART_HINT = "finished tables are kept, so correct the cause and start again"
 
 
 def _reported(
@@ -254,7 +253,7 @@ def _reported(
 def _shown(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Write case files; return the first faults of each rule, and the content of the page."""
+    """Write case files; return the first faults of each rule, and the data of the page."""
     faults = summary.faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
@@ -274,7 +273,7 @@ def _report_progress(table: str, mark: Mark | None) -> None:
 
 
 def _since(mark: Mark) -> str:
-    """Format the first day from which a table was rebuilt, if not completely."""
+    """Format the first day from which on a table was rebuilt, if not completely."""
     if not mark.before:
         return ""
     return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"

@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 
 def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
-    """Yield the whole report; `cases` is the folder of the case files."""
+    """Yield the complete report; `cases` is the folder of the case files."""
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)
     for one in found["missing"]:
@@ -45,13 +45,13 @@ NO_SETTINGS = (
 
 
 def _lacking(one: Json) -> str:
-    """Describe a missing setting and the rules that need it."""
+    """Describe a setting that is missing, and the rules that need it."""
     rules = ", ".join(one["rules"])
     return f"{one['setting']} is not recorded: undecided in {one['cycles']} cycles are {rules}"
 
 
 def _causes(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and of those whose cause is open."""
+    """Yield the number of unloads by cause, and the number whose cause is open."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
@@ -61,7 +61,7 @@ def _causes(unloads: Json) -> Iterator[str]:
 
 
 def _around(splits: int, leaders: Json) -> Iterator[str]:
-    """Yield splits, and the first changes of the leader."""
+    """Yield the number of splits, and the first changes of leader."""
     if splits:
         yield counted(splits, "split")
     if leaders["count"]:
@@ -72,7 +72,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
 
 
 def _not_judged(found: Json) -> Iterator[str]:
-    """Yield what the verdicts do not cover: strategies, cycles and rules."""
+    """Yield the strategies, cycles and rules that the verdicts do not cover."""
     for strategy, cycles in found["unknown_strategies"].items():
         ran = counted(cycles, "shedding cycle")
         problem = "no document describes it, and only rules for every strategy are judged"

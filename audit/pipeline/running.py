@@ -1,7 +1,7 @@
-"""Builds the tables that are missing or stale, each after its parents.
+"""Building of missing or stale tables, each after its parents.
 
-If only the history has changed, the first change is found: a table that was built from the former
-history keeps its earlier days.
+If only the history has changed, the time of the first change is found, and tables keep their rows
+of earlier days.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.errors import PySparkException
 
 BEGUN = "audit"
-"""A mark of no table: the folder is an audit's."""
+"""A mark that belongs to no table: it shows that the folder is an audit's."""
 
 SetUp = Callable[[Store, str, bool], None]
-"""Configures the session of a store for a table, and for whether only a part of it is built."""
+"""Configures a store's session for a table; the flag is true if only a part is built."""
 
 
 class _Written(NamedTuple):
-    """Number of rows written; the time of the first change; the former fingerprint of a table that
-    was rebuilt in part."""
+    """Rows written, and the first change; `before` is the previous fingerprint if in part."""
 
     rows: int
     since: datetime = NEVER
@@ -49,9 +48,10 @@ def build_tables(
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel with one configuration. Later, one table
-    is built whole at a time, and the changed part of another in the store `beside`, if there is
-    one: the same folder with a session of its own. `damaged` is called with the name of each table
-    whose files are not those that were written, and the difference: it is rebuilt.
+    at a time is built completely, while the changed part of another is built in the store `beside`,
+    if there is one: the same folder with its own session. `damaged` is called with the name of each
+    table whose files have changed since they were written, and with the difference; the table is
+    rebuilt.
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
@@ -81,7 +81,7 @@ def believed(
     steps: Mapping[str, TableStep],
     damaged: Callable[[str, str], None],
 ) -> dict[str, Mark]:
-    """Return the marks of tables whose files are those that were written."""
+    """Return the marks of tables whose files are unchanged since they were written."""
     kept = dict(marks)
     for table in steps:
         why = store.damage(table, marks[table]) if table in marks else None
@@ -94,7 +94,7 @@ def believed(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the tables that are missing, damaged or built from something else; writes nothing."""
+    """Return the tables that are missing, damaged or built from different input; write nothing."""
     steps = {step.table: step for step in every}
     marks = believed(store, store.marks.read(), steps, damaged)
     return _stale(marks, fingerprints(steps.values()))
@@ -110,7 +110,7 @@ def _stale(marks: Mapping[str, Mark], wanted: Mapping[str, str]) -> list[str]:
 
 @dataclass
 class _Builder:
-    """Builds tables in several threads, each with a store of its own."""
+    """Builds tables in several threads, each with its own store."""
 
     stores: Sequence[Store]
     steps: Mapping[str, TableStep]
@@ -118,18 +118,18 @@ class _Builder:
     set_up: SetUp
     marks: dict[str, Mark]
     whole: Semaphore
-    """Limits how many tables are built whole at a time."""
+    """Limits how many tables are built completely at a time."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
-    """Lock that serializes writes of marks."""
+    """Lock for writing marks."""
 
     def __post_init__(self) -> None:
         for store in self.stores:
             self.idle.put(store)
 
     def build(self, table: str) -> None:
-        """Build one table, fully or only its changed part."""
+        """Build one table, completely or only its changed part."""
         store = self.idle.get()
         try:
             self._build(store, self.steps[table])
@@ -175,7 +175,7 @@ class _Builder:
         return _Written(rows)
 
     def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
-        """Rebuild the changed part; None if the present table was built from other parents."""
+        """Rebuild the changed part; None if the existing table was built from different parents."""
         if old is None or old.method != step.method:
             return None
         since = self._since(step, old)
@@ -189,7 +189,7 @@ class _Builder:
         return written and _Written(*written, old.fingerprint)
 
     def _since(self, step: TableStep, old: Mark) -> datetime | None:
-        """Return the time of the first change of a table's parents, if that is known."""
+        """Return the time of the first change in a table's parents, or None if unknown."""
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None

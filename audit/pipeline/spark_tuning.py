@@ -1,4 +1,4 @@
-"""Spark's settings by the size of a history. Small ones finish before JIT compilation pays off."""
+"""Spark's settings by size of the history. Small ones finish before JIT compilation pays off."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from typing import Any
 from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED
 
 SMALL = 32 << 20
-"""Bytes of a history below which compiling takes longer than it saves."""
+"""Size of a history, in bytes, below which compiling takes longer than it saves."""
 
 TINY = 1 << 19
-"""Bytes of a history below which a table is one partition: no rows move between tasks.
-Measured on 393 lines: 102 tasks instead of 376, and
-25 s of CPU time instead of 28; but 34 s instead of 29 on 3.2 MB.
+"""Size of a history, in bytes, below which each table is one partition, so that tasks exchange no
+rows. Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28; but on
+3.2 MB, 34 s instead of 29.
 """
 
 MODEST = 256 << 20
-"""Bytes of a history below which only one of Java's compilers pays off."""
+"""Size of a history, in bytes, below which only one of Java's two compilers pays off."""
 
 PART = 32 << 20
-"""Bytes of a history per partition, so that sorting needs no disk."""
+"""Bytes of the history in each partition, so that sorting needs no disk."""
 
 DAILY = 128 << 20
-"""Maximum size in bytes of a history for which Spark is tuned when a table is partly rebuilt."""
+"""Maximum size of a history, in bytes, for which Spark is tuned when a table is rebuilt in part."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
-"""Maximum size of results that come to the driver, which are summaries only."""
+"""Limit on results that come to the driver, which are only summaries."""
 
 ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
-"""For a Java process with one compiler. Measured on 350,000 samples:
-65 s instead of 81, and 91 s of CPU time instead of 149."""
+"""Settings of a Java process with one compiler. Measured on 350,000 samples: 65 s instead of 81,
+and 91 s of CPU time instead of 149.
+"""
 
 LARGE: Mapping[str, str] = {
     **ROOMY,
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -XX:+UseParallelGC",
 }
-"""For a Java process with both of its compilers. Measured on 700,000 samples: 152 s instead of 254,
-as one projection explains why each bundle stays, and Java interprets methods above 8000 bytes.
-Stopping the world for garbage collection takes a tenth less time than collecting in parallel.
+"""Settings of a Java process with both compilers. Measured on 700,000 samples: 152 s instead of
+254, since one projection explains why each bundle stays, and Java interprets methods above 8000
+bytes. Stop-the-world garbage collection takes a tenth less time than parallel collection.
 """
 
 
@@ -57,18 +58,20 @@ def of_process(path: str) -> Mapping[str, str]:
 
 
 AT_ONCE = 3
-"""Tables of a small history that are built in parallel: planning takes longer than their rows, and
-it uses one core, which often waits."""
+"""Number of tables of a small history that are built in parallel: planning takes longer than
+processing their rows, and uses one core, which is often idle.
+"""
 
 SMALL_TABLES = ("cycles", "broker_usage", "decisions", "findings")
-"""Tables with at most a row per broker where others have one per bundle."""
+"""Tables with at most one row for each broker, while others have one for each bundle."""
 
 SMALL_FACTOR = 32
-"""Their partitions are this many times larger."""
+"""Factor by which partitions of these tables are larger."""
 
 HEAVY = ("bundle_averages", "broker_decisions")
-"""The most expensive tables: for a single day, only they take longer than compiling does. Measured
-on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others 24 s and 30 s."""
+"""The most expensive tables: for a single day, only these take longer than compiling does. Measured
+on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others take 24 s and 30 s.
+"""
 
 
 def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
@@ -85,18 +88,18 @@ def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
 
 
 def in_one(length: int) -> bool:
-    """True if tables of a history with `length` bytes are one partition each."""
+    """True if each table of a history of `length` bytes is one partition."""
     return length < TINY
 
 
 def parallel_tables(length: int) -> int:
-    """Number of tables that are built in parallel, all with the same settings."""
+    """Return the number of tables that are built in parallel, all with the same settings."""
     return AT_ONCE if length < SMALL else 1
 
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of tasks of a session, and restore it afterwards."""
+    """Yield the number of parallel tasks of a session, and restore the settings afterwards."""
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)

@@ -1,4 +1,4 @@
-"""The steps of an audit: each builds a table from its parents, in whole or from a time on."""
+"""Steps of an audit: each one builds a table from its parents, completely or from a time on."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Tables = Mapping[str, DataFrame]
 FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
-"""Large gold tables: their days are rebuilt from the first affected one on."""
+"""Large gold tables, of which only the days from the first affected one on are rebuilt."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
-"""Tables that are built again for other settings."""
+"""Tables that are also built for other settings."""
 
 
 @dataclass(frozen=True)
 class TableStep:
-    """A table, its parents, and how it is built; `options` are its only other inputs."""
+    """A table, its parents, and how it is built; `options` are its only other input."""
 
     table: str
     parents: tuple[str, ...]
@@ -39,16 +39,20 @@ class TableStep:
     options: str = ""
 
     fallback: Callable[[Tables], DataFrame] | None = None
-    """Builds the table if Spark fails to `build` it."""
+    """Builds the table if `build` fails in Spark."""
 
     build_since: Callable[[Tables, datetime], DataFrame] | None = None
-    """Builds the days from a time on, from its parents and its own rows; None if impossible."""
+    """Builds the days from a time on, from the parents and the table's own rows; None if
+    impossible.
+    """
 
     dating_parents: tuple[str, ...] = ()
     """The parents whose change dates count; all by default."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
-    """Rows affected by changes at or after a time; with the earliest `cycle` the changes begin."""
+    """Returns the rows affected by changes at or after a time; the changes start at the earliest
+    `cycle`.
+    """
 
     lookback: timedelta = timedelta()
     """A late record can describe events up to this long before its own timestamp."""
@@ -57,11 +61,11 @@ class TableStep:
     """Columns of a compared table whose changes do not matter."""
 
     finish: Callable[[], None] | None = None
-    """Called when the whole table is written."""
+    """Called after the whole table has been written."""
 
     refresh: Callable[[Mark], tuple[int, datetime] | None] | None = None
-    """Rebuilds the changed part of a table without parents; returns its number of rows and its
-    begin, or None if impossible.
+    """Rebuilds the changed part of a table without parents. Returns the number of rows and the time
+    from which on they were rebuilt, or None if impossible.
     """
 
     @property
@@ -71,13 +75,13 @@ class TableStep:
 
     @property
     def method(self) -> str:
-        """Fingerprint of the code that builds it, without that of its parents."""
+        """Fingerprint of the code that builds the table, without the code of its parents."""
         table = TABLES[self.table.removeprefix(ASKED)]
         return digest(self.table, PARTITION, table.schema, code(table.code))
 
 
 def build_steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterator[TableStep]:
-    """Yield every step in order; `source` makes `records`."""
+    """Yield every step in order; `source` builds `records`."""
     yield source
     for name, table in OF_RECORDS.items():
         yield TableStep(
@@ -156,15 +160,15 @@ def _gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return all that a plan states, as text."""
+    """Return the content of a plan as text."""
     return json.dumps(asdict(plan), default=str, sort_keys=True)
 
 
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
-    """Return the fingerprint of each table: of all that goes into it, and into its parents.
+    """Return the fingerprint of each table: of all its input and of its parents.
 
-    `first` replaces the fingerprint of the first table, if that was built from something else than
-    it would be now.
+    `first` replaces the fingerprint of the first table if it was built from other input than the
+    present one.
     """
     found: dict[str, str] = {}
     for step in every:
@@ -180,7 +184,7 @@ def digest(*parts: Any) -> str:
 
 @cache
 def code(packages: tuple[str, ...]) -> str:
-    """Return a fingerprint of the code and the data in packages."""
+    """Return a fingerprint of the code and data in packages."""
     texts = [
         (package, file.name, file.read_text("utf-8"))
         for package in packages

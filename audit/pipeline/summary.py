@@ -1,4 +1,4 @@
-"""The summary of an audit in numbers, small whatever the size of the fleet."""
+"""The summary of an audit as numbers, small for any size of fleet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRONG = (VIOLATED, NOT_DONE)
 """The verdicts that make an audit fail."""
 
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM")
-"""Areas of the rules about shedding."""
+"""Areas of rules about shedding."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
@@ -55,7 +55,7 @@ def line_counts(tables: Tables) -> Json:
 
 
 def judged_counts(tables: Tables) -> Json:
-    """Return cycles, unloads, other events, and verdicts."""
+    """Return the number of cycles, unloads, other events, and verdicts."""
     first = tables["broker_usage"].where("moment = cycle")
     went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
     shed = (F.col("cause") == SHEDDING) | F.col("open")
@@ -98,7 +98,7 @@ def judged_counts(tables: Tables) -> Json:
 
 
 def _unchosen(decisions: DataFrame) -> int:
-    """Number of unloads without a recorded cause that no strategy would have chosen."""
+    """Return the number of unloads without a recorded cause that no strategy would choose."""
     unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
     return int(unlike.select(*UNLOADING).distinct().count())
 
@@ -110,7 +110,7 @@ def unknown_strategies(tables: Tables) -> Json:
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the rules about shedding that apply, and that no history shows to be kept."""
+    """Yield the applicable rules about shedding that cannot be checked on a history."""
     judged = {*rules_of(plan), *JUDGED}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -120,7 +120,7 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
 
 
 def count_missing_settings(verdicts: DataFrame) -> list[Json]:
-    """Return the settings that are not recorded, their rules, and the number of affected cycles."""
+    """Return the settings that are not recorded, with their rules and number of affected cycles."""
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
     each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
@@ -158,7 +158,7 @@ def wrong(found: Json) -> int:
 def faults(verdicts: DataFrame, each: int) -> list[Json]:
     """Return the first faults of each rule: rule, verdict, cluster, cycle, evidence.
 
-    Faults that follow from another are left out.
+    Faults that follow from others are left out.
     """
     chosen = earliest_rows(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
     rows = chosen.select(
@@ -173,14 +173,14 @@ def faults(verdicts: DataFrame, each: int) -> list[Json]:
 
 
 def earliest_rows(verdicts: DataFrame, each: int) -> DataFrame:
-    """Return the `each` earliest rows of each rule."""
+    """Return the first `each` rows of each rule."""
     order = Window.partitionBy("rule").orderBy("cycle", "cluster")
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
     return numbered.where(F.col("nth") <= each).drop("nth")
 
 
 def format_utc(time: str) -> Column:
-    """Format a time as ISO 8601, to the second, UTC."""
+    """Format a time in ISO 8601, to the second, in UTC."""
     return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")
 
 
@@ -188,11 +188,10 @@ SIDES = ("recorded", "asked")
 
 
 def compared_settings(tables: Tables) -> dict[str, Any]:
-    """Return both sides in numbers, and how far they agree.
+    """Return both sides as numbers, and how far they agree.
 
-    Loads and owners are the recorded ones: a bundle that the recorded settings moved is where it
-    was moved to, and one that only the other settings would move is chosen again as long as it
-    stays.
+    Loads and owners are the recorded ones: a bundle that the recorded settings moved has moved, and
+    a bundle that only the other settings would move is chosen again as long as it stays.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {
@@ -216,7 +215,7 @@ def _numbers(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _shared(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return how many unloads both settings choose, and how many only the other settings."""
+    """Return the number of unloads that both settings choose, and that only the others choose."""
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

@@ -1,4 +1,4 @@
-"""Threads for tables that are built in parallel, and progress that is reported in order."""
+"""Threads for building tables in parallel, and progress reports in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 @contextmanager
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Return a pool of threads that take their work in order.
+    """Yield a pool of threads that start work in the order of submission.
 
-    An interrupt does not wait for running work, which ends with Spark.
+    After an interrupt it does not wait for running work, which ends together with Spark.
     """
     threads = ThreadPoolExecutor(count)
     try:
@@ -27,9 +27,9 @@ def workers(count: int) -> Iterator[ThreadPoolExecutor]:
 def completed(
     after: Mapping[str, Sequence[str]], work: Callable[[str], None], at_once: int
 ) -> Iterator[str]:
-    """Yield the name of each piece of work when it is done.
+    """Yield the name of each job when it is done.
 
-    Each begins after those that it depends on, the first possible ones first.
+    Each job starts after those it depends on; jobs listed first start first.
     """
     waiting, running = dict(after), dict[Future[None], str]()
     with workers(at_once) as threads:
@@ -45,11 +45,11 @@ def completed(
 
 
 Tell = Callable[[str, Mark | None], None]
-"""Called with the name of each table: before it is built, and with its mark afterwards."""
+"""Called with the name of each table: before it is built, and then with its mark."""
 
 
 class TableProgress:
-    """Reports tables in order, though the `stale` ones are completed in any order."""
+    """Reports tables in order, although the `stale` ones may be completed in any order."""
 
     def __init__(
         self, tables: Sequence[str], stale: Sequence[str], marks: Mapping[str, Mark], tell: Tell

@@ -1,8 +1,8 @@
-"""Tables as Parquet: a run that was stopped continues where it was.
+"""Tables as Parquet files; an interrupted run continues with the next table.
 
-A table is overwritten, and then marked as complete with a fingerprint of all that it was built
-from. A table without such a mark is rebuilt, so that no row is there twice. Spark writes
-everything, since the output may be where only Spark can write.
+A table is overwritten, then marked as complete with a fingerprint of its input. A table without
+such a mark is rebuilt, so that no rows are duplicated. Spark writes everything, since the output
+may be in a place that only Spark can write to.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pyspark.sql.types import StructType
 
 HIDDEN = (".", "_")
 PIECE = 1 << 22
-"""Bytes that are read at a time."""
+"""Number of bytes that are read at a time."""
 
 Files = Mapping[str, tuple[int, int]]
 """Size and CRC-32 of each file, by its path within the table."""
 
 
 class Manifests:
-    """The manifests of the tables in a folder."""
+    """Manifests of the tables in a folder."""
 
     def __init__(self, output: str) -> None:
         self._output = Path(output.removeprefix(LOCAL))
@@ -45,7 +45,7 @@ class Manifests:
         return (self._output / DONE).is_dir()
 
     def write(self, table: str) -> None:
-        """Record the present files of a table."""
+        """Record the current files of a table."""
         if self.here:
             text = json.dumps(_files_of(self._output / table))
             path = self._path(table)
@@ -54,11 +54,11 @@ class Manifests:
             unfinished.replace(path)
 
     def remove(self, table: str) -> None:
-        """Forget a table that is about to be written."""
+        """Remove the manifest of a table that is about to be written."""
         self._path(table).unlink(missing_ok=True)
 
     def damage(self, table: str) -> str | None:
-        """Return why a table cannot be believed; None if it can, or has no manifest."""
+        """Return how a table's files differ from its manifest, or None if they do not."""
         try:
             known = json.loads(self._path(table).read_text("utf-8"))
         except OSError:
@@ -97,25 +97,25 @@ def _checksum(path: Path) -> tuple[int, int]:
 
 
 PARTITION = "day"
-"""The partition column: a history has a folder per day. Measured, an audit of 108 small clusters
-takes a third of the time that it takes with a folder per cluster.
+"""Partition column; a history has a folder for each day. Measured, an audit of 108 small clusters
+takes a third of the time that it would take with a folder for each cluster.
 """
 ASIDE = "aside"
 """Folder for partitions that are about to replace those of a table."""
 
 SOURCES, LISTING = "sources", "listing"
-"""Folders for the list of files that were read, and of those that there are now."""
+"""Folders for the list of files that were read, and for the list of current files."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name of the folder of rows without a day."""
 
 ASKED = "asked-"
-"""Prefix of the names of tables for other settings."""
+"""Prefix for names of tables that are built for other settings."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """The tables in a folder, as Spark sees it."""
+    """The tables in a folder, accessed through Spark."""
 
     spark: Any
     path: str
@@ -123,7 +123,7 @@ class Store:
     """True if a table is read as one partition."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Tables whose files have been listed, which takes a while."""
+    """Tables whose files have been listed, which takes time."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -136,9 +136,9 @@ class Store:
         return Manifests(self.path)
 
     def damage(self, table: str, mark: Mark) -> str | None:
-        """Return why a complete table cannot be believed; None if it can.
+        """Return the reason why a complete table cannot be trusted, or None.
 
-        Where this process cannot see its files, only its rows are counted.
+        If this process cannot see its files, only its rows are counted.
         """
         if self.manifests.here:
             return self.manifests.damage(table)
@@ -160,7 +160,7 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Forget the files of a table that has been written."""
+        """Drop the cached list of files of a table that has been written."""
         self._known.pop(table, None)
 
     def write(self, table: str, frame: DataFrame) -> int:
@@ -169,14 +169,14 @@ class Store:
         return int(told["rows"])
 
     def replace(self, table: str, frame: DataFrame) -> None:
-        """Overwrite those partitions of a table that a frame has.
+        """Overwrite those partitions of a table that a frame contains.
 
-        The frame may read the table: it is written aside first.
+        The frame may read the same table: it is first written to a separate folder.
         """
         self._write(self._aside(table, self.shaped(table, frame)), table, "dynamic")
 
     def _aside(self, table: str, rows: DataFrame) -> DataFrame:
-        """Write the future rows of a table to a folder aside, and return them."""
+        """Write the future rows of a table to a separate folder, and return them."""
         folder = f"{ASIDE}/{table}"
         self._write(rows, folder, "static")
         return self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{folder}"))
@@ -184,8 +184,8 @@ class Store:
     def update(self, table: str, frame: DataFrame, since: datetime) -> int:
         """Rewrite a table from the day of a time on; return the number of rows.
 
-        The frame has all rows of these days, and those without a day; of a table of cycles, only
-        those from the time on. It may read the table, as Spark removes the former files last.
+        The frame has all rows of these days and the rows without a day; for a table of cycles, only
+        rows from the time on. It may read the same table, since Spark removes old files last.
         """
         rows = self.shaped(table, frame)
         if "cycle" in rows.columns:
@@ -194,7 +194,7 @@ class Store:
         return self._renew(table, rows, since)
 
     def _renew(self, table: str, rows: DataFrame, since: datetime) -> int:
-        """Rewrite all days from that of a time on, and rows without a day; return their number."""
+        """Rewrite the days from that of a time on and rows without a day; return their number."""
         there = from_day(self.read(table), since).select(_folder().alias("folder")).distinct()
         before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(_folder()).alias("folders")
@@ -210,7 +210,7 @@ class Store:
     ) -> tuple[int, datetime]:
         """Rewrite all days from the first changed one; return their row count and that time.
 
-        Changes in `ignored` columns are written, but do not count for the time.
+        Changes in `ignored` columns are written, but do not count for the returned time.
         """
         rows = self.shaped(table, frame).localCheckpoint()
         found = difference(rows, self.read(table), ignored)
@@ -237,7 +237,7 @@ class Store:
     def _observed(
         self, rows: DataFrame, folder: str, mode: str, *aggregates: Column
     ) -> Mapping[str, Any]:
-        """Write rows, and return aggregates of them."""
+        """Write rows, and return aggregates over them."""
         seen = Observation(folder)
         self._write(rows.observe(seen, *aggregates), folder, mode)
         return dict(seen.get)
@@ -266,5 +266,5 @@ def _count() -> Column:
 
 
 def _folder() -> Column:
-    """Return the value in the name of the folder of a row."""
+    """Return the partition value in the name of a row's folder."""
     return F.coalesce(F.col(PARTITION).cast("string"), F.lit(NO_DAY))

@@ -1,1 +1,1 @@
-"""The gold tables: knowledge, decisions and unloads at each shedding cycle."""
+"""Gold tables: the knowledge, decisions and unloads at each shedding cycle."""

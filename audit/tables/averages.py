@@ -15,15 +15,16 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """Number of samples in each time frame. [DATA-03]"""
 
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
-"""Order of rows at the same time: a look knows the samples and the leader's records of its moment,
-and not the unloads; a record replaces the samples of its moment."""
+"""Order of rows with equal times. A look includes the samples and the leader's records of that time
+but not the unloads; a record replaces the samples of that time.
+"""
 
 
 def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: averages of the samples since the leader's start, or of its records.
+    """Return the table: averages over the samples since the leader's start, or of its records.
 
-    A record replaces the samples before it, and later ones continue from it; but once there are as
-    many samples since the leader's start as the record would count then, only they count.
+    A record replaces all earlier samples, and later samples continue from it. Once there are as
+    many samples since the leader's start as the record would still count, only the samples count.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -51,13 +52,13 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _average(name: str, window: int) -> Column:
-    """Return the average in a time frame, from the last record and the samples."""
+    """Return the average in a time frame, from the latest record and the samples."""
     own, said = F.col(name), F.col(f"said.data.{name}")
     counted = shapes.or_nothing(said["numSamples"])
     new = F.col("taken") - F.col("said.taken")
     own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
     kept = F.least(counted, window - new)
-    # The samples before the record have not filled the time frame: all of them count.
+    # The samples before the record did not fill the time frame, so all of them count.
     of_new = (own[rate] * own["numSamples"] - F.col("said")[rate] for rate in shapes.RATE_FIELDS)
     rates = (
         ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
@@ -73,7 +74,7 @@ def _minutes(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return samples, records of the leader, unloads and looks, as rows of one shape."""
+    """Return samples, records of the leader, unloads and looks as rows with equal columns."""
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
     owned = last_reports.at_moments(silver, moments, ["bundles"])
@@ -108,7 +109,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Return unloads of bundles, each also as one of every part of the bundle."""
+    """Return the unloads of bundles, repeated for every part of each bundle."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")

@@ -1,8 +1,8 @@
 """`unloads`: why each bundle was unloaded, and by which shedding cycle.
 
 A recorded cause counts. Without one, other records decide: whether a cycle ran just before, whether
-the bundle had just been split, and whether its broker or its whole namespace was unloaded at the
-time. What they leave undecided is `open`: the cycle is judged with the unload and without it.
+the bundle had just been split, and whether its whole broker or namespace was unloaded at the time.
+If they do not decide, the cause is `open`, and the cycle is judged with and without the unload.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ CLOSE = 10.0
 recorded cause."""
 
 NEAR = 60.0
-"""Seconds after a cycle in which it sheds: Pulsar waits this long for a bundle to be unloaded."""
+"""Seconds that the unloads of a cycle may take: Pulsar waits this long for each bundle."""
 
 SAME = 1.0
 """Seconds by which an unload may be recorded before its cycle."""
 
 SKEW = 5.0
-"""Seconds by which the clocks of two brokers may differ."""
+"""Maximum difference between the clocks of two brokers, in seconds."""
 
 TOGETHER = 60
 """Seconds within which all bundles of a stopping broker, or of a namespace, are unloaded."""
@@ -35,30 +35,31 @@ GONE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
 
 OFFLOADED = 60.0
-"""Seconds after a split within which its parts are unloaded."""
+"""Seconds after a split within which the parts are unloaded."""
 
 KEY = ("cluster", "broker", "bundle", "at")
 
 FEW = 2_000
-"""Maximum number of rows that are broadcast; they come to the driver first, whose limit is
-`spark_tuning.SUMMARIES`."""
+"""Maximum number of rows that are broadcast; they are first collected in the driver, where
+`spark_tuning.SUMMARIES` limits them.
+"""
 
 
 def bounded_count(rows: DataFrame) -> int:
-    """Return the number of rows, up to `FEW` and one more."""
+    """Return the number of rows, counting no further than `FEW` + 1."""
     return int(rows.limit(FEW + 1).count())
 
 
 def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
-    """Broadcast rows if they are few: samples need no exchange to be joined with them."""
+    """Broadcast rows if there are at most `FEW`, so that samples are joined without an exchange."""
     return F.broadcast(rows) if count <= FEW else rows
 
 
 def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """Return the table: a row for each unload and each cycle that may have done it, if any.
+    """Return the table: a row for each unload and each cycle that may have caused it, if any.
 
-    `cause` is the recorded or the likeliest one, `open` is true if shedding may have done it or
-    not, `basis` is the reason of both, and `owner` is the last recorded owner of the bundle.
+    `cause` is the recorded or likeliest cause, `open` is true if it is unknown whether shedding
+    caused it, `basis` is the reason for both, and `owner` is the bundle's last recorded owner.
     """
     silver = as_reported(silver)
     went = _recorded(silver)
@@ -69,7 +70,7 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 
 
 def shed_unloads(made: Made) -> DataFrame:
-    """Return the unloads that shedding did, or may have done."""
+    """Return the unloads that were caused, or may have been caused, by shedding."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
 
@@ -77,8 +78,9 @@ def shed_unloads(made: Made) -> DataFrame:
 def _recorded(silver: Silver) -> DataFrame:
     """Return unloads with `said`, the recorded cause, and `doubled`.
 
-    It is true for a second record of an unload by the same broker within `SKEW`, with no owner
-    recorded in between: both may be one event in two logs, which then has the cause of either.
+    `doubled` is true for a second record of an unload by the same broker within `SKEW`, with no
+    owner recorded in between. Both may be one event in two logs, which then has the cause of either
+    record.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
     rows = known.select(*KEY, "kind", F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
@@ -104,9 +106,9 @@ def _seconds(time: str) -> Column:
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
-    """Add `reported` and `owned`, time and bundles of the broker's last report, and `ended`.
+    """Add `reported` and `owned` (time and bundles of the broker's last report), and `ended`.
 
-    It is true if the broker unloaded all of its bundles, or never reported again.
+    `ended` is true if the broker unloaded all its bundles or never reported again.
     """
     report = F.struct("at", "bundles").alias("report")
     samples = silver.broker_samples.select(
@@ -139,8 +141,11 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
 
 
 def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `split`, true if the bundle, or the one that it is a part of, had just been split, and
-    `unseen`, true if no report has listed the part since."""
+    """Add `split`, true if the bundle had just been split, and `unseen`.
+
+    `split` is also true if a bundle that contained it had just been split; `unseen` is true if no
+    report has listed the part since.
+    """
     splits = silver.actions.where("kind = 'split'").select(
         "cluster",
         F.col("at").alias("cut"),
@@ -168,7 +173,7 @@ def _interval(seconds: float) -> Column:
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Add `emptied`: true if every bundle of the namespace was unloaded at that time."""
+    """Add `emptied`, true if every bundle of the namespace was unloaded at that time."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -188,8 +193,10 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
 
 
 def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
-    """Add `owner`, the last owner of the bundle by reports, records of owners and assignments; null
-    if it is unknown, or if that broker has reported since without the bundle."""
+    """Add `owner`, the last owner by reports, records of owners and assignments.
+
+    Null if it is unknown, or if that broker has since reported without the bundle.
+    """
     sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
     owners = silver.contexts.where("kind = 'owners'").select(
         "cluster", "at", F.explode("owners").alias("owner", "bundles")
@@ -226,7 +233,7 @@ def _claims(rows: DataFrame, owner: Column) -> DataFrame:
 
 
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads, each at the cycles that may have done it."""
+    """Return the unloads with each cycle that may have caused them."""
     recorded = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
     cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
@@ -274,7 +281,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _judged() -> dict[str, Column]:
-    """Return `cause`, `basis`, and `may_shed`: true if shedding may have done it at all."""
+    """Return `cause`, `basis`, and `may_shed`, true if shedding may be the cause at all."""
     said = F.col("said")
     shortly = F.col("quick") | _true(F.col("early") <= SAME)
     near = shortly | _true(F.col("late") <= NEAR)
@@ -312,7 +319,7 @@ def _true(holds: Column) -> Column:
 
 
 def _cycles() -> Column:
-    """Return the possible causing cycles, each with `open`; a null cycle if there are none."""
+    """Return the cycles that are possible causes, each with `open`; one null if there are none."""
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")
     none = F.lit(None).cast("timestamp")

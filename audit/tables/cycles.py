@@ -1,8 +1,8 @@
 """`cycles`: when load was shed, by which leader, and under which settings.
 
-Cycles are recorded, or else assumed at every interval from the leader's start. An assumed cycle can
-have run at any moment up to its first unload or the next cycle: it is looked at the first and the
-last of these moments.
+Cycles are recorded or, if not, assumed at every interval from the leader's start. An assumed cycle
+may have run at any time until its first unload or the next cycle. It is therefore evaluated at the
+first and the last of these moments.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ELECTED = "its leader began a few seconds before; a later cycle would decide"
 LOST_SETTINGS = "the settings recorded last are quarantined; usable ones would decide"
 
 SKEW = 5.0
-"""Seconds by which the clocks of two brokers may differ, or a report may be known late."""
+"""Maximum difference between two brokers' clocks, or delay of a report, in seconds."""
 
 
 OLDEST = 15.0
-"""Minutes for which a report counts, by default."""
+"""Default number of minutes for which a report counts."""
 
 SHORTEST, LONGEST = 1 / 60, 1 << 20
 """Bounds of a valid interval, in minutes."""
@@ -45,7 +45,7 @@ MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 
 def minutes(count: Column) -> Column:
-    """Return minutes as an interval; null if they are out of bounds."""
+    """Convert minutes to an interval; null if they are out of bounds."""
     seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
@@ -58,8 +58,8 @@ def _instant() -> Column:
 def starts(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is a term, too, but not `led`: what its
-    leader knew from before is unknown.
+    The time before the first recorded start of a leader is also a term, but not `led`, since it is
+    unknown what its leader knew from before.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -81,15 +81,17 @@ def _began(silver: Silver) -> DataFrame:
 
 
 def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `led`: true if a leader of the cluster had started by the `cycle`."""
+    """Add `led`, true if a leader of the cluster had started by the time of `cycle`."""
     first = _began(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
     return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return the days `of` clusters with records: `first`, `last`, whether a broker has `reported`
-    and a cycle `ran`. There are only a few rows, which are computed at once.
+    """Return the days `of` each cluster with records: `first`, `last`, `reported` and `ran`.
+
+    `reported` is true if a broker has reported, `ran` if a cycle has run. The rows are few, and are
+    computed immediately.
     """
     no = F.lit(False)
     kinds = (
@@ -113,10 +115,10 @@ def recorded_days(silver: Silver) -> DataFrame:
 
 
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Return the table: cycles with their `moments`, one if recorded, else up to three.
+    """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
 
     `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is the reason
-    why it cannot be judged, and `settings` are the last recorded ones, with the plan's overrides.
+    why it cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = starts(silver, days), days.where("ran").select("cluster").distinct()
@@ -138,17 +140,17 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 SAMPLES = 10
-"""Samples of a bundle that count when load is shed. [DATA-03]"""
+"""Number of samples of a bundle that count when load is shed. [DATA-03]"""
 
 TRACE = 1e-8
-"""Share of a usage that is negligible."""
+"""Share of a usage that can be neglected."""
 
 
 def _forgotten() -> Column:
-    """True once the leader's data from before the history no longer matter.
+    """True once the leader's data from before the history no longer matters.
 
-    By then the grace period is over, each bundle was reported as often as counts, and the share of
-    earlier usages is negligible.
+    By then the grace period is over, each bundle has been reported as often as counts, and the
+    share of earlier usages can be neglected.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
@@ -163,7 +165,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the cycles, a row for each `moment`, with typed settings."""
+    """Return a row for each `moment` of each cycle, with typed settings."""
     force = in_force(F.col("settings"), plan)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
@@ -171,7 +173,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies of the plan's cycles, found by a small job."""
+    """Return the documented strategies that the plan's cycles follow, found by a small job."""
     ran = of_plan(made["cycles"], plan)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
     known = few_rows(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
@@ -179,7 +181,7 @@ def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
 
 
 def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Return the rows of the cycles that the plan is about."""
+    """Return the rows of cycles in the plan's period."""
     if plan.since is not None:
         rows = rows.where(F.col("cycle") >= F.lit(plan.since))
     if plan.until is not None:
@@ -214,15 +216,16 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
 
 
 TWICE = 0.5
-"""Seconds within which two records of a cycle are one cycle, in two logs."""
+"""Seconds within which two records of a cycle are the same cycle in two logs."""
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
-    """Add the moments at which a recorded cycle may have known other reports.
+    """Add the moments at which a recorded cycle may have known different reports.
 
-    Clocks differ, and a report may reach the leader late: if one is recorded within `SKEW` before
-    the cycle, it is also looked at `early`, without it. It is looked at `later` if a report was
-    recorded within `SKEW` after it, or was written by then and recorded before the next cycle.
+    Clocks differ, and a report may reach the leader late. If a report is recorded within `SKEW`
+    before the cycle, the cycle is also evaluated `early`, without it. If a report is recorded
+    within `SKEW` after the cycle, or was written by then and recorded before the next cycle, the
+    cycle is also evaluated `later`.
     """
     skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
     samples = silver.broker_samples.select("cluster", "broker", "at", "written")
@@ -259,7 +262,7 @@ def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
 
 
 def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
-    """Return a cycle every interval from each leader's start, on days with known reports."""
+    """Return a cycle for every interval since each leader's start, on days with known reports."""
     settled = join_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
     step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
@@ -286,7 +289,7 @@ def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame)
 
 
 def _known_on(days: DataFrame) -> DataFrame:
-    """Return `cluster` and `of`: the days on which a broker has reported, and the next ones."""
+    """Return `cluster` and `of`: the days on which a broker reported, and the days after them."""
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()
 
@@ -294,8 +297,8 @@ def _known_on(days: DataFrame) -> DataFrame:
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
-    The first is the begin of the interval, the last the first unload that shedding surely did, or
-    the end. Between them is the first unload that shedding may have done.
+    The first moment is the start of the interval, the last is the first unload that was certainly
+    shed, or the end. Between them is the first unload that may have been shed.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)
@@ -320,5 +323,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later."""
+    """Return the cycles that may have run at or after a time."""
     return own.where(F.array_max("moments") >= F.lit(since)).select("cycle")

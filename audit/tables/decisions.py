@@ -1,4 +1,4 @@
-"""`decisions`: what the rules decide about each bundle at each cycle, and what was unloaded."""
+"""`decisions`: the rules' decision about each bundle at each cycle, and the actual unloads."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ DECIDED: Mapping[str, str] = {
     "why": "string",
     "held": "boolean",
 }
-"""Columns about a bundle, with their types."""
+"""Columns about a bundle, with types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period in which it may be over, by another measure of it."""
+"""Seconds before the end of a grace period in which different clocks may see it as over."""
 
 RECORDED = "recorded"
-"""The basis of an unload whose cause is recorded."""
+"""The basis of an unload with a recorded cause."""
 
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
 def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """Return the table: the rows of `decided` about bundles that were chosen or unloaded.
+    """Return the table: those rows of `decided` whose bundles were chosen or unloaded.
 
-    The others, most of a history, are not stored.
+    All others, which are most of a history, are not stored.
     """
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
 
 def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row per bundle of a broker, and one per unload of another bundle.
+    """Return a row for each bundle of a broker, and for each unload of a bundle it did not report.
 
     `cycle` is a struct of `KEY`; then follow `broker` and `DECIDED`.
     """
@@ -77,7 +77,7 @@ def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
-    """Brokers as `shedding` looks at them."""
+    """Return the brokers in the form that `shedding` takes."""
     deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
@@ -94,7 +94,7 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
 
 
 def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Their bundles."""
+    """Return the bundles in the form that `shedding` takes."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"]).alias("load")
     key = F.struct(*KEY).alias("cycle")
@@ -126,14 +126,14 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if the bundle may not move only because of an unload that may not have been shedding."""
+    """True if only an unload that may not have been shedding keeps the bundle from moving."""
     if "surely_moved" not in given:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
 
 
 def _at_edge(given: Sequence[str]) -> Column:
-    """True if a bundle was unloaded so close to a grace period ago that clocks could decide."""
+    """True if a bundle was unloaded about one grace period ago, so that clocks could decide."""
     if "surely_moved" not in given:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
@@ -143,7 +143,7 @@ def _at_edge(given: Sequence[str]) -> Column:
 def _narrows() -> Column:
     """True if moving a bundle from the most to the least loaded broker narrows both gaps.
 
-    It is null under other strategies than `UniformLoadShedder`.
+    Null under strategies other than `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
@@ -156,7 +156,7 @@ LOADS = ("messages", "bytes")
 
 
 def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add the unloads: `went` are rows of `unload_times`."""
+    """Add the unloads; `went` has rows of `unload_times`."""
     both = with_unloads(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
@@ -172,17 +172,17 @@ def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads of cycles, one row per moment of a cycle."""
+    """Return the unloads of cycles, repeated for each moment of a cycle."""
     moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
     return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
 
 
 def unload_times(shed: DataFrame) -> DataFrame:
-    """Return when each bundle was unloaded by each broker in a cycle.
+    """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` are the times in order, `doubtful` those of unloads that shedding may not have done,
-    `guessed` those without a recorded cause, and
-    `claimed` is true if the broker owned the bundle, false if another did, null if unknown.
+    `done` are the times in order, `doubtful` the times of unloads that may not have been shed,
+    `guessed` the times of unloads without a recorded cause. `claimed` is true if the broker owned
+    the bundle, false if a different one did, null if unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")
@@ -193,7 +193,7 @@ def unload_times(shed: DataFrame) -> DataFrame:
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows; an unload without a decided row gets one of its own."""
+    """Add the unloads to decided rows; unloads of other bundles get rows of their own."""
     both = rows.join(done.hint("shuffle_hash"), list(ACTED), "full_outer")
     none = F.array().cast("array<timestamp>")
     return both.withColumns(
@@ -205,9 +205,9 @@ def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
 
 
 def _with_unchosen(rows: DataFrame) -> DataFrame:
-    """Doubt unloads without a recorded cause that the rules do not choose.
+    """Mark unloads as doubtful if they have no recorded cause and the rules do not choose them.
 
-    Anybody may unload a bundle at any time, and no strategy would have taken this one.
+    Bundles can be unloaded by hand at any time, and no strategy would have chosen these.
     """
     both = F.array_sort(F.array_union("doubtful", F.coalesce("guessed", F.array())))
     doubtful = F.when(F.col("chosen"), F.col("doubtful")).otherwise(both)

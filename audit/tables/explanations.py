@@ -1,4 +1,4 @@
-"""Explanations why a bundle is unloaded or stays, as columns of decided rows."""
+"""Reasons why a bundle is unloaded or stays, as columns of decided rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 Written = Callable[[Column], Column]
-"""Traffic with its unit."""
+"""Formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""Quantities that a strategy compares, null if it does not have them."""
+"""Quantities that a strategy compares; null for strategies without them."""
 
 
 def level(strategies: Sequence[str]) -> Column:
-    """Return a struct of `NUMBERS` by the strategy of the row."""
+    """Return a struct of `NUMBERS`, by the row's strategy."""
     found = F.lit(None).cast("struct<used double, average double, threshold double, need double>")
     found = F.struct(*(found[name].alias(name) for name in NUMBERS))
     for name in strategies:
@@ -55,7 +55,7 @@ LEVELS: Mapping[str, Callable[[], Column]] = {
 
 
 def why(strategies: Sequence[str], written: Written) -> Column:
-    """Return the first reason that holds; null in the row of a broker without bundles."""
+    """Return the first reason that applies; null in the row of a broker without bundles."""
     settings, strategy = F.col("settings"), F.col("strategy")
     known = strategy.isin(*strategies)
     off = ~F.coalesce(settings[shedding.ENABLED], F.lit(False))
@@ -78,7 +78,7 @@ def _first(told: Sequence[tuple[Column, Column]]) -> Column:
 
 
 def _going(own: Column, points: Column, written: Written) -> Column:
-    """Return why a bundle is unloaded, or that those before it are enough."""
+    """Return why a bundle is unloaded, or that earlier bundles are enough."""
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(
         F.lit("over by "),

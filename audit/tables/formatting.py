@@ -1,4 +1,4 @@
-"""Numbers in words, as columns of text."""
+"""Formatting of numbers, as columns of text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     "throughput": throughput,
     "message-rate": messages,
 }
-"""Traffic with its unit, by the reading `shed-measure`."""
+"""Formatters of traffic with its unit, by the reading `shed-measure`."""
 
 
 def sentence(*parts: Column | str) -> Column:

@@ -1,4 +1,4 @@
-"""Bundles that may have to stay at their broker, although a strategy chooses them."""
+"""Bundles that may have to stay on their broker although a strategy chooses them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
-"""Bundles by which a broker checks itself, in both ways of naming them."""
+"""Names of the bundles with which a broker checks itself, in both formats."""
 
 CHECKS_DESTINATION = "released-3.0"
-"""From this release on, a bundle stays if its owner would be chosen again."""
+"""First release in which a bundle stays if its owner would be chosen again."""
 
 
 def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Add `held`: true if a bundle of decided rows may have to stay.
+    """Add `held`, true if a bundle of decided rows may have to stay.
 
-    Its namespace may be of an anti-affinity group. In a release, it may be one by which a broker
-    checks itself, or its owner may have as few bundles of the namespace as any other broker, so
-    that it would be chosen again.
+    Its namespace may be in an anti-affinity group. In a release, it may also be a bundle with which
+    a broker checks itself, or its owner may have as few bundles of the namespace as any other
+    broker, so that it would be chosen again.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(
@@ -39,7 +39,7 @@ def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
 
 
 def _owned_alike(rows: DataFrame) -> tuple[DataFrame, Column]:
-    """Return rows, and whether no broker has fewer bundles of the namespace than the owner."""
+    """Return rows, and a column: true if no broker has fewer bundles of the namespace."""
     of_broker = Window.partitionBy("cycle", "space", "broker")
     of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")
     rows = rows.withColumn("own", F.count_if("owned").over(of_broker))

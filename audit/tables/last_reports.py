@@ -1,4 +1,4 @@
-"""The last report of each broker at a moment, and how sure it is that the leader counts it."""
+"""The last report of each broker at a moment, and how certainly the leader counts it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
-"""`standing` of a broker: it may have gone; its report is late, so that it may have gone; it has a
-newer report with unknown content; it has only such a report. It is null of all others."""
+"""Values of `standing`: the broker may have gone; it may have gone since its report is late; it has
+a newer report with unknown content; it has only such a report. Null for all other brokers.
+"""
 
 MISSED = "its last report is older than the longest interval"
 QUARANTINED = "a report of it is quarantined"
 
 
 def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the moments, each with every broker that may count then.
+    """Return the moments with every broker that may count at each.
 
-    Added are `broker`, the given `columns` of its last report, `standing`, and `note`: why its
-    standing is open. A broker has gone for certain once there is a sign of it and its report is
-    late.
+    Added columns: `broker`, the given `columns` of its last report, `standing`, and `note`, the
+    reason why its standing is open. A broker has certainly gone once there is a sign of it and its
+    report is late.
     """
     looks = _looks(silver, moments)
     report, early = F.struct("at", *columns), F.expr(f"interval {cycles.SKEW:g} seconds")
@@ -54,7 +55,7 @@ def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> Da
 
 
 def _standing() -> dict[str, Column]:
-    """Return `standing`, `note`, and `counts`: false if the broker has gone for certain."""
+    """Return `standing`, `note`, and `counts`, which is false if the broker has certainly gone."""
     at, oldest = F.col("report.at"), _oldest()
     late = F.coalesce(F.col("moment") - at > oldest, F.lit(False))
     stopped, moved = (F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved"))
@@ -81,7 +82,7 @@ def _oldest() -> Column:
 
 
 def _looks(silver: Silver, moments: DataFrame) -> DataFrame:
-    """Return the moments, each with every broker that reported on that day or the one before."""
+    """Return the moments with every broker that reported on that day or the day before."""
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))

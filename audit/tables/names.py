@@ -1,4 +1,4 @@
-"""One name for each broker: that of its load reports, however other records spell it."""
+"""One name for each broker: that in its load reports, however other records spell it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDARD = r":(6650|6651|8080|8443|80|443)$"
 def as_reported(silver: Silver) -> Silver:
     """Return the tables with the brokers of actions named as in load reports.
 
-    A record may name a broker by a URL, or by another of its ports.
+    A record may name a broker by URL, or by a different one of its ports.
     """
     plain = F.regexp_replace("broker", SCHEME, "")
     hosts = silver.broker_samples.select("cluster", "broker").distinct()

@@ -1,7 +1,7 @@
-"""Limits a history to the records that can matter for its last cycles.
+"""Selection of the records that can matter for the last cycles of a history.
 
-Older ones do not count: reports that have expired, samples that another leader took, and samples
-that have left every time frame.
+Older records do not count: expired reports, samples that other leaders took, and samples that have
+left every time frame.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
-"""Within this time, filtering expired samples takes longer than using them."""
+"""Period within which it takes longer to filter expired samples than to use them."""
 
 FRESH = timedelta(days=2)
 """Age up to which summing all samples of a leader is faster than counting them."""
@@ -31,7 +31,7 @@ DATA = "bundle_data"
 
 
 def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """Return the records on which averages of `most` samples can depend at these moments."""
+    """Return the records on which averages over `most` samples at these moments can depend."""
     if plan.since is None:
         return silver
     day, silver = _day(plan.since), without_expired(silver, moments, plan)
@@ -56,12 +56,12 @@ def _counted(silver: Silver, day: date, most: int) -> Silver:
 
 
 def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
-    """Return the rows of days in the terms of the leaders of these moments."""
+    """Return the rows of days on which leaders of these moments were in office."""
     return rows.where(F.col("day") >= _day(first_of(moments, "since")))
 
 
 def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
-    """Drop reports that have expired at these moments."""
+    """Drop reports that had expired at these moments."""
     if plan.since is None:
         return silver
     oldest = _reported_since(moments, _day(plan.since))
@@ -69,7 +69,7 @@ def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silv
 
 
 def day_before(silver: Silver, plan: AuditPlan) -> Silver:
-    """Drop reports from more than a day before the plan's first cycle."""
+    """Drop reports from more than one day before the plan's first cycle."""
     if plan.since is None:
         return silver
     recent = F.col("day") >= _days_before(_day(plan.since), 1)
@@ -97,7 +97,7 @@ def _reported_since(moments: DataFrame, day: date) -> date:
 
 
 def _counting(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return `from`: the day, before another, of the first sample of each bundle that counts."""
+    """Return, as `from`, the day of the first sample of each bundle that counts on a later day."""
     owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
     before = silver.bundle_samples.where(F.col("day") < F.lit(day))
     each = before.groupBy(*BUNDLE, "day").agg(F.count(F.lit(1)).alias("samples"))
@@ -110,7 +110,7 @@ def _counting(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and the last `bundle_data` of each bundle before it."""
+    """Return the contexts from a day on, and the last earlier `bundle_data` of each bundle."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

@@ -1,4 +1,4 @@
-"""The settings that are in force at a time, and the strategy that a leader follows."""
+"""The settings in force at a time, and the strategy that a leader follows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
 SETTINGS = tuple(
     dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE))
 )
-"""Settings that decide what is known, shed and split at a cycle."""
+"""Settings that influence what is known, shed and split in a cycle."""
 
 SETTLED = 10.0
-"""Seconds after which a changed setting, or a new leader's knowledge, certainly counts."""
+"""Seconds after which a changed setting, or the knowledge of a new leader, certainly counts."""
 
 
 def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
-    """Add the settings recorded last, at or before the time in a column."""
+    """Add the settings last recorded at or before the time in a column."""
     known = silver.contexts.where("kind = 'settings'").select(
         "cluster",
         F.col("at").alias(at),
@@ -63,10 +63,10 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
 
 
 def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add `strategy`, the one set when the leader began, and `other_strategy`.
+    """Add `strategy`, the one set when the leader started, and `other_strategy`.
 
-    Brokers must be restarted for a changed strategy: that of a leader is the one set at its start,
-    or the one before, if nothing shows that it was restarted in between.
+    A changed strategy needs a restart of brokers. A leader follows the strategy set at its start
+    or, if nothing shows that it was restarted in between, the one before.
     """
     own = F.col(f"force.{shedding.STRATEGY}").alias("strategy")
     start = rows.select("cluster", "since", "led").distinct()
@@ -89,7 +89,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
 
 
 def in_force(given: Column, plan: AuditPlan) -> Column:
-    """Return settings typed as the rules take them, with documented defaults."""
+    """Return settings with the types that the rules need, and with documented defaults."""
     return settings.in_force(given, SETTINGS, plan.defaults)
 
 

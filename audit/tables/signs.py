@@ -1,8 +1,8 @@
-"""Signs that a broker has gone although its last report is recent, and reports that are lost.
+"""Signs that a broker has gone although its last report is recent, and lost reports.
 
-A broker that stops leaves its last report behind. It may have gone once it is recorded to shut
-down, or once its bundles are at another broker without having been unloaded. A report that is
-quarantined was known to the leader, and its content is unknown.
+A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
+or once its bundles are on a different broker without having been unloaded. A quarantined report was
+known to the leader, but its content is unknown.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 
 OF_BUNDLE = ("cluster", "bundle")
 FORGOTTEN = 3
-"""After this many times the longest interval without a report, a broker has gone."""
+"""Number of longest intervals without a report after which a broker has certainly gone."""
 
 STOPPED = "its shutdown is recorded"
 ELSEWHERE = "one of its bundles is at another broker without having been unloaded"
 
 
 def shutdowns(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`: when a broker is recorded to stop."""
+    """Return `cluster`, `broker` and `at`, the time at which the broker is recorded to stop."""
     stopped = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     first = stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at")).agg(
         F.min("at").alias("at")
@@ -31,19 +31,19 @@ def shutdowns(silver: Silver) -> DataFrame:
 
 
 def lost_reports(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at` of reports whose content is unknown."""
+    """Return `cluster`, `broker` and `at` of reports with unknown content."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
-    # A usable report of the same time is the original of a damaged copy, but not of a
-    # contradicting report.
+    # A usable report with the same time is the original of a damaged copy, not of a contradicting
+    # report.
     at = F.when(F.col("name") == "conflicting", F.col("at") + F.expr("interval 1 microsecond"))
     return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 
 
 def moved_away(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker`, `at` and `reported`: bundles at another broker without an unload.
+    """Return bundles that moved without an unload: `cluster`, `broker`, `at` and `reported`.
 
-    `reported` is the time of the former owner's report that lists the bundle: a newer one shows
-    that the broker is still there.
+    `reported` is the time of the former owner's report that lists the bundle; a newer one shows
+    that the broker still exists.
     """
     reported = silver.broker_samples.select(
         "cluster", "at", "broker", F.explode("bundles").alias("bundle")

@@ -1,8 +1,8 @@
 """`broker_usage`: usage of each broker at each cycle, and the leader's memory of it.
 
-Usage mixed with history is a recurrence over cycles. It is computed in two steps, so that its cost
-is linear: over blocks of cycles, each of which is one affine map of the usage before it, and then
-within each block.
+The usage mixed with history is a recurrence over cycles. It is computed in two steps, with linear
+cost: over blocks of cycles, each of which is one affine map of the usage before it, and then within
+each block.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from pyspark.sql import functions as F
 
 NAME = "broker_usage"
 TERM = ("cluster", "broker", "since")
-"""Key of a memory: one per broker and leader."""
+"""Key of a memory: each leader has one for each broker."""
 
 BLOCK = 128
-"""Cycles per block."""
+"""Number of cycles in a block."""
 
 AFFINE = "struct<scale double, shift double, fresh double>"
-"""Usage after a block: `scale` times that before it plus `shift`; `fresh` if there is none."""
+"""Affine map of a block: the usage after it is `scale` times the usage before it plus `shift`;
+`fresh` if there is no usage before it.
+"""
 
 UNKNOWN = float("nan")
-"""The usage after a cycle at which the share of earlier ones is unknown."""
+"""Usage after a cycle at which the share of history is unknown."""
 
 
 def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table. Usages at earlier cycles count from the leader's start.
+    """Return the table; usages at earlier cycles count from the leader's start.
 
-    If their share is 0, they count as unobserved; if it is unknown, so are `before` and `used`. A
-    cycle is remembered as at its first moment. If `made` has earlier rows of the table, it
-    continues from their memory.
+    If their share is 0, they count as unobserved; if it is unknown, so are `before` and `used`. Of
+    the moments of a cycle, the first is remembered. If `made` has earlier rows of the table, their
+    memory is continued.
     """
     measured = ("percent", *shapes.RATE_FIELDS)
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
@@ -68,7 +70,7 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _memory(earlier: DataFrame) -> DataFrame:
-    """Return the memory of each term as a cycle before all others."""
+    """Return the memory of each term, as a cycle before all others."""
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -83,7 +85,7 @@ def _memory(earlier: DataFrame) -> DataFrame:
 
 
 def _remembered(rows: DataFrame) -> DataFrame:
-    """Add the memory of earlier cycles to each row, and the usage mixed with it."""
+    """Add to each row the memory of earlier cycles, and the usage mixed with it."""
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
     counts = counts & ~F.coalesce(F.col("standing") == LATE, F.lit(False))
     rows = rows.withColumn("counts", counts)
@@ -147,7 +149,7 @@ def after_each(rows: DataFrame) -> DataFrame:
 
 
 def _map(items: Column) -> Column:
-    """Return the affine map of all cycles of a block."""
+    """Return the affine map of all cycles in a block."""
     start = F.struct(
         F.lit(1.0).alias("scale"),
         F.lit(0.0).alias("shift"),
@@ -172,7 +174,7 @@ def _share(item: Column) -> Column:
 
 
 def _next(before: Column, item: Column) -> Column:
-    """Return the usage after the next cycle; the first one is the present usage."""
+    """Return the usage after the next cycle; for the first cycle, the present usage."""
     kept, present = _share(item), item["present"]
     mixed = before * kept + present * (F.lit(1.0) - kept)
     return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)
@@ -184,7 +186,7 @@ def _chain(start: Column) -> Column:
 
 
 def _through(course: Column, block: Column) -> Column:
-    """Append the start of a block, and apply its map."""
+    """Append the start of a block, and apply the block's map."""
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
         block["scale"] * now + block["shift"]

@@ -1,1 +1,1 @@
-"""Judges the unloads and splits of each cycle by the rules."""
+"""Verdicts on the unloads and splits of each cycle, by the rules."""

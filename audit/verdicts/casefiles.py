@@ -1,4 +1,4 @@
-"""Case files of faults, as `explain`, `ask` and every adapter take them."""
+"""Case files of faults, in the format of `explain`, `ask` and every adapter."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NAME = "name"
 
 
 def write_faults(verdicts: DataFrame, output: str, each: int) -> None:
-    """Write the first faults of each rule under `output`, as cases/RULE-cluster-time.json.
+    """Write the first faults of each rule into `output`, as cases/RULE-cluster-time.json.
 
-    Further faults with the same name get a number. Spark writes each case into a folder of its own,
-    so that none has to fit into the driver; local folders are turned into files.
+    Further faults with the same name get a number. Spark writes each case into its own folder, so
+    that none has to fit into the driver; local folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)), each)
     time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 KEY = ["cluster", "cycle", "moment"]
 REMEMBERED = 30
-"""Earlier usages that a case lists; those before them are combined into one."""
+"""Number of earlier usages that a case lists; those before them are combined into one."""
 
 AVERAGE = f"struct<{', '.join(f'{name} double' for name in RATE_FIELDS)}, numSamples bigint>"
 BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>"
@@ -21,9 +21,9 @@ AGO = "map<string, double>"
 
 
 def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `KEY` and `case` for each key: a line of input for `pulsar-conformance ask`.
+    """Return `KEY` and `case` for each key: an input line for `pulsar-conformance ask`.
 
-    Traffic into and out of a broker is summed into the incoming one.
+    Traffic into and out of a broker is summed, and reported as incoming.
     """
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
@@ -39,7 +39,7 @@ def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
 
 
 def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the rows of these days; of a partitioned table, only they are read."""
+    """Return the rows of these days; only their partitions are read."""
     dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
     return dated.join(days, ["cluster", "day"]).drop("day")
 
@@ -62,7 +62,7 @@ def _line(plan: AuditPlan) -> Column:
 
 
 def _typed(given: Column) -> Column:
-    """Return the given settings with their types; others are null and absent from the JSON."""
+    """Return the given settings with types; all others are null and not written to the JSON."""
     known = specs.load().settings.items()
     return F.struct(*(TYPED[one.type](given[name]).alias(name) for name, one in known))
 
@@ -70,7 +70,7 @@ def _typed(given: Column) -> Column:
 def _history(table: DataFrame) -> DataFrame:
     """Return the usages before each cycle, oldest first: `cluster`, `cycle`, `broker`, `usages`.
 
-    Those of the same day are listed; earlier ones are combined into one.
+    Usages of the same day are listed; earlier ones are combined into one.
     """
     earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-REMEMBERED, -1)
@@ -105,7 +105,7 @@ def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
 
 
 def _bundles(owned: DataFrame) -> DataFrame:
-    """`KEY`, `bundles` and `ago`, two maps."""
+    """Return `KEY` and the maps `bundles` and `ago`."""
     data = F.struct(
         *(F.col(name).cast(AVERAGE).alias(name) for name in ("shortTermData", "longTermData"))
     )

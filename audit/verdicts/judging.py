@@ -1,4 +1,4 @@
-"""Judges each cycle by each rule: whether the rule applies, and whether it is kept."""
+"""Judgment of each cycle by each rule: whether the rule applies, and whether it is broken."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules that are unavoidably broken with others, by the same broker in the same cycle."""
+"""Rules whose violation follows from that of others, by the same broker in the same cycle."""
 
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
-"""Rules about which bundle goes first."""
+"""Rules about the order in which bundles are shed."""
 
 SAID = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
@@ -40,12 +40,13 @@ def judged(
     readings: Readings,
     besides: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return a row for each cycle and rule that was reached or broken, from rows of `facts.facts`.
+    """Return a row for each cycle and each rule that applied or was broken, from `facts.facts`.
 
-    `besides` are further checks of the same rules; both never apply to one cycle. Columns are
-    `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker breaks it in each view),
-    `lacking` (true if something due was not done), `evidence` (null unless broken), `follows` (the
-    rule from whose breach this one follows) and `brokers` (how many it was about).
+    `besides` are further checks of the same rules; for any cycle, only one of the two applies.
+    Columns: `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker breaks it in every
+    view), `lacking` (true if a required action is missing), `evidence` (null unless broken),
+    `follows` (the rule whose violation explains this one) and `brokers` (number of brokers
+    concerned).
     """
     checks = {rule: _check(rule, readings, besides) for rule in rules}
     decided = facts.withColumns(
@@ -74,7 +75,7 @@ def judged(
 
 
 def _always() -> Column:
-    """True if a broker did something forbidden in each view, under one strategy or another."""
+    """True if a broker broke the rule by an action in each view, under any possible strategy."""
     broker = Window.partitionBy("cycle", "broker")
     forbidden = F.exists("said", lambda one: one["broken"] & ~one["lacking"])
     count = F.sum(F.coalesce(forbidden, F.lit(False)).cast("int")).over(broker)
@@ -88,7 +89,7 @@ def _check(rule: str, readings: Readings, besides: Mapping[str, RuleCheck]) -> R
 
 
 def _root() -> Column:
-    """Return the rule whose breach by the same broker in the same cycle explains this one."""
+    """Return the rule whose violation by the same broker in the same cycle explains this one."""
     same = Window.partitionBy("cycle", "broker")
     broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
     roots = F.lit(None).cast("array<string>")
@@ -146,10 +147,10 @@ def _row(rule: str, one: RuleColumns) -> Column:
 
 
 def _excused(rule: str, one: RuleColumns) -> Column:
-    """True if a breach may be due to a bundle that had to stay."""
+    """True if a violation may be due to a bundle that had to stay."""
     return (one.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
 
 
 def _aside(one: RuleColumns) -> Column:
-    """True if the breach is no omission of this broker, and it did nothing either."""
+    """True if the violation is an action, and this broker took none."""
     return ~one.lacking & (F.col("answered") == 0)

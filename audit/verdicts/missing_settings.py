@@ -1,4 +1,4 @@
-"""Rules that cannot be judged because a setting is not recorded and has no documented default."""
+"""Rules that cannot be judged because a setting is not recorded and has no default."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ STRATEGY_OF: Mapping[str, str] = {
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of earlier observations, and its one rule that does not.
-"""
+"""The area whose rules depend on the share of history, and the only rule in it that does not."""
 
 
 def strategy_of(rule: str) -> str | None:
-    """Return the strategy that a rule is about; None if it is about all."""
+    """Return the strategy that a rule is about, or None if it is about all of them."""
     return STRATEGY_OF.get(rule.partition("-")[0])
 
 
 def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
-    """Return by rule the settings without a documented default that it depends on.
+    """Return, for each rule, the settings without a documented default that it depends on.
 
-    Switches are not among them: one that is left out is off.
+    Switches are excluded, since a switch that is left out is off.
     """
     known, defaults = specs.load(), plan.defaults
     settings = {
@@ -53,7 +52,7 @@ def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...
 def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
-    """Return cycles and the rules that cannot be judged there, with the missing settings."""
+    """Return the cycles and rules that cannot be judged, with the missing settings."""
     seen = usage.groupBy("cluster", "cycle").agg(
         F.bool_or("observed").alias("seen"), F.countDistinct("broker").alias("brokers")
     )
@@ -86,7 +85,7 @@ def _absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Make findings undecided where a setting is missing, unless they state a fault."""
+    """Make findings undecided if a setting is missing, except for faults."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

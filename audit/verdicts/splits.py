@@ -1,7 +1,7 @@
-"""Judges splits that are recorded as a leader's own.
+"""Judgment of splits that are recorded as a leader's own.
 
-Any bundle may be split by hand at any time, and no document gives a deadline for automatic splits:
-splits without the recorded cause `automatic`, and bundles that stay whole, are not judged.
+Any bundle may be split by hand at any time, and no document sets a deadline for automatic splits.
+So splits without the recorded cause `automatic`, and bundles that are not split, are not judged.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes of the smaller definition of a megabyte: below it, traffic exceeds no limit by either."""
+"""Bytes in a megabyte by the smaller definition; traffic below it exceeds no limit by either."""
 
 LATE_DATA = timedelta(days=1)
-"""A leader's data of a bundle may be recorded up to this long after its split."""
+"""A leader's data of a bundle may be recorded up to this long after the bundle's split."""
 
 ROUND = 60
-"""Seconds in which all splits of a round happen."""
+"""Seconds within which all splits of a round happen."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
-"""The quantity that each of `growth.LIMITS` limits."""
+"""The quantities that `growth.LIMITS` limit, in the same order."""
 
 
 def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Return the leader's own splits within a plan; `cycle` is the time of each."""
+    """Return the leader's own splits in a plan's period, with their time as `cycle`."""
     done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
     return cycles.of_plan(
         done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
@@ -40,22 +40,22 @@ def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def recently_split(silver: Silver, since: datetime) -> DataFrame:
-    """Return `cycle`: the leader's own splits that records from a time on may be about."""
+    """Return, as `cycle`, the leader's own splits that records from a time on may concern."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
     later = F.col("at") >= F.lit(since - LATE_DATA)
     return silver.actions.where(own & later).select(F.col("at").alias("cycle"))
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records from a time on may be about, and those judged later."""
+    """Return the splits that records from a time on may concern, and those judged later."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
     return recently_split(silver, since).unionByName(later)
 
 
 def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per time and rule.
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row for each time and rule.
 
-    `count` is the number of splits, as `causes.bounded_count` returns it.
+    `count` is the number of splits as returned by `causes.bounded_count`.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")
@@ -79,8 +79,10 @@ def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFr
 
 
 def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add samples as `_with_samples` does, from all reports only if the near ones do not show for
-    each bundle that it exceeded a limit."""
+    """Add samples as `_with_samples` does.
+
+    All reports are read only if recent ones do not show for each bundle that it exceeded a limit.
+    """
     if near is silver:
         return _with_samples(silver, rows, count)
     told = _with_samples(near, rows, count).localCheckpoint()
@@ -89,10 +91,10 @@ def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) ->
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add the maximum of each of `MEASURED` in all earlier reports of the bundle.
+    """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
 
-    They are null without a report, and if the leader had other data of the bundle: recorded before
-    the split or up to `LATE_DATA` after it.
+    Null without a report, and if the leader had other data of the bundle, recorded before the split
+    or up to `LATE_DATA` after it.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -114,9 +116,9 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add `names`: bundles that the namespace surely had, by the last reports before.
+    """Add `names`, the bundles that the namespace certainly had by the last earlier reports.
 
-    Bundles that contain others had been split by then. It is null if the bundle is not among them.
+    Bundles that contain others had already been split. Null if the bundle itself is not listed.
     """
     turn = _turn("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
@@ -139,7 +141,7 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _added() -> Column:
-    """Return the number of parts more by splits just before that no report has shown yet."""
+    """Return the number of additional parts by recent splits that no report has shown yet."""
     course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
     course = course.orderBy(F.unix_micros("cycle")).rangeBetween(-ROUND * 1_000_000, -1)
     earlier = F.collect_list(F.struct("bundle", F.size("into").alias("parts"))).over(course)
@@ -148,8 +150,10 @@ def _added() -> Column:
 
 
 def _turn(time: str) -> Column:
-    """Return the number of a time span as long as a report counts: it and the one before hold all
-    current reports."""
+    """Return the number of the period that contains a time.
+
+    A period is as long as reports count, so that it and the one before contain all current reports.
+    """
     return F.floor(F.unix_seconds(time) / causes.GONE)
 
 
@@ -162,7 +166,7 @@ def _row(rule: str, broken: Column, told: Column) -> Column:
 
 
 def over_none() -> Column:
-    """No report exceeded any limit, under every reading. [SPLIT-05]
+    """True if no report exceeded any limit, under every reading. [SPLIT-05]
 
     A leader from before the history may know more of a bundle than the reports show.
     """
@@ -182,7 +186,7 @@ def over_none() -> Column:
 
 
 def no_room() -> Column:
-    """The namespace had its maximum number of bundles, or more. [SPLIT-06]"""
+    """True if the namespace had its maximum number of bundles, or more. [SPLIT-06]"""
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _force(growth.MAX_BUNDLES))
     told = formatting.sentence(
@@ -197,7 +201,7 @@ def no_room() -> Column:
 
 
 def is_splitting_off() -> Column:
-    """Splitting is switched off. [SPLIT-07]"""
+    """True if splitting is switched off. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
     return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT) & settled, told)
@@ -208,4 +212,4 @@ JUDGED: Mapping[str, Callable[[], Column]] = {
     "SPLIT-06": no_room,
     "SPLIT-07": is_splitting_off,
 }
-"""Checks by rule; `broken` is null if the records do not show it."""
+"""Checks by rule; `broken` is null if the records do not decide it."""

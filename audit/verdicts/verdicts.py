@@ -1,4 +1,4 @@
-"""`verdicts`: whether the unloads of each cycle are allowed, by the rules of the suite."""
+"""`verdicts`: whether the rules of the suite allow the unloads of each cycle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESTARTED = "the strategy changed, and nothing shows that its leader was restart
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that apply and have a check; none of documents that it does not follow."""
+    """Return the rules that apply and have a check; none for documents without such rules."""
     if specs.load().dropped(plan.profile):
         return ()
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
@@ -43,7 +43,7 @@ def rules_of(plan: AuditPlan) -> tuple[str, ...]:
 
 
 def checks_for_strategy(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return those of them about all strategies, or about one that a cycle follows."""
+    """Return those rules that are about all strategies, or about one that a cycle follows."""
     about = (None, *cycles.followed(made, plan))
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
@@ -56,7 +56,7 @@ def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `split_findings`: a row for each time at which a leader split bundles, and rule."""
+    """Return `split_findings`: a row for each rule and each time of splits by a leader."""
     count = causes.bounded_count(splits.leader_splits(silver, plan))
     return splits.findings_about_splits(silver, plan, count).where(F.lit(count > 0))
 
@@ -65,8 +65,8 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `findings`: a row for each cycle and rule that applies to it.
 
     An assumed cycle is judged at each of its moments; if they disagree, or the cycle is in `doubt`,
-    a breach is undecided. `moment` is the first at which the rule is broken. Findings about splits
-    are added, with the time of the split as `cycle`.
+    a violation is undecided. `moment` is the first moment at which the rule is broken. Findings
+    about splits have the time of the split as `cycle`.
     """
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     rules = checks_for_strategy(made, plan)
@@ -96,7 +96,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: the findings, with the case of the cycle for broken ones."""
+    """Return the table: the findings, with the case of the cycle if a rule is broken."""
     found = made["findings"].drop("day")
     broken = found.where("moment is not null").select(*KEY).distinct()
     if broken.isEmpty():
@@ -133,7 +133,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _others(plan: AuditPlan) -> Column:
-    """Return the settings and the strategy that may be in force instead of those recorded."""
+    """Return the settings and the strategy that may be in force instead of the recorded ones."""
     named, strategy = F.map_keys("given"), F.col("strategy")
     former = in_force(F.col("former"), plan)
     own, other = F.col("settings"), F.col("other_strategy")
@@ -154,7 +154,7 @@ def _others(plan: AuditPlan) -> Column:
 
 
 def _together(said: DataFrame) -> DataFrame:
-    """Combine the findings at the moments of a cycle; `moment` is the first with a breach."""
+    """Combine the findings at the moments of a cycle; `moment` is the first violation."""
     unsure = (~F.col("surely")).alias("unsure")
     proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (
@@ -177,7 +177,7 @@ def _verdict() -> Column:
 
 
 def _views() -> Column:
-    """Return what another view of the cycle has otherwise."""
+    """Return how another view of the cycle differs."""
     parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
     return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(DOUBTFUL))

@@ -24,8 +24,8 @@ def test_a_mistake_is_told(mistake, capfd):
 
 PATHS = {
     "no input": (["--input", ""], "--input: it is empty"),
-    "output within the input": (["--output", "in/new"], "--output in/new: it lies within --input"),
-    "output is the input": (["--output", "in"], "--output in: it lies within --input"),
+    "output within the input": (["--output", "in/new"], "--output in/new: it is inside --input"),
+    "output is the input": (["--output", "in"], "--output in: it is inside --input"),
     "output below a file": (["--output", "file/new"], "file is not a folder; name another one"),
     "no folder for the summary": (["--json", "no/a.json"], "--json no/a.json: there is no folder"),
     "summary is a folder": (["--json", "in"], "--json in: it is a folder; name a file"),

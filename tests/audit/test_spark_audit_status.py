@@ -50,7 +50,7 @@ def test_what_spark_cannot_do_is_one_sentence(unstarted, monkeypatch, capsys):
     monkeypatch.setattr(report, "_reported", broken)
     assert main(["audit", "--input", "in", "--output", "out"]) == 2
     shown = capsys.readouterr().err
-    assert "Spark stopped: [X] It broke; what is done is kept" in shown
+    assert "Spark stopped: [X] It broke; finished tables are kept" in shown
     assert shown.count("\n") == 1
 
 
@@ -69,5 +69,5 @@ def test_a_release_is_judged_by_the_documents_that_it_follows():
 
 
 def test_documents_without_rules_of_shedding_are_told():
-    with pytest.raises(AuditError, match="no rule of it is about what"):
+    with pytest.raises(AuditError, match="it has no rule about unloads"):
         check_profile_has_rules(AuditPlan.of("unwritten-3.0"))

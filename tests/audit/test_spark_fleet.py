@@ -300,18 +300,21 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--interval", "25"], "--interval 25: 1 hours are not a whole number of such intervals"),
         (["--damage", "0.9"], "--damage 0.9: give a share from 0 to 0.5"),
         (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
-        (["--plant", "SHED-99"], "--plant SHED-99: it is no plant; there are SHED-01, SHED-02"),
+        (
+            ["--plant", "SHED-99"],
+            "--plant SHED-99: it cannot be planted; choose from SHED-01, SHED-02",
+        ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
-            "--plant SHED-02: somebody has to decide, as with --decided-by reference",
+            "--plant SHED-02: an implementation has to decide, as with --decided-by reference",
         ),
         (
             ["--plant", "OVERLOAD-01", "--strategy", "ThresholdShedder"],
-            "--plant OVERLOAD-01: it takes --strategy OverloadShedder, not ThresholdShedder",
+            "--plant OVERLOAD-01: it needs --strategy OverloadShedder, not ThresholdShedder",
         ),
         (
             ["--plant", "THRESHOLD-09", "--setting", "lowerBoundarySheddingEnabled=false"],
-            "--plant THRESHOLD-09: it takes --setting lowerBoundarySheddingEnabled=True",
+            "--plant THRESHOLD-09: it needs --setting lowerBoundarySheddingEnabled=True",
         ),
         (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark session"),
         (
@@ -324,7 +327,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--reading", "window"], "--reading window: write NAME=VALUE"),
         (
             ["--plant", "OVERLOAD-05", "--reading", "overload-amount=margin"],
-            "--plant OVERLOAD-05: it takes --reading overload-amount=one",
+            "--plant OVERLOAD-05: it needs --reading overload-amount=one",
         ),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
@@ -344,7 +347,7 @@ def test_what_cannot_be_is_told_in_one_sentence(words, said, tmp_path, capsys):
 def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     (tmp_path / "kept").write_text("mine")
     assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
-    assert "it is there already; name a folder that is not" in capsys.readouterr().err
+    assert "it already exists; name a new folder" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "mine"
     assert main(["fleet", *GIVEN, "--output", str(tmp_path / "kept" / "new")]) == 2
     assert "a file is where its folder would be" in capsys.readouterr().err

@@ -1,1 +1,1 @@
-"""Planted violations and damaged lines, for an audit to find."""
+"""Planted rule violations and damaged lines, which audits should find."""

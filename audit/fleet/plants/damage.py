@@ -1,4 +1,4 @@
-"""Damaged copies of lines, added beside the originals."""
+"""Damaged copies of lines, added next to the originals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DAMAGED = "damaged"
-"""The kind of rows that are damaged lines."""
+"""The kind of rows that contain damaged lines."""
 
 Damage = Callable[[Column], Column]
 
 
 def _first_number(pattern: str, instead: str) -> Damage:
-    """Replace the first number of a field; a line without one is cut off."""
+    """Replace the first number of a field; cut the line off if it has none."""
 
     def damage(line: Column) -> Column:
         changed = F.regexp_replace(line, rf'^(.*?"{pattern}":)[-0-9.E]+(.*)$', f"$1{instead}$2")
@@ -25,7 +25,7 @@ def _first_number(pattern: str, instead: str) -> Damage:
 
 
 def cut_off(line: Column) -> Column:
-    """Return the first half of a line, as a crash leaves it."""
+    """Return the first half of a line, as after a crash."""
     return F.substring(line, F.lit(1), (F.length(line) / 2).cast("int"))
 
 
@@ -42,13 +42,13 @@ KINDS: Mapping[str, Damage] = {
     "two at once": lambda line: F.concat(line, cut_off(line)),
     "said again": lambda line: line,
 }
-"""Ways to damage a line, all equally likely."""
+"""Ways to damage a line, all with equal probability."""
 
 
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
-    """Add damaged copies of lines, up to a share of all: `kind` and `value`.
+    """Add damaged copies of a share of the lines, with `kind` and `value`.
 
-    The choice of lines and of their damage depends on the seed and on their text.
+    The choice of lines and damage depends on the seed and on the text of the lines.
     """
     if not part:
         return lines

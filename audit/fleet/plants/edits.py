@@ -1,4 +1,4 @@
-"""Violations of the rules about shedding: each edits the case and the unloads of one cycle."""
+"""Violations of shedding rules; each one edits the case and the unloads of a cycle."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
 APART = 1.6
-"""Factor by which the traffic of the most loaded broker grows and of the least loaded shrinks."""
+"""Factor by which traffic is raised on the most loaded broker and lowered on the least loaded."""
 
 LESS = 3
-"""Points that busy brokers are below the overload threshold."""
+"""Points by which busy brokers stay below the overload threshold."""
 
 Edit = Callable[[PlantedCycle], Pairs | None]
-"""Changes the case, and returns the unloads; None where the cycle does not allow it."""
+"""Changes the case, and returns the unloads; None if the cycle is unsuitable."""
 
 Edge = Callable[[PlantedCycle, Broker, Fraction], bool]
-"""Brings a broker this many points above the limit at which it sheds."""
+"""Raises a broker this many points above the limit at which it sheds."""
 
 
 def _over_average(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
@@ -43,7 +43,7 @@ SPARE: Mapping[str, Callable[[PlantedCycle], Fraction]] = {
     "ThresholdShedder": lambda moment: Levels(moment.cycle).threshold + BELOW_AVERAGE,
     "OverloadShedder": lambda _moment: MARGIN,
 }
-"""Percentage of its traffic that a broker at the limit unloads."""
+"""Percentage of its traffic that a broker sheds when it is exactly at the limit."""
 
 NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
     "ThresholdShedder": lambda moment, broker: Levels(moment.cycle).need_of(broker),
@@ -52,7 +52,7 @@ NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
 
 
 def edge(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    """Bring a broker to the limit of the strategy; return whether that is possible."""
+    """Raise a broker to just above the strategy's limit; return True if that is possible."""
     return EDGE[moment.cycle.strategy](moment, broker, points)
 
 
@@ -62,13 +62,13 @@ def bundles_of(pairs: Pairs, broker: Broker) -> list[str]:
 
 
 def instead(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
-    """Replace the bundles of one broker."""
+    """Return the unloads with those of one broker replaced."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
 
 
 def shedding(moment: PlantedCycle) -> Broker | None:
-    """Return a broker that sheds, raising the busiest above the limit if none does."""
+    """Return a broker that sheds; if none does, raise the busiest one above the limit."""
     pairs = moment.honest if moment.cycle.enabled else []
     if pairs:
         return moment.cycle.brokers[pairs[0][0]]
@@ -79,7 +79,7 @@ def shedding(moment: PlantedCycle) -> Broker | None:
 
 
 def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
-    """Shedding continues although it is switched off."""
+    """Shed although shedding is switched off."""
     if shedding(moment) is None:
         return None
     pairs = moment.honest
@@ -88,7 +88,7 @@ def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
 
 
 def not_its_own(moment: PlantedCycle) -> Pairs | None:
-    """A bundle of another broker goes, too."""
+    """Additionally unload a bundle that a different broker owns."""
     broker = shedding(moment)
     if broker is None:
         return None
@@ -101,13 +101,13 @@ def not_its_own(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_twice(moment: PlantedCycle) -> Pairs | None:
-    """The last bundle goes once more."""
+    """Unload the last bundle twice."""
     pairs = moment.honest if shedding(moment) else []
     return [*pairs, pairs[-1]] if pairs else None
 
 
 def too_soon(moment: PlantedCycle) -> Pairs | None:
-    """A bundle goes that was unloaded shortly before; then as many as it takes."""
+    """Unload a bundle that was unloaded shortly before, and then as many as necessary."""
     cycle = moment.cycle
     for broker in moment.busiest():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
@@ -119,14 +119,14 @@ def too_soon(moment: PlantedCycle) -> Pairs | None:
 
 
 def _until(moment: PlantedCycle, bundles: list[str], need: Fraction) -> list[str]:
-    """Return the first bundles that together carry the need."""
+    """Return the first bundles whose total traffic reaches the need."""
     together = accumulate(map(moment.cycle.traffic, bundles))
     count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= need), len(bundles))
     return bundles[:count]
 
 
 def lighter_first(moment: PlantedCycle) -> Pairs | None:
-    """The heaviest bundle stays, and lighter ones go for it."""
+    """Keep the heaviest bundle, and unload lighter ones instead."""
     broker = shedding(moment)
     if broker is None or moment.cycle.strategy not in NEED:
         return None
@@ -136,7 +136,7 @@ def lighter_first(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
-    """A broker just over the limit sheds nothing."""
+    """Unload nothing from a broker just over the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, JUST):
             return instead(moment.honest, broker, [])
@@ -144,7 +144,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
 
 
 def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
-    """A broker just under the limit sheds its heaviest bundle."""
+    """Unload the heaviest bundle of a broker just under the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, -JUST):
             return instead(moment.honest, broker, moment.cycle.movable(broker)[:1])
@@ -152,7 +152,7 @@ def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
 
 
 def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield brokers whose need is `share` times the traffic of their first bundles, and those."""
+    """Yield brokers with bundles of which the first few carry 1/`share` of the need, and these."""
     for broker in moment.busiest():
         cycle = moment.cycle
         bundles, traffic = cycle.movable(broker), cycle.traffic_of(broker)
@@ -166,14 +166,14 @@ def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, 
 
 
 def too_little(moment: PlantedCycle) -> Pairs | None:
-    """The last bundle stays, without which a little is lacking."""
+    """Keep the last bundle, without which slightly too little is shed."""
     for broker, bundles in _with_need(moment, 1 + HARDLY):
         return instead(moment.honest, broker, bundles)
     return None
 
 
 def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
-    """Unload one bundle more where the planned ones are just enough."""
+    """Unload one bundle more, although the planned ones are just enough."""
     for broker, bundles in _with_need(moment, 1 - HARDLY):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
         return instead(moment.honest, broker, more)
@@ -181,14 +181,17 @@ def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
 
 
 def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
-    """A broker that is over the limit because another is idle sheds nothing."""
+    """Unload nothing from a broker that is over the limit because a different one is idle."""
     *_, idle = moment.case["brokers"]
     moment.use(idle, 0, *RESOURCES)
     return sheds_nothing_just_above(moment)
 
 
 def not_by_weight(moment: PlantedCycle) -> Pairs | None:
-    """A broker is over the limit by weighted usage alone: the memory of the others is full."""
+    """Unload nothing from a broker whose weighted usage alone is over the limit.
+
+    All other brokers use most of their memory, which has a low weight.
+    """
     for broker in moment.busiest()[:1]:
         for name, said in moment.case["brokers"].items():
             if name != broker.name:
@@ -199,33 +202,33 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
 
 
 def never_so_high(moment: PlantedCycle) -> Pairs | None:
-    """The idlest broker with a movable bundle sheds one, whatever its history."""
+    """Unload a bundle of the idlest broker that has a movable one, whatever its history."""
     idlest = moment.busiest()[-1]
     return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
 
 def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
-    """Nobody is over the limit, one is far below the average, and the busiest sheds one."""
+    """Unload a bundle of the busiest broker for a nearly idle one; no broker is over the limit."""
     _one_idle(moment)
     broker = moment.busiest()[0]
     return [(broker.name, moment.cycle.movable(broker)[0])]
 
 
 def nothing_for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
-    """A broker is far below the average, and no broker sheds."""
+    """Unload nothing although one broker is far below the average."""
     _one_idle(moment)
     return [] if moment.honest else None
 
 
 def _one_idle(moment: PlantedCycle) -> None:
-    """Brings the idlest broker just under the average less the threshold."""
+    """Lower the idlest broker to just below the average minus the threshold."""
     levels = Levels(moment.cycle)
     idle = min(levels.usage, key=lambda name: levels.usage[name])
     moment.above(idle, -levels.threshold - 2 * JUST)
 
 
 def while_level(moment: PlantedCycle) -> Pairs | None:
-    """All brokers have equal usage, and one sheds a bundle."""
+    """Unload a bundle although all brokers have equal usage."""
     for name in moment.case["brokers"]:
         moment.use(name, 50, *RESOURCES)
     broker = moment.busiest()[0]
@@ -233,19 +236,19 @@ def while_level(moment: PlantedCycle) -> Pairs | None:
 
 
 def one_resource_over(moment: PlantedCycle) -> Pairs | None:
-    """A broker with one busy resource sheds nothing."""
+    """Unload nothing from a broker with one busy resource."""
     broker = moment.busiest()[0]
     moment.use(broker.name, threshold_of(moment.cycle) + JUST)
     return instead(moment.honest, broker, [])
 
 
 def two_for_one(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker sheds the two heaviest of its bundles."""
+    """Unload the two heaviest bundles of an overloaded broker."""
     return _of_the_overloaded(moment, slice(2))
 
 
 def the_second(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker sheds the second heaviest of its bundles."""
+    """Unload the second heaviest bundle of an overloaded broker."""
     return _of_the_overloaded(moment, slice(1, 2))
 
 
@@ -257,7 +260,7 @@ def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
 
 
 def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
-    """All brokers are busy, one is just overloaded, and it sheds nothing."""
+    """Unload nothing from a broker that is just overloaded; all brokers are busy."""
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:
@@ -267,7 +270,7 @@ def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
 
 
 def its_only_one(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker sheds its only bundle."""
+    """Unload the only bundle of an overloaded broker."""
     for broker in moment.cycle.brokers.values():
         if len(broker.bundles) == 1 and moment.cycle.movable(broker):
             edge(moment, broker, JUST)
@@ -276,14 +279,14 @@ def its_only_one(moment: PlantedCycle) -> Pairs | None:
 
 
 def _ends(moment: PlantedCycle) -> tuple[Broker, Broker]:
-    """The brokers with the most and with the least traffic."""
+    """Return the brokers with the most and the least traffic."""
     cycle = moment.cycle
     by_traffic = sorted(cycle.brokers.values(), key=cycle.traffic_of)
     return by_traffic[-1], by_traffic[0]
 
 
 def _apart(moment: PlantedCycle) -> bool:
-    """Set the most and the least loaded broker clearly apart; return whether load is shed then."""
+    """Widen the gap between the most and the least loaded broker; return True if load is shed."""
     most, least = _ends(moment)
     moment.carry(most.name, APART)
     moment.carry(least.name, 1 / APART)
@@ -291,12 +294,12 @@ def _apart(moment: PlantedCycle) -> bool:
 
 
 def nothing_to_even_out(moment: PlantedCycle) -> Pairs | None:
-    """The most loaded broker sheds nothing."""
+    """Unload nothing from the most loaded broker."""
     return [] if _apart(moment) else None
 
 
 def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
-    """The most loaded broker sheds a bundle within the thresholds."""
+    """Unload a bundle of the most loaded broker within the thresholds."""
     if moment.honest:
         return None
     most, _ = _ends(moment)
@@ -304,7 +307,7 @@ def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
 
 
 def from_the_least_loaded(moment: PlantedCycle) -> Pairs | None:
-    """The least loaded broker sheds a bundle, too."""
+    """Additionally unload a bundle of the least loaded broker."""
     if not _apart(moment):
         return None
     _, least = _ends(moment)

@@ -1,4 +1,4 @@
-"""The cycle in which a violation is planted: its case, and ways to bring it to a threshold."""
+"""The cycle in which a violation is planted: its case, and ways to move it to a threshold."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 JUST = Fraction(2, 1000)
-"""Points beyond a threshold: twice the tolerance for floating point."""
+"""Points beyond a threshold: twice the tolerance of floating point."""
 
 HARDLY = Fraction(4, 100_000)
-"""The corresponding share of a rate."""
+"""The same, as a share of a rate."""
 
 FULL = 100
 IDLER = 0.9
-"""Upper bound of the other resources, as a share of the decisive one."""
+"""Maximum usage of all other resources, as a share of the decisive one."""
 
 
 @dataclass
 class PlantedCycle:
-    """A case of `shed.select` that may be changed, and the implementation that answers it."""
+    """A case of `shed.select` that can be changed, and the implementation that answers it."""
 
     case: Json
     profile: str
@@ -53,16 +53,16 @@ class PlantedCycle:
 
     @property
     def cycle(self) -> Cycle:
-        """The current case, as the model sees it."""
+        """The current case, as a cycle of the model."""
         settings = Settings(self.case["settings"], self._evaluator.defaults)
         return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken(self, pairs: Pairs) -> set[str] | None:
-        """Return the rules with a check of the audit that these unloads break.
+        """Return the rules that these unloads break, among those that the audit checks.
 
-        None for an invalid case.
+        None if the case is invalid.
         """
-        # Loaded here, since the options of `fleet` are parsed where PySpark is not installed.
+        # Imported late, since the options of `fleet` are parsed even if PySpark is not installed.
         from pulsar_conformance.audit.verdicts.checks import CHECKS
 
         trial = Trial.of(SHED.id, self.case)
@@ -80,14 +80,14 @@ class PlantedCycle:
         return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
 
     def busiest(self) -> list[Broker]:
-        """Return the brokers with at least two movable bundles, by descending usage."""
+        """Return the brokers with at least two movable bundles, highest usage first."""
         cycle = self.cycle
         usage = Levels(cycle).present
         able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]
         return sorted(able, key=lambda one: -usage[one.name])
 
     def use(self, broker: str, percent: Fraction | float, *resources: str) -> None:
-        """Set the usage of some resources (CPU by default), and lower the others below it."""
+        """Set the usage of resources (by default the CPU), and lower all others below it."""
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)
         for name in RESOURCES:
@@ -103,7 +103,7 @@ class PlantedCycle:
         said.update({name: share * said[name] for name in RATE_FIELDS})
 
     def above(self, broker: str, points: Fraction | float) -> bool:
-        """Raise a broker this many points above the average; return whether that is possible."""
+        """Raise a broker this many points above the average; return True if that is possible."""
         usage = Levels(self.cycle).usage
         count = len(usage)
         others = sum((used for name, used in usage.items() if name != broker), Fraction(0))

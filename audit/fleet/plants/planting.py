@@ -15,23 +15,23 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the kind of rows that are not records, and say when a rule is broken."""
+"""Prefix of the kind of rows that are no records, but note when a rule is broken."""
 
 BACK_AFTER, BEFORE = 18_000, 20_000
-"""Milliseconds from a cycle to the end of its own settings, and from their begin to it."""
+"""Milliseconds from a cycle until its own settings end, and from their start to the cycle."""
 
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER
-"""Milliseconds from a cycle to the end of settings about a split."""
+"""Milliseconds from a cycle until settings about a split end."""
 
 LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
-"""The rule that needs a broker with one bundle, and the milliseconds until it has only one."""
+"""The rule that needs a broker with one bundle, and milliseconds until it has only one left."""
 
 SETTLED = 6
-"""First cycles, in which nothing is planted: load is still being distributed."""
+"""Number of first cycles in which nothing is planted, while load is still being distributed."""
 
 
 class Planting(ClusterHistory):
-    """The history of a cluster in which rules are broken, one after the other."""
+    """The history of a cluster in which rules are broken, one after another."""
 
     left: list[str]
 
@@ -42,7 +42,7 @@ class Planting(ClusterHistory):
         self._due: Due | None = None
 
     def cycle(self, now: int) -> None:
-        """Break the next planted rule in this cycle if possible, else run it correctly."""
+        """Break the next planted rule in this cycle if possible, or else run it correctly."""
         self._wait -= 1
         if self.left and self._wait < 0:
             rule = self.left[0]
@@ -76,13 +76,13 @@ class Planting(ClusterHistory):
         return True
 
     def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
-        """Record settings for this cycle alone; they end `until` milliseconds after it."""
+        """Record settings that apply to this cycle only, until `until` milliseconds after it."""
         if settings != self.settings:
             self.record("settings", now - BEFORE, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
-        """Run a cycle after which a bundle is wrongly split, or wrongly left whole."""
+        """Run a cycle after which a bundle is split or kept, in violation of a rule."""
         if any(now == 1000 * self.fleet.begins(one) for one in self.world.events.splits.values()):
             return False
         growth = SplitInput(self.known(now), dict(self.settings))
@@ -105,7 +105,7 @@ class Planting(ClusterHistory):
             self._leave_one(period)
 
     def _leave_one(self, period: int) -> None:
-        """Move all bundles of a broker but one to others, as if by hand."""
+        """Move all but one bundle of a broker to other brokers, as an administrator would."""
         first, *others = self.world.up(period)
         at = 1000 * self.fleet.begins(period) + LEFT_AFTER
         for place, number in enumerate(self.world.owned(first).tolist()[1:]):

@@ -1,6 +1,7 @@
-"""Violations that can be planted: for each rule a cycle that narrowly breaks it and no other rule.
+"""Violations that can be planted: each rule has a cycle that narrowly breaks only this rule.
 
-Rules that are unavoidably broken with it are listed: a broker that sheds nothing sheds too little.
+Rules that are unavoidably broken as well are listed: a broker that sheds nothing also sheds too
+little.
 """
 
 from __future__ import annotations
@@ -19,29 +20,32 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted breach of a rule, by the unloads of a cycle or by a split after it."""
+    """A planted violation of a rule, by the unloads of a cycle or by a split after it."""
 
     sentence: str
     edit: edits.Edit | None = None
     split: splitting.Edit | None = None
     strategies: tuple[str, ...] = ()
-    """The strategies under which it can be planted; empty for any."""
+    """Strategies under which it can be planted; empty for all."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that the fleet needs."""
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings that the deciding implementation needs."""
     implies: tuple[str, ...] = ()
-    """Rules that are unavoidably broken with it."""
+    """Rules that are unavoidably broken as well."""
     undetectable_because: str = ""
-    """Reason why no audit of the history can find it; empty if one can."""
+    """Reason why no audit of a history can find it, or an empty text."""
     omits_due_action: bool = False
-    """True if the violation is an omission, so that no record marks the time of the cycle."""
+    """True if the violation is an omission, so that no record shows when the cycle ran."""
 
     undecided_because: str = ""
-    """Why an audit leaves it undecided; empty if it does not."""
+    """Reason why an audit leaves it undecided, or an empty text."""
 
     def left_open(self, cycles: bool) -> str:
-        """Return why an audit may miss it, with cycles recorded or not; empty if it finds it."""
+        """Return the reason why an audit may miss it; empty if it finds it.
+
+        `cycles`: true if cycles are recorded.
+        """
         if self.undetectable_because:
             return f"no audit finds it: {self.undetectable_because}"
         if self.undecided_because:
@@ -63,19 +67,19 @@ def _plants() -> Iterator[tuple[str, Plant]]:
 
 
 PLANTS: Mapping[str, Plant] = dict(_plants())
-"""Plants by the rule that each breaks."""
+"""Plants, by the rule that each breaks."""
 
 
 def known_plants(rules: Sequence[str]) -> list[Plant]:
     """Return the plants of these rules. Errors: `BadFleet` for a rule without one."""
     for rule in rules:
         if rule not in PLANTS:
-            raise BadFleet(f"--plant {rule}: it is no plant; there are {', '.join(PLANTS)}")
+            raise BadFleet(f"--plant {rule}: it cannot be planted; choose from {', '.join(PLANTS)}")
     return [PLANTS[rule] for rule in rules]
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy under which all of these can be planted; the given one, if any.
+    """Return a strategy under which all these rules can be planted, preferably the given one.
 
     Errors: `BadFleet`.
     """
@@ -85,12 +89,12 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
             strategy = plant.strategies[0]
         if plant.strategies and strategy not in plant.strategies:
             strategies = " or ".join(plant.strategies)
-            raise BadFleet(f"--plant {rule}: it takes --strategy {strategies}, not {strategy}")
+            raise BadFleet(f"--plant {rule}: it needs --strategy {strategies}, not {strategy}")
     return strategy or THRESHOLD
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings and those that plants need. Errors: `BadFleet`."""
+    """Return the given settings plus those that plants need. Errors: `BadFleet`."""
     needed = [
         (rule, plant.settings) for rule, plant in zip(rules, known_plants(rules), strict=True)
     ]
@@ -98,7 +102,7 @@ def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings and those that plants need. Errors: `BadFleet`."""
+    """Return the given readings plus those that plants need. Errors: `BadFleet`."""
     needed = [
         (rule, plant.readings) for rule, plant in zip(rules, known_plants(rules), strict=True)
     ]
@@ -112,5 +116,5 @@ def _with(
     for rule, values in needed:
         for name, value in values.items():
             if made.setdefault(name, value) != value:
-                raise BadFleet(f"--plant {rule}: it takes {option} {name}={value}")
+                raise BadFleet(f"--plant {rule}: it needs {option} {name}={value}")
     return made

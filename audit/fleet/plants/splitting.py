@@ -10,10 +10,10 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
 
 MOST_TOPICS, MOST_SESSIONS = 1000, 1000
-"""The documented limits; a bundle at a limit is not split."""
+"""Documented limits of a bundle; a bundle exactly at a limit is not split."""
 
 SETTLED = 500
-"""Bundles with more topics may be about to be split anyway."""
+"""Number of topics above which a bundle may be about to be split anyway."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -21,13 +21,13 @@ MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The last reports and the settings of a cycle, to be changed."""
+    """The latest reports and the settings of a cycle, to be changed."""
 
     reports: Mapping[str, Json]
     settings: Json
 
     def pick(self) -> tuple[Json, str] | None:
-        """Return a report, and its bundle with the most topics below `SETTLED`."""
+        """Return a report, and its bundle with the most topics below `SETTLED`, or None."""
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
             small = [name for name, topics in known.items() if topics < SETTLED]
@@ -47,14 +47,14 @@ class SplitInput:
 
 @dataclass(frozen=True)
 class Due:
-    """A bundle, and whether it is split."""
+    """A bundle, and whether it is to be split."""
 
     bundle: str
     split: bool
 
 
 Edit = Callable[[SplitInput], Due | None]
-"""Changes reports and settings; returns None where the cycle does not allow it."""
+"""Changes reports and settings; returns None if the cycle is unsuitable."""
 
 
 def _due(bundle: str | None, split: bool) -> Due | None:
@@ -62,12 +62,12 @@ def _due(bundle: str | None, split: bool) -> Due | None:
 
 
 def too_many_topics(growth: SplitInput) -> Due | None:
-    """A bundle exceeds the maximum by one topic, and stays whole."""
+    """Keep a bundle that exceeds the maximum by one topic."""
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=False)
 
 
 def too_many_sessions(growth: SplitInput) -> Due | None:
-    """A bundle exceeds the maximum by one session, and stays whole."""
+    """Keep a bundle that exceeds the maximum by one session."""
     half = MOST_SESSIONS // 2
     return _due(growth.grow(producerCount=half, consumerCount=half + 1), split=False)
 
@@ -88,6 +88,6 @@ def split_without_room(growth: SplitInput) -> Due | None:
 
 
 def splits_when_off(growth: SplitInput) -> Due | None:
-    """Split a bundle with too many topics while splitting is switched off."""
+    """Split a bundle with too many topics although splitting is switched off."""
     growth.settings[AUTO_SPLIT] = False
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)

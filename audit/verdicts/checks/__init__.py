@@ -1,4 +1,4 @@
-"""The suite's checks of one shedding cycle as columns, so that a fleet's history can be judged."""
+"""The suite's checks of one shedding cycle, as columns, to judge the history of a fleet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`broker_decisions`: the bundles of each broker at a cycle and its unloads, in sums.
+"""`broker_decisions`: bundles and unloads of each broker at a cycle, summed up.
 
-If shedding may not have done an unload, there are two `views` of a broker: one in which shedding
-did all unloads, and one in which it did only the certain ones.
+If an unload may not have been shed, there are two `views` of the broker: one in which all unloads
+were shed, and one in which only the certain ones were.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OUT = (
     "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
     "messages double, bytes double>>"
 )
-"""Bundles that the broker unloaded itself, by time, then by descending traffic."""
+"""Bundles that the broker unloaded, by time and then by descending traffic."""
 
 VIEW = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
@@ -33,13 +33,15 @@ COLUMNS = (
     "most_messages double, most_bytes double, both bigint, narrowing bigint, held bigint, "
     f"stuck array<string>, views array<struct<{VIEW}>>"
 )
-"""`stuck` are the names of bundles that must stay; `least_traffic` is that of a movable bundle."""
+"""`stuck`: names of the bundles that must stay; `least_traffic`: the lowest traffic of a movable
+bundle.
+"""
 
 
 def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a row for each `key`, a broker at a cycle, from decided rows.
+    """Return a row for each `key`, which is a broker at a cycle, from decided rows.
 
-    The rows of bundles that were chosen or unloaded are kept in `decisions`.
+    `decisions` keeps the rows of bundles that were chosen or unloaded.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
@@ -135,7 +137,7 @@ def _view(sure: bool) -> Column:
 
 
 def no_unloads() -> Column:
-    """Return the views of a broker that unloaded nothing, and of which no bundle is known."""
+    """Return the views of a broker that unloaded nothing and has no known bundles."""
     empty = {
         "sure": F.lit(False),
         "most_kept": F.lit(None).cast("double"),
@@ -148,6 +150,6 @@ def no_unloads() -> Column:
 
 
 def sole(views: Column) -> Column:
-    """Return both views of a broker whose unloads are all certain."""
+    """Return the views of a broker whose unloads are all certain."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -1,7 +1,7 @@
-"""Checks of ThresholdShedder after a leader's first cycle, however earlier observations count.
+"""Checks of ThresholdShedder after a leader's first cycle, for any weight of earlier usage.
 
-The documents state that earlier observations count, but not how. The usage compared lies between
-the least and the greatest usage observed of a broker, and so does all that follows from it. A
+The documents state that earlier observations count, but not how much. The compared usage lies
+between the lowest and highest observed usage of a broker, which bounds all that follows from it. A
 decision that is wrong at both ends is wrong.
 """
 
@@ -27,14 +27,14 @@ from pyspark.sql import functions as F
 
 
 class Excess(NamedTuple):
-    """Least and greatest number of points by which a broker's usage exceeds a value."""
+    """The lowest and the highest number of points by which a broker's usage exceeds a value."""
 
     least: Column
     most: Column
 
 
 def above(share: float = 1.0) -> Excess:
-    """Return by how much a broker exceeds `share` of the average."""
+    """Return by how many points a broker exceeds `share` of the average."""
     least, most, count = F.col("least"), F.col("most"), F.col("brokers")
     own = 1 - share / count
     return Excess(
@@ -44,7 +44,7 @@ def above(share: float = 1.0) -> Excess:
 
 
 def _above_target(readings: Readings) -> Excess:
-    """Return by how much a broker exceeds its target."""
+    """Return by how many points a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
         return above(1 - BELOW_AVERAGE / 100)
     plain = above()
@@ -55,11 +55,11 @@ RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
-"""Share of a broker's traffic that corresponds to points of its usage."""
+"""Share of a broker's traffic that corresponds to points of usage."""
 
 
 def _needs(readings: Readings) -> Excess:
-    """Return the least and the greatest traffic that a broker above the limit must unload."""
+    """Return the least and the most traffic that a broker above the limit has to unload."""
     excess, released = _above_target(readings), RELEASED[readings["threshold-released"]]
     return Excess(
         released(excess.least, F.col("least")) * F.col("weight"),
@@ -68,7 +68,7 @@ def _needs(readings: Readings) -> Excess:
 
 
 def under(judged: RuleColumns, *more: Column) -> RuleColumns:
-    """Limit a check to the strategy, and to brokers that were observed before."""
+    """Limit a check to ThresholdShedder, and to brokers that were observed before."""
     named = F.col("strategy") == "ThresholdShedder"
     idle = true(setting_in_force(LOWER_BOUNDARY))
     return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
@@ -76,7 +76,7 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 @bounded("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker surely above the limit sheds the least that can bring it down, where it can."""
+    """A broker certainly above the limit sheds the least that it may need to, if it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     over = true(above().least > threshold) & F.col("loaded")
     return under(enough(readings, over & (F.col("answered") > 0), need))
@@ -84,7 +84,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @bounded("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """Without the last bundle it would fall short of the most that it can have to shed."""
+    """A broker stops shedding once it has shed the most that it may need to."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
     over = ~false(above().most > threshold) & ~F.col("sheds_under_85")
     enough = true(F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)) & true(need != 0)

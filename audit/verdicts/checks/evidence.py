@@ -1,4 +1,4 @@
-"""Evidence in words: the broker, what it unloaded, and what it had to."""
+"""Evidence as text: the broker, what it unloaded, and what it had to unload."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 MANY = 5
-"""Maximum number of bundles that are named."""
+"""Maximum number of bundles listed by name."""
 
 
 def gave_up(names: str = "gone") -> Column:
-    """`b1:8080 shed t/ns/0x…`, or nothing."""
+    """Return text such as `b1:8080 shed t/ns/0x…`, or nothing."""
     some = F.array_join(F.slice(names, 1, MANY), ", ")
     more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
     what = F.concat(some, F.coalesce(more, F.lit("")))
@@ -26,7 +26,7 @@ def _more(names: str) -> Column:
 
 
 def against(usage: Column, what: str, limit: Column) -> Column:
-    """`b1:8080 kept all; it is at 91 %, threshold 85 %`."""
+    """Return text such as `b1:8080 kept all; it is at 91 %, threshold 85 %`."""
     return F.concat(
         gave_up(),
         F.lit("; it is at "),
@@ -38,6 +38,6 @@ def against(usage: Column, what: str, limit: Column) -> Column:
 
 
 def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """`b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
+    """Return text such as `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
     written = MEASURED[readings["shed-measure"]]
     return F.concat(gave_up(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound))

@@ -1,4 +1,4 @@
-"""Facts of a cycle for the checks, a row per broker: its bundles, unloads, usage and limits.
+"""Facts about a cycle for checks, with a row for each broker: bundles, unloads, usage, limits.
 
 As in the suite's own checks, comparisons that floating point could decide are null.
 """
@@ -22,20 +22,21 @@ Readings = Mapping[str, str]
 
 POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
-"""Percentages that are exact in any floating point."""
+"""Percentages that are exact in floating point of any size."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
 
 
 def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
-    """Return a row for each view of each broker of each cycle, including brokers known only by
-    their unloads. `looks` is the number of views.
+    """Return a row for each view of each broker of each cycle.
 
-    `acts` are rows of `acts.acts`; `brokers` have `percent`, `smoothed`, `observed` (before),
-    `least`, `most`, `carries` and `turn` (their order in a case); `cycles` have `settings` (typed),
-    `named` (names of the given settings) and `strategy`. All have `cycle` as the key of a cycle.
-    If brokers have `standing`, cycles have `others`, as in `knowledge.with_views`.
+    Brokers known only by their unloads are included. `looks` is the number of views.
+
+    `acts` has rows of `acts.acts`. `brokers` has `percent`, `smoothed`, `observed` (before),
+    `least`, `most`, `carries` and `turn` (its place in a case). `cycles` has `settings` (typed),
+    `named` (names of the given settings) and `strategy`. All have `cycle`, the key of a cycle. If
+    brokers have `standing`, cycles have `others`, as in `knowledge.with_views`.
     """
     every = "standing" in brokers.columns
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
@@ -62,7 +63,7 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
 
 
 def _viewed(rows: DataFrame) -> DataFrame:
-    """Return a row per view of a broker; if one broker has two, all brokers of the cycle have."""
+    """Return a row for each view of a broker; if one broker has two, so have all of the cycle."""
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when((most > 1) & (F.size("views") == 1), sole(F.col("views"))).otherwise(
         F.col("views")
@@ -78,12 +79,12 @@ def of_cycle() -> Window:
 
 
 def any_broker(holds: Column) -> Column:
-    """True if a condition holds for any broker of the cycle."""
+    """True if the condition is true for any broker of the cycle."""
     return F.max(true(holds)).over(of_cycle())
 
 
 def none_of(holds: Column) -> Column:
-    """True if a condition holds for no broker of the cycle."""
+    """True if the condition is true for no broker of the cycle."""
     return ~any_broker(holds)
 
 
@@ -145,7 +146,7 @@ def total_traffic(bundles: Column) -> Column:
 
 
 def too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are too close for floating point to distinguish."""
+    """True if two percentages are too close for floating point to tell apart."""
     return F.abs(amount - bound) <= POINTS
 
 
@@ -161,7 +162,7 @@ def _all_exact() -> Column:
 
 
 def _exact() -> Column:
-    """True if a broker's usage is exact in any floating point."""
+    """True if a broker's usage is exact in floating point of any size."""
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )

@@ -1,7 +1,7 @@
-"""Views of a cycle where knowledge ends: each is judged, and a verdict stands if all agree.
+"""Views of a cycle about which not everything is known; a verdict stands if all views agree.
 
-A broker that may have gone is counted in one view and not in another. A broker whose newest report
-has unknown content is counted as reported before, with no usage, and with full usage.
+A broker that may have gone is present in one view and absent in another. A broker whose newest
+report has unknown content is included as last reported, with no usage, and with full usage.
 Settings and strategies that may be in force have a view each.
 """
 
@@ -13,19 +13,20 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 RECORDED, ABSENT, PRESENT, IDLE, FULL = range(5)
-"""Views of brokers: as recorded; without those that may have gone; with those whose report is late;
-with no usage of those whose report is unknown, and with full usage."""
+"""Views of brokers: as recorded; without those that may have gone; including those with late
+reports; with no usage where the report is unknown; and with full usage there.
+"""
 
 ENORMOUS = 1e12
-"""Traffic of a broker above that of any other."""
+"""Traffic higher than that of any real broker."""
 
 ABOUT = ("settings", "named", "strategy")
 
 
 def with_views(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker of a cycle, with `view` and the number of `views`.
+    """Return a row for each view of a broker in a cycle, with `view` and the number of `views`.
 
-    `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`, `others`
+    `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`; `others`
     are structs of the settings, names and strategy that may be in force instead.
     """
     known, other = F.struct(*ABOUT), F.col("others")
@@ -68,7 +69,7 @@ def _presences() -> Column:
 
 
 def _as_viewed(presence: Column) -> dict[str, Column]:
-    """Return the columns of a broker in a view; null if it does not count."""
+    """Return the columns of a broker in a view; null if it is absent."""
     standing = F.col("standing")
     extreme = F.when(
         standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)

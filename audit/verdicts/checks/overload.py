@@ -45,25 +45,25 @@ def _must_keep(reached: Column) -> RuleColumns:
 
 @register_check("OVERLOAD-01")
 def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
-    """A broker over the threshold sheds something."""
+    """A broker over the threshold sheds at least one bundle."""
     return _under(_must_shed(_over() & F.col("loaded")))
 
 
 @register_check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
-    """A broker sheds at least its excess and five points of its traffic, where it can."""
+    """A broker sheds at least its excess plus five points of its traffic, if it has that much."""
     return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
 
 
 def need_of_subset() -> Column:
-    """Return the traffic that an overloaded broker has to shed without shedding all."""
+    """Return the traffic that an overloaded broker has to shed without shedding every bundle."""
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
     return F.when(whole, movable - F.col("least_traffic")).otherwise(need)
 
 
 def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
-    """Return a check that a broker sheds its need, or all that it may move if that is less."""
+    """Return a check that a broker sheds its need, or all that it can if that is less."""
     bound = F.least(need, F.col("movable_traffic"))
     told = amounts(readings, "shed", F.col("shed"), bound)
     return must(over, F.col("shed") >= bound * (1 - SHARE), told)
@@ -71,7 +71,7 @@ def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
 
 @register_check("OVERLOAD-03")
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
-    """Without the last bundle, which is that with the least traffic, it would fall short."""
+    """A broker stops shedding once it has shed enough."""
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
     return _under(sheds_beyond_need(readings, _over(), need, total_traffic(F.col("out")) - least))
@@ -80,7 +80,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
 def sheds_beyond_need(
     readings: Readings, over: Column, need: Column, short: Column | None = None
 ) -> RuleColumns:
-    """Return a check that the bundles before the last one were not enough already."""
+    """Return a check that the bundles before the last one were not already enough."""
     short = F.col("short") if short is None else short
     enough = ~((short < need * (1 + SHARE)) | (need == 0))
     told = amounts(readings, "before the last one it had shed", short, need)
@@ -95,13 +95,13 @@ def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-05")
 def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
-    """An overloaded broker sheds one bundle or none."""
+    """An overloaded broker sheds at most one bundle."""
     return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
 
 
 @register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
-    """The bundle that goes first is the most expensive of those that may go."""
+    """The first bundle to go is the most expensive one that may move."""
     measure = MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
     at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
@@ -121,20 +121,20 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
 
 
 def _open_gone() -> Column:
-    """True if a bundle was unloaded that may not have been movable."""
+    """True if an unloaded bundle may not have been movable."""
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
 
 
 @register_check("OVERLOAD-07")
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
-    """A broker with fewer than two bundles sheds none."""
+    """A broker with a single bundle keeps it."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
     return _under(_must_keep(few & ~false(F.col("overloaded"))))
 
 
 @register_check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
-    """One resource over the threshold overloads a broker, whatever the others are."""
+    """One resource over the threshold overloads a broker, whatever its other resources."""
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))
@@ -143,7 +143,7 @@ def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-10")
 def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
-    """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
+    """If no threshold is set, a broker sheds above 85 % and keeps its bundles below."""
     sheds = _must_shed(_over() & F.col("loaded"))
     keeps = _must_keep(false(F.col("overloaded")) & (F.col("owned") > 0))
     unset = ~F.array_contains("named", OVERLOAD_THRESHOLD)

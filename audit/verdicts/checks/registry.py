@@ -1,4 +1,4 @@
-"""Checks as columns, by the ID of their rule."""
+"""Checks as columns, by rule ID."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """The result of a rule for a row of `facts.facts`, null where it does not apply.
+    """Result of a rule for a row of `facts.facts`; null where the rule does not apply.
 
-    `lacking` is true if something due was not done, false if something done was not allowed.
+    `lacking` is true if a required action is missing, and false if a forbidden one was taken.
     """
 
     reached: Column
@@ -24,7 +24,7 @@ class RuleColumns:
     lacking: Column
 
     def given(self, *holds: Column) -> RuleColumns:
-        """Limit the check to rows for which all of these conditions hold."""
+        """Limit the check to rows that meet all these conditions."""
         both = true(holds[0])
         for one in holds[1:]:
             both = both & true(one)
@@ -37,12 +37,13 @@ CHECKS: dict[str, RuleCheck] = {}
 
 
 BOUNDED: dict[str, RuleCheck] = {}
-"""Further checks where a rule's own does not apply: after a leader's first cycle, by bounds that
-hold however earlier observations count."""
+"""Further checks for cycles after a leader's first one, where a rule's own check does not apply:
+they use bounds that hold for any weight of earlier observations.
+"""
 
 
 def bounded(rule: str) -> Callable[[RuleCheck], RuleCheck]:
-    """Register a check of a rule by bounds."""
+    """Register a check by bounds for a rule."""
 
     def register(judged: RuleCheck) -> RuleCheck:
         BOUNDED[rule] = judged
@@ -62,19 +63,19 @@ def register_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
 
 
 def must(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that something is done where the rule is reached."""
+    """Return a check that requires an action wherever the rule applies."""
     reached = true(reached)
     return RuleColumns(reached, reached & ~true(done), evidence, F.lit(True))
 
 
 def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that something is not done where the rule is reached."""
+    """Return a check that forbids an action wherever the rule applies."""
     reached = true(reached)
     return RuleColumns(reached, reached & true(done), evidence, F.lit(False))
 
 
 def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
-    """Combine two checks, of which at most one is broken at a time."""
+    """Combine two checks, at most one of which can be broken at a time."""
     return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -84,10 +85,10 @@ def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def true(holds: Column) -> Column:
-    """True if the condition surely holds: null, too close to tell, becomes false."""
+    """True if the condition is certainly true; null, which means too close, becomes false."""
     return F.coalesce(holds, F.lit(False))
 
 
 def false(holds: Column) -> Column:
-    """True if the condition surely does not hold."""
+    """True if the condition is certainly false."""
     return F.coalesce(~holds, F.lit(False))

@@ -1,4 +1,4 @@
-"""SHED: rules for every shedding strategy."""
+"""SHED: rules of every shedding strategy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 
 def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that something is never done, whether the rule is reached or not."""
+    """Return a check that forbids an action, whether or not the rule applies."""
     return RuleColumns(true(reached), true(done), evidence, F.lit(False))
 
 
@@ -45,7 +45,7 @@ def _owning() -> Column:
 
 @register_check("SHED-02")
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
-    """A broker sheds bundles that it owns."""
+    """Brokers shed only bundles that they own."""
     told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
     return not_allowed(_owning(), F.size("alien") > 0, told)
 
@@ -61,7 +61,7 @@ def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
 
 @register_check("SHED-04")
 def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
-    """A bundle that was unloaded within the grace period is left where it is."""
+    """A bundle that was unloaded within the grace period is not unloaded again."""
     stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
     again = F.array_intersect("gone", stuck)
     reached = F.col("enabled") & any_broker(F.col("blocked") > 0)
@@ -78,13 +78,13 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
 
 @register_check("SHED-07")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """No bundle goes instead of one of its broker's that carries more."""
+    """A broker sheds no bundle while it keeps a movable one with more traffic."""
     several = F.lit(readings["overload-amount"] != "one")
     return the_busiest_go().given(F.col("strategy") == "OverloadShedder", several)
 
 
 def the_busiest_go() -> RuleColumns:
-    """Return the check of this rule for any strategy."""
+    """Return the check of this rule, for any strategy."""
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)

@@ -67,39 +67,39 @@ def _for_idle_ones() -> Column:
 
 @register_check("THRESHOLD-01")
 def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
-    """A broker above average and threshold together sheds something."""
+    """A broker above the limit of average plus threshold sheds at least one bundle."""
     return _under(_must_shed(_over() & F.col("laden")))
 
 
 @register_check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
-    """A broker that is not above average and threshold sheds nothing."""
+    """A broker that is not above the limit of average plus threshold sheds nothing."""
     keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
     return _under(_must_keep(keeps))
 
 
 def _may_relieve_idle_ones() -> Column:
-    """True if a broker's usage is the highest of those that can unload for an idle one."""
+    """True if a broker has the highest usage among those that can unload for an idle one."""
     highest = F.max(F.when(F.col("loaded"), _level("usage"))).over(of_cycle())
     return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
 
 
 @register_check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
-    """A broker above the limit sheds what brings it five below the average, where it can."""
+    """A broker above the limit sheds enough to fall five points below the average, if it can."""
     return _under(enough(readings, _over() & F.col("loaded"), _level("need")))
 
 
 @register_check("THRESHOLD-04")
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
-    """Without the last bundle it would fall short."""
+    """A broker stops shedding once it has shed enough."""
     apart = _over() & ~F.col("sheds_under_85")
     return _under(sheds_beyond_need(readings, apart, _level("need")))
 
 
 @register_check("THRESHOLD-05")
 def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
-    """A broker sheds that is above the limit only because idle ones lower the average."""
+    """A broker sheds even if it is above the limit only because idle ones lower the average."""
     used, known = _level("usage"), F.col("first")
     busy = sum_over_brokers(F.when(known & (used != 0), 1).otherwise(0))
     without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
@@ -110,7 +110,7 @@ def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-06")
 def usage_is_weighted(_readings: Readings) -> RuleColumns:
-    """Where weights decide who is above the limit, they do."""
+    """A weighted usage decides which brokers are above the limit."""
     plainly = usage.maximum(F.col("percent"))
     limit = sum_over_brokers(F.when(F.col("first"), plainly)) / F.col("brokers") + _level(
         "threshold"
@@ -123,7 +123,7 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
-    """The usage compared is none beyond what was observed of the broker, now or before."""
+    """The compared usage lies within the range of present and earlier observations."""
     lowest, highest = above()
     threshold = _level("threshold")
 
@@ -149,9 +149,9 @@ def _nobody_over() -> tuple[Column, Column]:
 
 @register_check("THRESHOLD-12")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """No bundle goes instead of one of its broker's that carries more.
+    """A broker sheds no bundle while it keeps a movable one with more traffic.
 
-    It may where overloaded brokers shed their most expensive one under every strategy.
+    It may do so if overloaded brokers shed their most expensive bundle under every strategy.
     """
     other = readings["expensive-measure"] != readings["shed-measure"]
     dearest = F.lit(readings["overload-amount"] == "one" and other) & F.col("sheds_under_85")
@@ -160,7 +160,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-08")
 def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
-    """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
+    """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
     far_below = lowest < _level("average") - _level("threshold") - POINTS
     told = F.concat(gave_up(), F.lit("; nobody is above "), plain(_level("limit")), F.lit(" %"))
@@ -170,7 +170,7 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-09")
 def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
-    """With a broker under the lower boundary, the broker with the highest usage unloads."""
+    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
     known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
     busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
     able = none_of(busiest & ~F.col("loaded"))
@@ -184,7 +184,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-10")
 def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
-    """With nobody under the lower boundary and nobody above the limit, nothing is unloaded."""
+    """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     idle = any_broker(F.col("first") & ~false(F.col("under")))
     told = F.concat(gave_up(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
     judged = may_not(~idle, F.col("total") > 0, told)

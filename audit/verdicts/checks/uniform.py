@@ -44,7 +44,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least(measure: str) -> Column:
-    """Return the broker with the least traffic, the first of several."""
+    """Return the broker with the least traffic, or the first of several."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(of_cycle())["broker"]
 
@@ -59,7 +59,7 @@ def _is_least() -> Column:
 
 
 def _has_ends() -> tuple[Column, ...]:
-    """True if messages, bytes and usage agree on the least and on a single most loaded broker."""
+    """True if messages, bytes and usage agree on the least and on the only most loaded broker."""
     alone = (
         F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
         for measure in MEASURES
@@ -68,7 +68,7 @@ def _has_ends() -> tuple[Column, ...]:
 
 
 def _usage_agrees() -> Column:
-    """True if the usage of one end is above, and that of the other below, that of every other."""
+    """True if one end has a higher, and the other a lower usage than every other broker."""
     used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
     most, least = F.min(F.when(_is_most(), used)), F.max(F.when(_is_least(), used))
     below = F.max(F.when(known & ~true(_is_most()), used))
@@ -99,7 +99,7 @@ def _triggered(readings: Readings) -> Column:
 
 @register_check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
-    """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
+    """If the difference exceeds the thresholds, the most loaded broker sheds."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
     reached = true(_triggered(readings)) & _is_most() & fitting
@@ -109,7 +109,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
-    """Where the difference is within the thresholds, nothing is unloaded."""
+    """If the difference is within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     told = F.concat(gave_up(), F.lit("; the difference is within the thresholds"))
     judged = may_not(false(_triggered(readings)), F.col("total") > 0, told)
@@ -118,7 +118,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-03")
 def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
-    """The least loaded broker keeps what it has: less there would not even the load."""
+    """The least loaded broker keeps its bundles: to lose load would not even it out."""
     overloaded = any_broker(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)
