@@ -67,13 +67,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start from load reports of a real cluster, as `case` reads them",
     )
     parser.add_argument(
-        "--bundle-data", type=Path, metavar="DIR", help="with --reports, its bundle data"
+        "--metrics", type=Path, metavar="FILE", help="start from metrics, as `case` reads them"
+    )
+    parser.add_argument(
+        "--from",
+        dest="url",
+        metavar="URL",
+        help="start from a running cluster, by its admin URL; it is only read",
+    )
+    parser.add_argument("--cluster", metavar="NAME", help="the cluster at URL, if there are more")
+    parser.add_argument(
+        "--bundle-data", type=Path, metavar="DIR", help="the bundle data of a real cluster"
     )
     parser.add_argument(
         "--conf",
         type=Path,
         metavar="FILE",
-        help="with --reports, its settings, as `case` reads them",
+        help="the settings of a real cluster, as `case` reads them",
     )
     parser.add_argument(
         "--history",
@@ -113,7 +123,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=A..B/STEP",
         help="simulate with each of these values of a setting",
     )
-    add_profile(parser, "the documents or release that the reference follows")
+    add_profile(
+        parser,
+        "the documents or release that the reference follows (that of the reports, or "
+        f"{DEFAULT_PROFILE})",
+        None,
+    )
     add_reading(parser, "the reading that the reference follows")
     parser.add_argument(
         "--cycles", type=int, default=CYCLES, metavar="N", help="number of cycles (%(default)s)"

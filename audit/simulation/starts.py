@@ -23,14 +23,8 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_of,
     world_titles,
 )
-from pulsar_conformance.conformance.cases.settings_files import read_settings
-from pulsar_conformance.conformance.cases.snapshot import (
-    SavedReport,
-    read_bundle_data,
-    read_reports,
-)
+from pulsar_conformance.conformance.cases.making import made
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
-from pulsar_conformance.specs.broker import nearest_profile
 
 ALL = "all"
 SHEDDER = "loadBalancerLoadSheddingStrategy"
@@ -47,27 +41,27 @@ class Start(NamedTuple):
     profile: str | None
 
 
+SOURCES = "--world NAME, --reports DIR, --metrics FILE, --from URL and --history PATH"
+
+
 def start_of(args: argparse.Namespace) -> Start:
-    """Return where the arguments start. Errors: `BadWorld`, those of reading reports."""
-    sources = [one for one in (args.world, args.reports, args.history) if one]
-    if len(sources) != 1:
-        problem = "give one of --world NAME, --reports DIR and --history PATH"
-        raise BadWorld(f"{problem}; the worlds are {', '.join(world_titles())}")
-    if args.conf and not args.reports:
-        raise BadWorld("--conf FILE: it goes with --reports DIR")
+    """Return where the arguments start. Errors: `BadWorld`, those of reading a real cluster."""
+    snapshot = args.reports or args.metrics or args.url
+    given = (args.world, args.reports, args.metrics, args.url, args.history)
+    if sum(map(bool, given)) != 1:
+        raise BadWorld(f"give one of {SOURCES}; the worlds are {', '.join(world_titles())}")
+    if (args.conf or args.bundle_data) and not snapshot:
+        raise BadWorld("--conf and --bundle-data go with --reports, --metrics or --from")
     profile = None
-    if args.reports:
-        saved = read_reports(args.reports)
-        versions = [one.version for one in saved.values() if one.version]
-        profile = nearest_profile(versions[0]) if versions else None
-        worlds = [reported_world(args.reports, saved, args.bundle_data, args.conf, profile)]
+    if snapshot:
+        world, profile = reported_world(args)
+        worlds = [world]
     elif args.history:
         worlds = [recorded_world(args.history)]
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
-    given = worlds[0].settings.get(SHEDDER)
-    strategy = str(given).rpartition(".")[2] if given else USUAL_STRATEGY
+    strategy = str(worlds[0].settings.get(SHEDDER) or USUAL_STRATEGY).rpartition(".")[2]
     return Start(worlds, strategy, profile)
 
 
@@ -83,25 +77,25 @@ def _world(name: str, seed: int) -> SimulatedWorld:
     return world_of(file.stem, data, seed)
 
 
-def reported_world(
-    place: Path,
-    saved: Mapping[str, SavedReport],
-    bundle_data: Path | None,
-    conf: Path | None,
-    profile: str | None,
-) -> SimulatedWorld:
-    """Return the world that load reports describe, under constant load.
+UNASKED = ("release", "place", "topics", "isolation", "domains", "groups")
+"""Arguments of `case` that a simulation does not take."""
+
+
+def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
+    """Return the world of a real cluster under constant load, and the profile of its release.
 
     The use of cpu and network grows with a broker's traffic as it did in its report; a broker that
-    carried nothing grows as the others do on average. Errors: `BadSnapshot`, those of settings.
+    carried nothing grows as the others do on average. Errors: those of `making.made`.
     """
-    data = read_bundle_data(bundle_data) if bundle_data else {}
-    settings = {**usual_settings(), **(read_settings(conf, None).values if conf else {})}
-    brokers = {name: one.broker for name, one in saved.items()}
-    notes = ["The use of cpu and network grows with the traffic, that of memory stays."]
-    if profile:
-        notes.append(f"The reports name their version: {profile} holds unless --profile is given.")
-    return snapshot_world(str(place), brokers, data, settings, notes)
+    found = made(argparse.Namespace(**{**vars(args), **dict.fromkeys(UNASKED)}), args.reports)
+    [(_, case)] = found.trial.questions
+    settings = {**usual_settings(), **case["settings"]}
+    notes = [
+        *found.notes,
+        "the use of cpu and network grows with the traffic, that of memory stays",
+    ]
+    name = str(args.reports or args.metrics or args.url)
+    return snapshot_world(name, case["brokers"], case["bundles"], settings, notes), found.profile
 
 
 def snapshot_world(
@@ -193,7 +187,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
         bundles = [bundle for bundle, named in owner.items() if named == broker]
         first[broker] = {**said, "bundles": bundles}
     length = max(map(len, reports.values()))
-    notes = [f"The loads of {cluster} are replayed: {length} reports of a broker, one a cycle."]
+    notes = [f"the loads of {cluster} are replayed: {length} reports of a broker, one a cycle"]
     known = {**usual_settings(), **settings}
     return snapshot_world(str(cluster), first, {}, known, notes, recorded)
 

@@ -291,6 +291,7 @@ def test_load_reports_and_a_history_can_be_simulated(capsys):
     status, out, _ = run(capsys, *words, "--conf", f"{reports}/broker.conf", "--cycles", "40")
     assert status == 0
     assert "3 brokers as they were reported" in out
+    assert "released-3.0" in out
     status, out, _ = run(capsys, "--history", "fixtures/histories/cluster-3.0.7.json.gz")
     assert status == 0
     assert "4 bundles" in out
@@ -315,7 +316,7 @@ def test_a_broker_without_traffic_grows_as_the_others_do():
 
 
 MISTAKES = [
-    ((), "give one of --world NAME, --reports DIR and --history PATH"),
+    ((), "give one of --world NAME, --reports DIR, --metrics FILE, --from URL"),
     (("--world", "nowhere"), "--world nowhere: there is no such world"),
     (("--world", "crash", "--reports", "x"), "give one of"),
     (("--world", "crash", "--cycles", "0"), "--cycles 0: give a number from 1"),
@@ -324,7 +325,7 @@ MISTAKES = [
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
     (("--world", "crash", "--compare", "nobody:1"), "names no adapter"),
-    (("--world", "crash", "--conf", "x"), "it goes with --reports DIR"),
+    (("--world", "crash", "--conf", "x"), "go with --reports, --metrics or --from"),
     (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
     (("--history", "README.md"), "README.md:1: it is no record of a history"),
