@@ -5,12 +5,19 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.commands.completion import SHELLS
 from pulsar_conformance.conformance.commands.main import COMMANDS, main, parser_of, whole_parser
 
 WIDTH = 80
+QUICK = (
+    *("ask", "case", "explain", "new-adapter", "rules", "rule", "profiles", "readings"),
+    *("settings", "schema", "completion"),
+)
+"""Commands whose examples in their help are run; of the others they are parsed."""
 
 
 def parsers(parser):
@@ -53,6 +60,19 @@ def test_help_ends_with_an_example_that_parses(command):
     for example in examples:
         words = shlex.split(re.split(r" > ", example)[0])[1:]
         assert whole_parser(words[0]).parse_args(words).command == words[0]
+
+
+def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fixtures").symlink_to(Path(fixtures.__file__).parent)
+    monkeypatch.chdir(tmp_path)
+    statuses = {
+        example: main(shlex.split(example.partition(" > ")[0]))
+        for name in QUICK
+        for example in COMMANDS[name].examples
+    }
+    assert {example for example, status in statuses.items() if status} <= {
+        example for example in statuses if example.startswith("settings fixtures")
+    }, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
