@@ -79,7 +79,7 @@ def _defects(sheet: Sheet) -> Iterator[Defect]:
     for number, entry in enumerate(sheet.data):
         one = Defect(**{"readings": {}, **entry})
         if one.name in names:
-            raise sheet.error((number, "name"), f"{one.name} stands twice; give it another name")
+            raise sheet.error((number, "name"), f"{one.name} is used twice; choose another name")
         names.add(one.name)
         if one.rule not in known.rules:
             raise sheet.error((number, "rule"), unknown(one.rule, "rule", known.rules))
