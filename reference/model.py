@@ -57,18 +57,20 @@ class Model:
         ways: Mapping[str, str],
         readings: Mapping[str, str],
         defaults: Mapping[str, Any],
-        hidden: Mapping[str, Any],
+        newer: Model,
     ) -> Model:
-        """Return the model with some ways, readings and defaults changed.
+        """Return the model with some ways, readings and defaults of a newer release's.
 
-        A default of None is removed. `hidden` adds settings that the release may lack.
+        A default of None is removed. Settings that the newer one reads are read.
         """
         merged = {**self.defaults, **defaults}
         known = {name: value for name, value in merged.items() if defaults.get(name, 0) is not None}
         release = self._context.release
-        if release is not None:
-            settings = {**hidden, **release.hidden}
-            release = replace(release, ways={**release.ways, **ways}, hidden=settings)
+        later = newer._context.release
+        if release is not None and later is not None:
+            hidden = {**later.hidden, **release.hidden}
+            changed = {**release.ways, **ways}
+            release = replace(release, ways=changed, hidden=hidden, later=later.version)
         followed = Readings.of(self.profile, {**self.readings.choices, **readings})
         context = replace(self._context, defaults=known, readings=followed, release=release)
         return Model(self.profile, context=context)

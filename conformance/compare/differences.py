@@ -124,7 +124,6 @@ class Causes:
         self.models = Model(older), Model(newer)
         found = factors(older, newer)
         self._factors = tuple(one for one in found if one.older != one.newer)
-        self._hidden = specs.load().profile(newer).hidden
         self._turned = cache(self._model_with)
 
     def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...]:
@@ -166,7 +165,7 @@ class Causes:
             {one.name: one.newer for one in some if one.kind == kind}
             for kind in ("way", "reading", "setting")
         )
-        return self.models[0].with_changes(ways, readings, settings, self._hidden)
+        return self.models[0].with_changes(ways, readings, settings, self.models[1])
 
 
 def _predicts(model: Model, trial: Trial, answer: Json) -> bool:

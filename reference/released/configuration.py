@@ -114,16 +114,21 @@ DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-
 
 
 def settings_of(
-    given: Mapping[str, Value], version: Version, defaults: Mapping[str, Value]
+    given: Mapping[str, Value],
+    version: Version,
+    defaults: Mapping[str, Value],
+    later: Version = (),
 ) -> Settings:
     """Return the settings of a release with this broker.conf, over some defaults and its own.
+
+    With a later version, settings that the release gets until then are read, too.
 
     Errors: `BadConfiguration`, `InexpressibleValue`.
     """
     own = {name: default_of(name, version) for name in FIELDS if is_known(name, version)}
     parsed: dict[str, Value] = {}
     for name, value in given.items():
-        if is_known(name, version):
+        if is_known(name, max(version, later)):
             found = _parsed(name, FIELDS[name].type, value, trimmed=version >= V2_10)
             if found is not UNCHANGED:
                 parsed[name] = found

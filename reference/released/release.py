@@ -23,11 +23,13 @@ class ReleasedWays:
         ways: for each way, the alternative that the release takes.
         hidden: the settings that no document names, each with the value it has where a case sets
             none.
+        later: a later version whose settings are read, too, if any.
     """
 
     title: str
     ways: Mapping[str, str]
     hidden: Mapping[str, Value] = field(default_factory=dict)
+    later: Version = ()
 
     @classmethod
     def of(cls, profile: str, neutral: bool = False) -> ReleasedWays | None:
@@ -51,7 +53,7 @@ class ReleasedWays:
 
     def settings(self, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> Settings:
         """Return the settings of a broker.conf. Errors: as `settings_of`."""
-        return settings_of(given, self.version, defaults)
+        return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
         """Method that leaves heap memory out of a usage; empty where it counts."""

@@ -11,7 +11,7 @@ import pytest
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare.changes_text import profile_of, unshown, unshown_lines
 from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
@@ -214,3 +214,14 @@ def test_what_no_case_shows_is_told_in_words():
     shown = SimpleNamespace(found=[SimpleNamespace(cause=SimpleNamespace(factors=[way]))])
     assert way not in unshown([shown], versions)
     assert list(unshown_lines([], versions)) == []
+
+
+def test_a_setting_that_only_the_newer_release_reads_is_explained_by_its_way():
+    settings = {"defaultNamespaceBundleSplitAlgorithm": "topic_count_equally_divide"}
+    case = {"bundle": "0x00000000_0xffffffff", "algorithm": None, "by": "admin", "positions": []}
+    topics = ["persistent://t/ns/clicks-1", "persistent://t/ns/orders-2"]
+    question = ("bundles.split", {**case, "settings": settings, "topics": topics})
+    causes = Causes("released-2.4", "released-2.10")
+    answers = tuple(model.answer(*question) for model in causes.models)
+    [way] = causes.of(Trial((Question(*question),)), answers)
+    assert way.name == "split-algorithms"
