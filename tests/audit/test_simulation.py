@@ -282,6 +282,8 @@ def test_a_page_has_a_line_for_each_broker(capsys, tmp_path):
         f"broker-{number}" for number in (1, 2, 3, 4)
     ]
     assert data["clusters"][0]["ends"][3][1] == "down"
+    assert data["clusters"][0]["average"][0] == 72
+    assert data["clusters"][0]["limit"][0] == 82
     assert "<title>Simulation</title>" in text
 
 
