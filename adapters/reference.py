@@ -8,6 +8,8 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.splitting import BY_RATES, FLOW_MARGIN
+from pulsar_conformance.reference.uniform import AVERAGE_LOW
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
@@ -21,6 +23,11 @@ ALGORITHMS = (
     "topic_count_equally_divide",
     "specified_positions_divide",
 )
+
+
+def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
+    """Return the name of what the documents of a profile know by a setting."""
+    return (name,) if setting in model.defaults else ()
 
 
 class ReferenceConnection(Connection):
@@ -37,8 +44,8 @@ class ReferenceConnection(Connection):
             version=_version(),
             batch=BATCH,
             operations=tuple(self._model.operations),
-            strategies=STRATEGIES,
-            algorithms=ALGORITHMS,
+            strategies=(*STRATEGIES, *_known(self._model, AVERAGE_LOW, "AvgShedder")),
+            algorithms=(*ALGORITHMS, *_known(self._model, FLOW_MARGIN, BY_RATES)),
             readings={**load().default_readings(profile), **readings},
         )
 

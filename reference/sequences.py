@@ -33,7 +33,10 @@ class CycleSequence:
 
         The usages of earlier cycles are its brokers' history, if the strategy has any.
         """
-        return self._cycle({**self._later(unloads), "brokers": self._with_history(len(unloads))})
+        now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
+        if self.alone(0).strategy == "AvgShedder":
+            now["earlier"] = list(zip(self._usages, map(bool, unloads), strict=False))
+        return self._cycle(now)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
         """The same cycle for a strategy that keeps the history itself."""
@@ -78,5 +81,6 @@ class CycleSequence:
         return [Levels(self.alone(place)).present for place in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
-        case = {name: seen[name] for name in ("brokers", "bundles", "recentlyUnloaded")}
+        names = ("brokers", "bundles", "recentlyUnloaded", "earlier")
+        case = {name: seen[name] for name in names if name in seen}
         return Cycle({"strategy": self.case["strategy"], **case}, self.settings, self.readings)

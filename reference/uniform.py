@@ -1,19 +1,45 @@
-"""UniformLoadShedder: the busiest and the idlest broker are brought together. [UNIFORM]"""
+"""UniformLoadShedder and AvgShedder: the busiest and the idlest broker are brought together.
+
+The one goes by their traffic, the other by their usage, after several hits. [UNIFORM, AVERAGE]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
-from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, Rate, messages, plain, throughput
+from pulsar_conformance.reference.numbers import (
+    ZERO,
+    Fraction,
+    Percent,
+    Rate,
+    messages,
+    plain,
+    throughput,
+)
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
+from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
 THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
+
+AVERAGE_LOW = "loadBalancerAvgShedderLowThreshold"
+AVERAGE_HIGH = "loadBalancerAvgShedderHighThreshold"
+AVERAGE_LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
+AVERAGE_HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
+MOST_SHARE = "maxUnloadPercentage"
+LEAST_MESSAGES = "minUnloadMessage"
+LEAST_BYTES = "minUnloadMessageThroughput"
+AVERAGE_SETTINGS = (
+    *(AVERAGE_LOW, AVERAGE_HIGH, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS),
+    *(MOST_SHARE, LEAST_MESSAGES, LEAST_BYTES),
+)
+"""The settings of AvgShedder, of which UniformLoadShedder has the last three, too. [AVERAGE]"""
 
 RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
@@ -162,3 +188,117 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
     halved = f"{cycle.written(gap)} / 2 = {cycle.written(half)}"
     yield Step("to move", f"up to half of what lies between most and least: {halved}")
     yield from bundle_steps(cycle, broker, taken, stays, half)
+
+
+EARLIER = "earlier"
+"""What a cycle of a sequence holds of those before it: usages, and whether anything went."""
+
+AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The least and the most used broker of a cycle, and what is known of them."""
+
+    cycle: Cycle
+
+    @cached_property
+    def usage(self) -> Mapping[str, Percent]:
+        """The present usage of each broker, weighted."""
+        weight = weights(self.cycle.settings)
+        brokers = self.cycle.brokers.items()
+        return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The least and the most used broker, the first of equals by name."""
+        return ends_of(self.usage)
+
+    def hits(self, threshold: str) -> int:
+        """Cycles in a row, with this one, in which the pair was further apart. [AVERAGE-03]"""
+        most = self.cycle.settings.number(threshold)
+        past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
+        found = 0
+        for usage, unloaded in [(self.usage, False), *reversed(past)]:
+            idle, busy = ends_of(usage)
+            if unloaded or (idle, busy) != self.ends or usage[busy] - usage[idle] <= most:
+                break
+            found += 1
+        return found
+
+    @property
+    def triggers(self) -> bool:
+        """True if one of the thresholds was exceeded often enough. [AVERAGE-01 … 04]"""
+        settings = self.cycle.settings
+        pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
+        return any(0 < self.hits(one) >= settings.number(times) for one, times in pairs)
+
+    @cached_property
+    def amount(self) -> tuple[str, Rate]:
+        """What evens out the two: messages, else bytes, else nothing. [AVERAGE-05, AVERAGE-06]"""
+        idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
+        share = self.cycle.settings.number(MOST_SHARE)
+        for measure, least in (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES)):
+            need: Rate = (getattr(busy, measure) - getattr(idle, measure)) * share
+            if need > self.cycle.settings.number(least):
+                return measure, need
+        return "messages", ZERO
+
+    def chosen(self, broker: Broker) -> list[str]:
+        """The bundles that fit into the amount, those with the most traffic first."""
+        measure, left = self.amount
+        taken: list[str] = []
+
+        def carried(bundle: str) -> Rate:
+            rates: Rates = self.cycle.rates(bundle)
+            rate: Rate = getattr(rates, measure)
+            return rate
+
+        for bundle in sorted(self.cycle.movable(broker), key=lambda one: (-carried(one), one)):
+            if 0 < carried(bundle) <= left:
+                taken.append(bundle)
+                left -= carried(bundle)
+        return taken
+
+
+def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
+    """Return the brokers with the least and the most usage, the first of equals by name."""
+    return (
+        min(usage, key=lambda name: (usage[name], name)),
+        min(usage, key=lambda name: (-usage[name], name)),
+    )
+
+
+def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
+    """Unloads of the most used broker of the cycle; the others keep all. [AVERAGE-07]"""
+    pair = Pair(cycle)
+    for name, broker in cycle.brokers.items():
+        sheds = pair.triggers and name == pair.ends[1]
+        taken = pair.chosen(broker) if sheds else []
+        yield Unloads(name, tuple(taken), partial(_average_steps, pair, broker, taken))
+
+
+def average_preface(cycle: Cycle) -> Iterator[Step]:
+    """Report the pair, how far it is apart, and how often it was."""
+    pair = Pair(cycle)
+    idle, busy = pair.ends
+    usage = pair.usage
+    apart = f"{plain(usage[busy])} - {plain(usage[idle])} = {plain(usage[busy] - usage[idle])}"
+    yield Step("pair", f"{busy} and {idle}: {apart} points apart")
+    for threshold, times in ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS)):
+        most, needed = (plain(cycle.settings.number(one)) for one in (threshold, times))
+        yield Step("hits", f"over {most} in {pair.hits(threshold)} cycles in a row, of {needed}")
+
+
+def _average_steps(pair: Pair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
+    if not pair.triggers or broker.name != pair.ends[1]:
+        yield from keep_all_steps(pair.cycle, broker, "is not the one that is too far from another")
+        return
+    measure, need = pair.amount
+    share = plain(pair.cycle.settings.number(MOST_SHARE))
+    yield Step(
+        "to shed", f"{share} of the difference to {pair.ends[0]} = {AMOUNT_WRITTEN[measure](need)}"
+    )
+    for bundle in taken:
+        rate: Rate = getattr(pair.cycle.rates(bundle), measure)
+        yield Step("goes", f"{bundle} = {AMOUNT_WRITTEN[measure](rate)}")

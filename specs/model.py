@@ -17,6 +17,7 @@ AREAS = (
     "OVERLOAD",
     "THRESHOLD",
     "UNIFORM",
+    "AVERAGE",
     "CONFIG",
     "DATA",
     "PLACE",

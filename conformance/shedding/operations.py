@@ -28,7 +28,11 @@ from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
-from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+from pulsar_conformance.reference.uniform import (
+    AVERAGE_SETTINGS,
+    RATE_THRESHOLD,
+    THROUGHPUT_THRESHOLD,
+)
 
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
@@ -39,6 +43,10 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
         yield from weight_problems(settings)
         if any(report.get("usageHistory") for report in case["brokers"].values()):
             yield from history_share(settings)
+    if strategy == "AvgShedder":
+        for name in AVERAGE_SETTINGS:
+            settings.number(name)
+        yield from weight_problems(settings)
     if strategy == "UniformLoadShedder":
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)

@@ -11,6 +11,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
+from pulsar_conformance.reference.uniform import AVERAGE_LOW
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
 
@@ -73,7 +74,7 @@ def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[
 
 
 def _select(cycle: Cycle) -> Derivation:
-    if cycle.strategy not in STRATEGIES:
+    if cycle.strategy not in STRATEGIES and not _averages(cycle):
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
@@ -82,9 +83,22 @@ def _select(cycle: Cycle) -> Derivation:
     return Derivation({"unload": answer}, partial(_shedding_steps, cycle, unloads))
 
 
+def _averages(cycle: Cycle) -> bool:
+    """True for AvgShedder, where the documents know it."""
+    return cycle.strategy == "AvgShedder" and AVERAGE_LOW in cycle.settings.defaults
+
+
+def _strategy(cycle: Cycle) -> Strategy:
+    return STRATEGIES.get(cycle.strategy, uniform.average_unloads)
+
+
+def _preface(cycle: Cycle) -> Callable[[Cycle], Iterator[Step]]:
+    return PREFACES.get(cycle.strategy, uniform.average_preface)
+
+
 def decided(cycle: Cycle) -> list[Unloads]:
     """Unloads of each broker by its strategy and by the rules for every strategy. [SHED-06]"""
-    unloads = list(STRATEGIES[cycle.strategy](cycle))
+    unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy != "OverloadShedder":
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
             unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
@@ -101,7 +115,7 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
 
 def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
     yield Step("strategy", cycle.strategy, detail=True)
-    yield from PREFACES[cycle.strategy](cycle)
+    yield from _preface(cycle)(cycle)
     for given in unloads:
         yield Step(given.broker, "")
         for step in given.explain():

@@ -30,6 +30,7 @@ TITLES: Mapping[str, str] = {
     "OVERLOAD": "OverloadShedder",
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
+    "AVERAGE": "AvgShedder",
     "CONFIG": "Settings and their defaults",
     "DATA": "Samples, windows and averages",
     "PLACE": "Placing bundles",

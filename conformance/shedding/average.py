@@ -1,0 +1,258 @@
+"""AVERAGE: AvgShedder, which evens out the most and the least used broker after several hits."""
+
+from __future__ import annotations
+
+from itertools import pairwise, takewhile
+from random import Random
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import SHARE, Expect, near
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.operations import CYCLES
+from pulsar_conformance.conformance.shedding.quantities import (
+    EXACT,
+    Extremes,
+    may_shed_for_overload,
+    sheds_by,
+)
+from pulsar_conformance.conformance.shedding.view import CyclesInARow, Unloading, UnloadingInARow
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.numbers import Percent, Rate, messages, plain, total
+from pulsar_conformance.reference.ranges import HashRange
+from pulsar_conformance.reference.uniform import (
+    AVERAGE_HIGH,
+    AVERAGE_HIGH_HITS,
+    AVERAGE_LOW,
+    AVERAGE_LOW_HITS,
+    LEAST_BYTES,
+    LEAST_MESSAGES,
+    MOST_SHARE,
+)
+
+LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
+"""A low threshold, a high one, and a usage of the least used broker."""
+
+
+@st.composite
+def evened_out(draw: st.DrawFn) -> Trial:
+    """Cycles in a row, the most and the least used broker of which are so far apart."""
+    random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
+    low, high, idle = random.choice(LEVELS)
+    hits = random.choice((1, 2, 3, 3, 4, 8))
+    settings: Json = {AVERAGE_LOW: low, AVERAGE_HIGH: high, AVERAGE_LOW_HITS: hits}
+    settings |= {AVERAGE_HIGH_HITS: random.choice((1, 2, 2)), MOST_SHARE: random.choice(SHARES)}
+    settings |= {LEAST_MESSAGES: random.choice((0, 100, 1000)), LEAST_BYTES: 1_000_000}
+    over, far, within = low + random.choice((1, 5)), high + random.choice((1, 5)), low - 5
+    course = random.choice(
+        (
+            *([over] * (hits + 1), [over] * hits, [far] * 3, [far] * 2, [within] * 3, [low] * 3),
+            *([over] * (hits - 1) + [within] + [over] * hits, [far, within, far, far]),
+        )
+    )
+    brokers = [f"broker-{place}" for place in random.sample(range(100), middle + 2)]
+    few = random.choice((300, 500, 1000))
+    many = few + random.choice((100, 500, 3000, 5000))
+    rates = [few, *[random.randrange(few, many + 1) for _ in range(middle)], many]
+    numbered = enumerate(zip(brokers, rates, strict=True))
+    owned = {name: _bundles_of(place, rate) for place, (name, rate) in numbered}
+    cycles = [_cycle_at(random, brokers, owned, idle, idle + apart) for apart in course]
+    case = {"strategy": "AvgShedder", "settings": settings, "cycles": cycles}
+    return Trial.of(CYCLES.id, case)
+
+
+SHARES = (0.5, 0.5, 0.2, 1)
+
+
+def _bundles_of(place: int, rate: int) -> dict[str, int]:
+    """Return two bundles of a broker with their messages a second, in even numbers."""
+    lower = place << 24
+    ends = (lower, lower + 0x100000, lower + 0x200000)
+    part = rate // 5
+    each = zip(pairwise(ends), (part, rate - part), strict=True)
+    return {f"shop/eu/{HashRange(*ends).name}": amount for ends, amount in each}
+
+
+def _cycle_at(
+    random: Random, brokers: list[str], owned: dict[str, dict[str, int]], low: int, high: int
+) -> Json:
+    """Return a cycle in which the first broker is the least used, and the last the most."""
+    inner = [random.randrange(low + 1, max(high, low + 2)) for _ in brokers[2:]]
+    usages = dict(zip(brokers, (low, *inner, high), strict=True))
+    resource = random.choice(("cpu", "bandwidthIn"))
+    reports = {
+        name: {
+            resource: {"usage": usages[name], "limit": 100},
+            **_traffic(sum(owned[name].values())),
+            "bundles": list(owned[name]),
+        }
+        for name in random.sample(brokers, len(brokers))
+    }
+    loads = [one for bundles in owned.values() for one in bundles.items()]
+    data = {bundle: {"numSamples": 10, **_traffic(rate)} for bundle, rate in loads}
+    bundles = {name: {"shortTermData": one, "longTermData": one} for name, one in data.items()}
+    return {"minutes": 1, "brokers": reports, "bundles": bundles, "recentlyUnloaded": {}}
+
+
+def _traffic(rate: int) -> Json:
+    return {"msgRateIn": rate, "msgThroughputIn": rate * BYTES_OF_A_MESSAGE}
+
+
+BYTES_OF_A_MESSAGE = 1000
+
+
+class Hit(NamedTuple):
+    """A cycle with its most and its least used broker, and the points between them."""
+
+    unloading: Unloading
+    idle: Broker
+    busy: Broker
+    apart: Percent
+
+
+def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
+    """Return the cycles up to the first that unloads something."""
+    expect.given(sheds_by(row.alone(0), "AvgShedder"), "AvgShedder sheds")
+    expect.given(AVERAGE_LOW in row.settings.defaults, "the documents know AvgShedder")
+    found = []
+    for one in answer:
+        usage = one.cycle.weighted_usage
+        idle, *_, busy = sorted(usage, key=lambda name: usage[name])
+        alone = all([*usage.values()].count(usage[name]) == 1 for name in (idle, busy))
+        expect.given(alone, "one broker is used most, one least")
+        brokers = one.cycle.brokers
+        overloaded = any(may_shed_for_overload(one.cycle, each) for each in brokers.values())
+        expect.given(not overloaded, "nobody is overloaded")
+        found.append(Hit(one, brokers[idle], brokers[busy], usage[busy] - usage[idle]))
+        if one.pairs:
+            break
+    return found
+
+
+def _over(hit: Hit, name: str) -> bool | None:
+    """True if a pair is further apart than a threshold, None where rounding might decide."""
+    most = hit.unloading.cycle.settings.number(name)
+    exact = hit.apart in EXACT and most in EXACT
+    return None if near(hit.apart, most) and not exact else hit.apart > most
+
+
+def _in_a_row(hits: list[Hit], name: str) -> int:
+    """Return how many cycles at the end were certainly over a threshold, by the same pair."""
+    found = 0
+    for one in reversed(hits):
+        same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
+        if not same_pair or _over(one, name) is not True:
+            break
+        found += 1
+    return found
+
+
+def _at_most(hits: list[Hit], name: str) -> int:
+    """Return how many cycles at the end may have been over a threshold, by any pair."""
+    over = (_over(one, name) is not False for one in reversed(hits))
+    return len(list(takewhile(bool, over)))
+
+
+def _need(hit: Hit) -> Rate:
+    """Return the messages by which the two are evened out."""
+    cycle = hit.unloading.cycle
+    rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
+    most, least = rates
+    return (most - least) * cycle.settings.number(MOST_SHARE)
+
+
+def _enough(hit: Hit) -> bool:
+    """True if the difference in messages is worth moving, and a bundle fits into it."""
+    cycle = hit.unloading.cycle
+    need, least = _need(hit), cycle.settings.number(LEAST_MESSAGES)
+    movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
+    fits = any(0 < one < need * (1 - SHARE) or one == need for one in movable)
+    return need > least * (1 + SHARE) and fits
+
+
+def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
+    for place in range(1, len(hits) + 1):
+        hit, wanted = hits[place - 1], hits[0].unloading.cycle.settings.number(times)
+        due = _in_a_row(hits[:place], threshold) >= max(wanted, 1)
+        if due and expect.reached(_enough(hit)):
+            count = plain(hit.unloading.cycle.settings.number(threshold))
+            allowed = (
+                f"{hit.busy.name} unloads: {plain(wanted)} cycles in a row over {count} points"
+            )
+            expect.that(bool(hit.unloading.of(hit.busy)), allowed, hit.unloading)
+
+
+@CYCLES.check("AVERAGE-01", draws=evened_out())
+def enough_hits_over_the_low_threshold_unload(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """The most used broker unloads after enough cycles in a row over the low threshold."""
+    _must_unload(_hits(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect)
+
+
+@CYCLES.check("AVERAGE-02", draws=evened_out())
+def enough_hits_over_the_high_threshold_unload(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """The most used broker unloads after enough cycles in a row over the high threshold."""
+    _must_unload(_hits(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect)
+
+
+@CYCLES.check("AVERAGE-03", draws=evened_out())
+def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+    """Nothing goes before a threshold was exceeded often enough in a row."""
+    hits = _hits(row, answer, expect)
+    pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
+    for place in range(1, len(hits) + 1):
+        few = all(_at_most(hits[:place], one) < row.settings.number(times) for one, times in pairs)
+        if expect.reached(few and _over(hits[place - 1], AVERAGE_LOW) is True):
+            expect.nothing(hits[place - 1].unloading, "too few cycles in a row were over it")
+
+
+@CYCLES.check("AVERAGE-04", draws=evened_out())
+def nothing_goes_within_the_low_threshold(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Nothing goes in a cycle that does not exceed the low threshold."""
+    lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
+    expect.given(lower, "the low threshold is the lower one")
+    for hit in _hits(row, answer, expect):
+        if expect.reached(_over(hit, AVERAGE_LOW) is False):
+            expect.nothing(hit.unloading, f"{plain(hit.apart)} points are within the threshold")
+
+
+@CYCLES.check("AVERAGE-05", draws=evened_out())
+def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+    """What goes carries no more messages than the share of the difference."""
+    for hit in _hits(row, answer, expect):
+        cycle, need = hit.unloading.cycle, _need(hit)
+        gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
+        if expect.reached(gone > 0 and need > cycle.settings.number(LEAST_MESSAGES) * (1 + SHARE)):
+            expect.that(gone <= need * (1 + SHARE), f"at most {messages(need)}", messages(gone))
+
+
+@CYCLES.check("AVERAGE-06", draws=evened_out())
+def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+    """Nothing goes where the share of the largest difference is under both least amounts."""
+    share = row.settings.number(MOST_SHARE)
+    for hit in _hits(row, answer, expect):
+        extremes = Extremes.of(hit.unloading.cycle)
+        least = (row.settings.number(LEAST_MESSAGES), row.settings.number(LEAST_BYTES))
+        ends = (extremes.messages, extremes.throughput)
+        small = all(
+            (most - low) * share < bound * (1 - SHARE)
+            for (low, most), bound in zip(ends, least, strict=True)
+        )
+        if expect.reached(small):
+            expect.nothing(hit.unloading, "the difference is too small to be moved")
+
+
+@CYCLES.check("AVERAGE-07", draws=evened_out())
+def the_least_used_broker_keeps_all(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Nothing goes from the least used broker."""
+    for hit in _hits(row, answer, expect):
+        if expect.reached(bool(hit.idle.bundles) and bool(hit.unloading.pairs)):
+            expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")
