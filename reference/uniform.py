@@ -191,14 +191,14 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
 
 
 EARLIER = "earlier"
-"""What a cycle of a sequence holds of those before it: usages, and whether anything went."""
+"""Field of a cycle with the usages of each earlier one, and whether it unloaded anything."""
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The least and the most used broker of a cycle, and what is known of them."""
+class ExtremePair:
+    """The least and the most used broker of a cycle."""
 
     cycle: Cycle
 
@@ -235,7 +235,7 @@ class Pair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """What evens out the two: messages, else bytes, else nothing. [AVERAGE-05, AVERAGE-06]"""
+        """Messages that even out the two, else bytes, else nothing. [AVERAGE-05, AVERAGE-06]"""
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MOST_SHARE)
         for measure, least in (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES)):
@@ -271,7 +271,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
     """Unloads of the most used broker of the cycle; the others keep all. [AVERAGE-07]"""
-    pair = Pair(cycle)
+    pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
         taken = pair.chosen(broker) if sheds else []
@@ -280,7 +280,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
     """Report the pair, how far it is apart, and how often it was."""
-    pair = Pair(cycle)
+    pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage
     apart = f"{plain(usage[busy])} - {plain(usage[idle])} = {plain(usage[busy] - usage[idle])}"
@@ -290,7 +290,7 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
         yield Step("hits", f"over {most} in {pair.hits(threshold)} cycles in a row, of {needed}")
 
 
-def _average_steps(pair: Pair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
+def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
     if not pair.triggers or broker.name != pair.ends[1]:
         yield from keep_all_steps(pair.cycle, broker, "is not the one that is too far from another")
         return

@@ -224,7 +224,7 @@ def nothing_goes_within_the_low_threshold(
 
 @CYCLES.check("AVERAGE-05", draws=evened_out())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """What goes carries no more messages than the share of the difference."""
+    """The unloaded bundles carry no more messages than the share of the difference."""
     for hit in _hits(row, answer, expect):
         cycle, need = hit.unloading.cycle, _need(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
