@@ -72,9 +72,9 @@ DEVIATIONS = {
 RUN = ("run", "--adapter", "reference", "--rules", "USAGE-01", "--examples", "1")
 LINES = {
     "no command": ((), "required: COMMAND"),
-    "no such command": (("jugde",), "invalid choice: 'jugde'"),
-    "a command in red": ((f"{RED}run",), "invalid choice"),
-    "no such option": ((*RUN, "--exmaples", "3"), "unrecognized arguments"),
+    "no such command": (("jugde",), "jugde is no command"),
+    "a command in red": ((f"{RED}run",), r"\x1b[31mrun is no command"),
+    "no such option": ((*RUN, "--exmaples", "3"), "--exmaples is no argument of run; did you mean"),
     "an option in red": ((*RUN, f"--{RED}"), r"--\x1b[31m"),
     "a kind in red": (("ask", f"{RED}:x"), r"\x1b[31m:x' names no adapter"),
     "an adapter in red": (("ask", f"exec:{RED}"), "a character that cannot be shown"),
