@@ -39,11 +39,14 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
     "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
 }
-CAPITAL_GROUPS = "domains and groups whose names differ in capitals alone"
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
-    CAPITAL_GROUPS: _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
+}
+"""Names of which no two differ in capitals alone, which do not distinguish groups in Pulsar."""
+
+DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
+    "domains whose names differ in capitals alone": _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
 }
 
 BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
@@ -100,8 +103,21 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Return a new name for each failure domain and anti-affinity group of the cases."""
-    names = ((*case.get("domains", ()), *case.get("groups", {}).values()) for case in cases)
-    return _numbered(chain.from_iterable(names), renaming)
+    return _numbered(chain(*map(_domains_in, cases), *map(_groups_in, cases)), renaming)
+
+
+def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+    """Return a new name for each failure domain that does not share its name with a group."""
+    groups = set(chain.from_iterable(map(_groups_in, cases)))
+    return _numbered(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
+
+
+def _domains_in(case: Json) -> Iterable[str]:
+    return case.get("domains", ())
+
+
+def _groups_in(case: Json) -> Iterable[str]:
+    return case.get("groups", {}).values()
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -16,13 +16,14 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.any_answer.renaming import (
     BROKERS,
-    CAPITAL_GROUPS,
     DOMAINS,
+    DOMAINS_BY_CAPITALS,
     NAMESPACES,
     Renaming,
     broker_names,
     domain_names,
     is_bundle,
+    names_of_domains_alone,
     namespace_names,
     texts,
     with_names,
@@ -207,7 +208,10 @@ def _renaming(name: str, names: Callable[..., Mapping[str, str]]) -> Transformat
 
 RENAMED_BROKERS = _named(broker_names, BROKERS)
 RENAMED_NAMESPACES = _named(namespace_names, NAMESPACES)
-RENAMED_DOMAINS = _named(domain_names, DOMAINS)
+RENAMED_DOMAINS = (
+    *_named(domain_names, DOMAINS),
+    *_named(names_of_domains_alone, DOMAINS_BY_CAPITALS),
+)
 SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
 SETTINGS = (Transformation("settings that concern no load", _set_without_effect), WRITTEN_OUT)
@@ -323,9 +327,9 @@ def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
             yield partial(with_new_names, names)
 
 
-NOT_VARIED = frozenset({WRITTEN_OUT.name, CAPITAL_GROUPS})
+NOT_VARIED = frozenset({WRITTEN_OUT.name})
 """Transformations not applied to cases of documented rules: such rules may concern settings left
-out, and do not say whether groups are distinguished by capitals (released Pulsar does not).
+out.
 """
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {

@@ -163,6 +163,26 @@ def test_a_mistake_with_names_or_notation_is_found(mistake):
     assert words[right] <= {"allowed", "not_reached"}
 
 
+class TakesGroupsOfAnyCapitals(Planted):
+    """Compares groups as released Pulsar does."""
+
+    def place_anti_affinity(self, operation, case):
+        groups = {space: group.lower() for space, group in case["groups"].items()}
+        return self.right(operation, {**case, "groups": groups})
+
+
+def test_groups_may_be_compared_without_capitals():
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+    connection = TakesGroupsOfAnyCapitals("reference", PROFILE, {})
+    words = set()
+    for trial in draw_trials("ANSWER-06", PROFILE, 0, EXAMPLES):
+        if trial.operation == "place.anti_affinity":
+            answers = [connection._answer(*copy.deepcopy(one)) for one in trial.questions]
+            words.add(evaluator.judge("ANSWER-06", trial, answers).word)
+    assert "allowed" in words
+    assert "violated" not in words
+
+
 def test_a_transformed_case_is_reduced_together_with_its_copy(monkeypatch, tmp_path):
     monkeypatch.setattr(
         implementations,
