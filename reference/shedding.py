@@ -175,11 +175,14 @@ class Unloads:
 
 
 def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
-    """Select movable bundles, most traffic first, until they carry the need. [SHED-07]"""
+    """Select movable bundles, most traffic first, until they carry the need. [SHED-07]
+
+    At least one is taken, if any may move: also where none carries any traffic. [OVERLOAD-01]
+    """
     taken: list[str] = []
     carried = Fraction(0)
     for bundle in cycle.movable(broker):
-        if carried >= need:
+        if carried >= need and taken:
             break
         taken.append(bundle)
         carried += cycle.traffic(bundle)

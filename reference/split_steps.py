@@ -26,6 +26,7 @@ from pulsar_conformance.reference.splitting import (
     TOPICS,
     Split,
     halves_of_the_topics,
+    topics_below,
     where_limits_are_exceeded,
 )
 
@@ -55,12 +56,13 @@ def _between_topics(split: Split, readings: Readings) -> Iterator[Step]:
     count = len(split.hashes)
     found = halves_of_the_topics(split, readings)
     if not found:
-        why = "fewer than two" if count < 2 else "the middle two have no hash between them"
+        why = "fewer than two" if count < 2 else "all with the same hash"
         yield Step("topics", f"{count}, {why}: nothing is split")
         return
     yield Step("hashes", HASHED)
-    below, above = (hex_of(split.hashes[place]) for place in (count // 2 - 1, count // 2))
-    yield Step("topics", f"{count}, of which {count // 2} go below and {count - count // 2} above")
+    place = topics_below(split.hashes)
+    below, above = hex_of(split.hashes[place - 1]), hex_of(split.hashes[place])
+    yield Step("topics", f"{count}, of which {place} go below and {count - place} above")
     yield Step("middle", f"half-way between {below} and {above}: {hex_of(found[0])}")
 
 

@@ -103,15 +103,22 @@ def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
 
 
 def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
-    """Two parts with the same number of topics: half-way between the middle two. [SPLIT-11]
+    """Two parts whose numbers of topics differ least: half-way between two hashes. [SPLIT-11]
 
-    With an odd number of topics the upper part has one more.
+    With an odd number of topics the upper part has one more. Topics with the same hash stay
+    together; nothing is cut if all have the same.
     """
-    count = len(split.hashes)
-    if count < 2:
+    place = topics_below(split.hashes)
+    if place == 0:
         return []
-    below, above = split.hashes[count // 2 - 1], split.hashes[count // 2]
+    below, above = split.hashes[place - 1], split.hashes[place]
     return split.inside([below + (above - below + 1) // 2])
+
+
+def topics_below(hashes: Sequence[int]) -> int:
+    """Number of topics of the lower part, given the hashes in order; 0 if none can be parted."""
+    parted = [place for place in range(1, len(hashes)) if hashes[place - 1] < hashes[place]]
+    return min(parted, key=lambda place: abs(2 * place - len(hashes)), default=0)
 
 
 def at_the_positions(split: Split, readings: Readings) -> list[int]:
@@ -181,8 +188,8 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
     """Return the parts of a bundle, or the bundle itself if no position is inside. [SPLIT-14]
 
-    Errors: `Refused` for a bundle that is one hash wide.
+    Errors: `Refused` for a bundle in whose name no number lies between the two ends.
     """
     if split.bundle.upper - split.bundle.lower == 1:
-        raise Refused(f"{split.bundle.name} is one hash wide")
+        raise Refused(f"no position lies inside {split.bundle.name}")
     return split.bundle.cut(ALGORITHMS[algorithm](split, readings))

@@ -26,7 +26,7 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
 """Comparison by alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "margin": lambda _rank, above, need: above < need,
+    "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
 }
 """True if a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""

@@ -39,13 +39,22 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Half-way between the middle two of the topics, as an array; none of fewer. [SPLIT-11]
+    """Half-way between the topics that part best, as an array; none of fewer. [SPLIT-11]
 
-    `hashes` ascend; with an odd number of them the upper part has one more.
+    `hashes` ascend; with an odd number of them the upper part has one more. Topics with the same
+    hash are not parted.
     """
-    half = halved(F.size(hashes))
-    below, above = F.get(hashes, half - 1), F.get(hashes, half)
-    return F.when(F.size(hashes) > 1, F.array(halved(below + above + 1))).otherwise(_none())
+    count = F.size(hashes)
+    places = F.when(count > 1, F.sequence(F.lit(1), count - 1)).otherwise(F.array())
+    parted = F.filter(places, lambda place: F.get(hashes, place - 1) < F.get(hashes, place))
+    best = F.array_min(
+        F.transform(
+            parted,
+            lambda place: F.struct(F.abs(2 * place - count).alias("apart"), place.alias("place")),
+        )
+    )["place"]
+    below, above = F.get(hashes, best - 1), F.get(hashes, best)
+    return F.when(best.isNotNull(), F.array(halved(below + above + 1))).otherwise(_none())
 
 
 def _none() -> Column:
@@ -92,5 +101,5 @@ def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: 
         F.when(~known, F.concat(algorithm, F.lit(" is no algorithm")))
         .when(at_positions & asked.isNull(), F.lit(f"{POSITIONS} cannot be set as the default"))
         .when(at_positions & (by != "admin"), F.lit(f"{POSITIONS} is for the admin API alone"))
-        .when(upper - lower == 1, F.lit("the bundle is one hash wide"))
+        .when(upper - lower == 1, F.lit("no position lies inside the bundle"))
     )

@@ -50,7 +50,7 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
 
 RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
-    "enough": lambda _place, above, need: above < need,
+    "enough": lambda place, above, need: (place == 1) | (above < need),
 }
 """True if a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
 
@@ -71,7 +71,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
     busy = F.when((F.col("able") > 0) & F.col("_worth"), F.struct(level["usage"], F.col("broker")))
     brokers = brokers.withColumns(
         {
-            "_any": F.max(level["over"] & (F.col("able") > 0) & (level["need"] > 0)).over(cycle),
+            "_any": F.max(level["over"] & (F.col("able") > 0)).over(cycle),
             "_idle": F.max(F.col("first") & (level["usage"] < level["bound"])).over(cycle)
             & F.col(f"settings.{LOWER_BOUNDARY}"),
             "_busiest": F.max(busy).over(cycle)["broker"],
@@ -85,8 +85,8 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
 def takes(readings: Mapping[str, str]) -> Column:
     """True if a bundle goes."""
     level = F.col("thresholdshedder")
-    own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
-    relief = RELIEF[readings["lower-boundary-amount"]]
+    enough, relief = RELIEF["enough"], RELIEF[readings["lower-boundary-amount"]]
+    own = level["over"] & F.col("movable") & enough(F.col("place"), F.col("above"), level["need"])
     wanted = relief(F.col("place"), F.col("above"), level["need"])
     relieving = level["relieves"] & F.col("movable") & wanted
     return F.coalesce(own, F.lit(False)) | relieving

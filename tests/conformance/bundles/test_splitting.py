@@ -2,10 +2,11 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
+from pulsar_conformance.reference.ranges import hash_of, hex_of
 
 PROFILE, EXAMPLES, SEED = "documented-3.0", 30, 7
 RULES = [
@@ -49,3 +50,34 @@ def test_parts_that_are_no_ranges_are_reported():
     answer = {"bundles": ["0x80000000_0xffffffff", "0x80000000_0x00000000"]}
     outcome = evaluator.judge("SPLIT-14", Trial.of("bundles.split", case), [answer])
     assert outcome.word == "violated"
+
+
+A, B, C = sorted((f"persistent://t/ns/{name}" for name in "abc"), key=hash_of)
+
+
+@pytest.mark.parametrize(
+    ("topics", "below"),
+    [([A, A, B], {2}), ([A, B, B], {1}), ([A, B, B, C], {1, 3}), ([A, A, A, B, C], {3})],
+)
+def test_topics_with_the_same_hash_are_not_parted(topics, below):
+    """They are parted as evenly as their hashes permit, and no cut is nearer to a half."""
+    split = {
+        "bundle": "0x00000000_0xffffffff",
+        "algorithm": "topic_count_equally_divide",
+        "by": "admin",
+        "settings": {},
+        "topics": topics,
+        "positions": [],
+    }
+    ends = sorted({0, 0xFFFFFFFF, *map(hash_of, topics)})
+    located = {"boundaries": [*map(hex_of, ends)], "topics": topics}
+    trial = Trial((Question("bundles.split", split), Question("bundles.locate", located)))
+    answers = [Model(PROFILE).answer(*question) for question in trial.questions]
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
+    assert evaluator.judge("SPLIT-11", trial, answers).word == "allowed"
+    for cut in map(hash_of, topics):
+        name = hex_of(cut)
+        parts = {"bundles": [f"0x00000000_{name}", f"{name}_0xffffffff"]}
+        word = evaluator.judge("SPLIT-11", trial, [parts, answers[1]]).word
+        allowed = sum(hash_of(topic) < cut for topic in topics) in below
+        assert word == ("allowed" if allowed else "violated"), name
