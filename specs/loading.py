@@ -14,6 +14,7 @@ from pulsar_conformance.specs.model import (
     AREAS,
     JSON,
     Alternative,
+    Clause,
     Document,
     Profile,
     Reading,
@@ -183,12 +184,13 @@ def profiles(data: Entry) -> dict[str, Profile]:
 def _rule(sheet: Sheet, index: int) -> Rule:
     """Build one rule of a rule file."""
     entry = sheet.data[index]
+    statement = " ".join(entry["statement"].split())
     return Rule(
         id=entry["id"],
         area=entry["id"].partition("-")[0],
         title=entry["title"],
         level=entry["level"],
-        statement=" ".join(entry["statement"].split()),
+        statement=statement,
         provenance=entry.get("provenance", "documented"),
         sources=sources(entry.get("sources", ())),
         settings=tuple(entry.get("settings", ())),
@@ -203,6 +205,10 @@ def _rule(sheet: Sheet, index: int) -> Rule:
         why=entry.get("why"),
         file=sheet.file,
         line=sheet.line((index,)),
+        clauses=tuple(
+            Clause(one.get("says", statement), one.get("broken_by"), one.get("most"))
+            for one in entry.get("clauses", ())
+        ),
     )
 
 

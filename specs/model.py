@@ -219,6 +219,17 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Clause:
+    """A part of a statement that can be broken while the rest of it is kept."""
+
+    says: str
+    broken_by: str | None = None
+    """The seeded defect that breaks it, by its name."""
+    most: str | None = None
+    """The implementation that does the most it allows, by its name."""
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule: its statement, source and level."""
 
@@ -245,6 +256,8 @@ class Rule:
     """Place at which an observed rule was seen."""
     file: str = field(compare=False)
     line: int = field(compare=False)
+    clauses: tuple[Clause, ...] = ()
+    """The clauses of its statement; none if nobody has listed them yet."""
 
     def applies(self, readings: Mapping[str, str]) -> bool:
         """True if these readings choose this rule."""

@@ -83,6 +83,8 @@ def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
     yield "managers", ", ".join(rule.managers)
     yield "reading", ", ".join(f"{name}={value}" for name, value in rule.reading.items())
     yield "presupposes", ", ".join(rule.presupposes)
+    for clause in rule.clauses if len(rule.clauses) > 1 else ():
+        yield "clause", clause.says
     yield "profiles", ", ".join(one for one in known.profiles if rule in known.rules_of(one))
     from pulsar_conformance.fixtures import (
         examples,  # slow to load, and only one look-up shows them

@@ -258,7 +258,8 @@ def join_group(case: Json, random: Random) -> None:
         for place, name in enumerate(brokers):
             case["domains"].setdefault(f"domain-{place % 3 + 1}", []).append(name)
     for place in range(random.randrange(len(brokers) + 2)):
-        _serve(case, random.choice(brokers), f"shop/app-{place + 1}", 0)
+        ahead = random.random() < 0.3
+        _serve(case, random.choice(brokers), f"shop/app-{place + 1}", 0, ahead)
         case["groups"][f"shop/app-{place + 1}"] = random.choice(("blue", "blue", "green"))
 
 

@@ -41,7 +41,7 @@ def verdict(profile, rule, root, **options):
     return found
 
 
-SAMPLED = 12
+SAMPLED = 18
 """One defect in this many is tried with all other tests; `nox -s mutants` tries every one."""
 
 

@@ -1,0 +1,102 @@
+"""Clauses of rules: the defect that breaks each, and the implementation that it allows most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.engine.draw import draw_trials
+from pulsar_conformance.conformance.engine.evaluate import Outcome
+from pulsar_conformance.reference import Model
+from pulsar_conformance.reports.runs import requirements
+from pulsar_conformance.specs.lines import read_sheet
+from pulsar_conformance.specs.schemas import check_shape
+
+from mutants.defects import Defect, bench_of
+from mutants.evaluations import EXAMPLES, PROFILES
+from mutants.judged import Bench
+from mutants.loading import another_model
+from mutants.making import MODEL
+
+FOLDER = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """The model, or the model with one piece of its source replaced, which a clause allows."""
+
+    name: str
+    file: str = ""
+    """Below `reference/`; empty for the model itself."""
+    was: str = ""
+    becomes: str = ""
+
+    @property
+    def model(self) -> type[Model]:
+        """The class of its model."""
+        if not self.file:
+            return Model
+        source = (MODEL / self.file).read_text("utf-8").replace(self.was, self.becomes)
+        found: type[Model] = another_model({self.file: source})[""].Model
+        return found
+
+
+@cache
+def allowances() -> Mapping[str, Allowance]:
+    """The implementations of `allowances.yaml`, by name. Errors: `SpecError`."""
+    sheet = read_sheet(FOLDER, "mutants/allowances.yaml")
+    check_shape(sheet, "clause-allowances")
+    found = {entry["name"]: Allowance(**entry) for entry in sheet.data}
+    for number, one in enumerate(found.values()):
+        count = (MODEL / one.file).read_text("utf-8").count(one.was) if one.file else 1
+        if count != 1:
+            problem = f"{one.file} has that {count} times; write as much as is there once"
+            raise sheet.error((number, "was"), problem)
+    return found
+
+
+def rules_with_clauses_due() -> Iterator[specs.Rule]:
+    """Yield the testable rules of level must of every frozen set, and the unwritten ones."""
+    known = specs.load()
+    profiles = [name for name in known.profiles if requirements.frozen(name)]
+    due = {rule.id for name in (*profiles, "unwritten-3.0") for rule in known.rules_of(name)}
+    for rule in known.rules.values():
+        if rule.id in due and rule.level == "must" and rule.untestable is None:
+            yield rule
+
+
+def is_held(rule: specs.Rule) -> bool:
+    """True if each clause of a rule has a defect that breaks it, and names the most it allows."""
+    return bool(rule.clauses) and all(one.broken_by and one.most for one in rule.clauses)
+
+
+def found_by_drawn_cases(defect: Defect, seed: int) -> bool:
+    """True if a case that is drawn for its rule shows a defect, and no presupposed rule broken."""
+    bench = bench_of(defect, profile_of(defect.rule))
+    trials = draw_trials(defect.rule, bench.profile, seed, EXAMPLES)
+    legal = bench.subject.evaluator.legal
+    return any(legal(trial) and bench.own_fault(defect.rule, trial) for trial in trials)
+
+
+def outcomes_of(
+    allowance: Allowance, rule: specs.Rule, seed: int
+) -> tuple[Sequence[Outcome], bool]:
+    """Return what a rule says of an implementation, and whether it ever differs from the model."""
+    profile = profile_of(rule.id)
+    bench = Bench(allowance.model, profile, rule.reading)
+    right = Bench(Model, profile, rule.reading)
+    found, differs = [], False
+    for trial in draw_trials(rule.id, profile, seed, EXAMPLES):
+        if bench.subject.evaluator.legal(trial):
+            answers = bench.at_once(trial)
+            differs = differs or answers != right.at_once(trial)
+            found.append(bench.subject.evaluator.judge(rule.id, trial, answers))
+    return found, differs
+
+
+def profile_of(rule: str) -> str:
+    """Return the profile under which a rule is tried."""
+    return next(one for one in PROFILES if one in specs.load().rules[rule].profiles)
