@@ -41,20 +41,26 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 def between_the_topics(hashes: Column) -> Column:
     """Half-way between the topics that part best, as an array; none of fewer. [SPLIT-11]
 
-    `hashes` ascend; with an odd number of them the upper part has one more. Topics with the same
-    hash are not parted.
+    With an odd number of topics the upper part has one more. Topics with the same hash are not
+    parted. No lambda refers to the sorted array, which Spark would sort once more for each element.
     """
-    count = F.size(hashes)
-    places = F.when(count > 1, F.sequence(F.lit(1), count - 1)).otherwise(F.array())
-    parted = F.filter(places, lambda place: F.get(hashes, place - 1) < F.get(hashes, place))
-    best = F.array_min(
-        F.transform(
-            parted,
-            lambda place: F.struct(F.abs(2 * place - count).alias("apart"), place.alias("place")),
-        )
-    )["place"]
-    below, above = F.get(hashes, best - 1), F.get(hashes, best)
-    return F.when(best.isNotNull(), F.array(halved(below + above + 1))).otherwise(_none())
+    count, in_order = F.size(hashes), F.array_sort(hashes)
+    pairs = F.zip_with(
+        F.slice(in_order, 1, F.greatest(count - 1, F.lit(0))),
+        F.slice(in_order, 2, F.greatest(count - 1, F.lit(0))),
+        lambda below, above: F.struct(below.alias("below"), above.alias("above")),
+    )
+    cuts = F.transform(
+        pairs,
+        lambda pair, place: F.struct(
+            F.abs(2 * place + 2 - count).alias("apart"),
+            pair["below"].alias("below"),
+            pair["above"].alias("above"),
+        ),
+    )
+    best = F.array_min(F.filter(cuts, lambda cut: cut["below"] < cut["above"]))
+    middle = halved(best["below"] + best["above"] + 1)
+    return F.when(middle.isNotNull(), F.array(middle)).otherwise(_none())
 
 
 def _none() -> Column:
@@ -70,7 +76,7 @@ def cuts(
     """
     asked = (
         F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
-        .when(algorithm == TOPICS, between_the_topics(F.array_sort(hashes)))
+        .when(algorithm == TOPICS, between_the_topics(hashes))
         .otherwise(positions)
     )
     inside = F.filter(asked, lambda position: (lower < position) & (position < upper))

@@ -1,0 +1,64 @@
+"""The model fails no rule, whichever alternatives it follows without declaring any."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import documented_alternatives
+from pulsar_conformance.conformance.engine.run import Run
+
+PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4")
+COMBINATIONS = 50
+EXAMPLES = 8
+SAMPLED = 72
+"""One choice in this many is tried with all other tests; `nox -s mutants` tries every one."""
+
+
+class Silent(ReferenceConnection):
+    """The model under readings of its own, of which it declares none."""
+
+    def __init__(self, profile, follows):
+        super().__init__("silent", profile, follows)
+        self.hello = replace(self.hello, name="silent", readings={})
+
+
+def choices():
+    """Each documented alternative alone, and drawn combinations of all of them."""
+    for profile in PROFILES:
+        usual, random = specs.load().default_readings(profile), Random(profile)
+        known = {name: some for name, some in documented_alternatives(profile).items() if some}
+        for name, values in known.items():
+            for value in values:
+                if value != usual[name]:
+                    yield profile, {name: value}
+        for _ in range(COMBINATIONS):
+            yield profile, {name: random.choice(values) for name, values in known.items()}
+
+
+def tried():
+    for number, (profile, follows) in enumerate(choices()):
+        marks = () if number % SAMPLED == SAMPLED - 1 else pytest.mark.thorough
+        [*names] = (f"{name}={value}" for name, value in follows.items())
+        about = names[0] if len(names) == 1 else f"combination-{number}"
+        yield pytest.param(profile, follows, id=f"{profile}-{about}", marks=marks)
+
+
+@pytest.mark.parametrize(("profile", "follows"), list(tried()))
+def test_the_silent_model_fails_nothing(profile, follows, monkeypatch, tmp_path):
+    monkeypatch.setattr(implementations, "connect", lambda *_: Silent(profile, follows))
+    plan = Plan.make(["reference"], [profile], examples=EXAMPLES, seed=3, root=tmp_path)
+    run = Run(plan, "reference", profile)
+    try:
+        verdicts = [run.verdict(rule) for rule in run.rules]
+    finally:
+        run.close()
+    wrong = {
+        one.rule: (one.failure and one.failure.answered) or one.why
+        for one in verdicts
+        if one.verdict not in ("pass", "not_applicable", "unexercised")
+    }
+    assert not wrong, follows
