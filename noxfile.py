@@ -161,7 +161,8 @@ def mutants(session: nox.Session) -> None:
     install(session, "tests")
     session.run("python", "-m", "mutants", *session.posargs, env=BESIDE_TESTS)
     if not session.posargs:
-        session.run("pytest", "-n", "2", "-q", *ENDS, "-m", "thorough", "tests/mutants")
+        thorough = ("-m", "thorough", "tests/mutants", "tests/conformance/engine")
+        session.run("pytest", "-n", "2", "-q", *ENDS, *thorough)
 
 
 @nox.session

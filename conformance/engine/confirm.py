@@ -168,7 +168,7 @@ class Confirmer:
             self._tell(CaseReduced(name, applied.rule.id, candidates))
 
         if fault.outcome.unanswered:
-            return smallest_unanswered(applied.judged, fault, report)
+            return smallest_unanswered(applied, fault, report)
         small = smallest_case(applied, fault.trial, report)
         known = applied.costly and small == fault.trial
         [found] = [fault] if known else own_faults(applied, [small])

@@ -91,6 +91,16 @@ class JudgedImplementation:
         """Return the model's answers to a trial, or None if it gives none."""
         return next(distinct_answers(self.model, trial, 1), None)
 
+    def speaks_about(self, trial: Trial) -> bool:
+        """True if a rule has something to say about a trial, as the model's answers show."""
+        right = self.model_answers(trial)
+        return right is None or any(
+            self.evaluator.judge(rule.id, trial, right).word in SPEAKS
+            for rule in specs.load().rules_of(self.resolved.profile)
+            if trial.operations & {*rule.operations} and not rule.untestable
+            if self.inapplicable(rule) is None
+        )
+
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
         """Yield the distinct answers that the model can give where it decides at random."""
         return distinct_answers(self.model, trial, MOST_RANDOM_ANSWERS)

@@ -12,7 +12,7 @@ from itertools import compress
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial
-from pulsar_conformance.conformance.engine.attribute import own_faults, without_answer
+from pulsar_conformance.conformance.engine.attribute import ANSWERING, own_faults, without_answer
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
@@ -127,16 +127,19 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
         return trial
 
 
-def smallest_unanswered(judged: JudgedImplementation, fault: Fault, report: Report) -> Fault:
+def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
     """Return the smallest case found that is not answered either, with its outcome.
 
-    Isolating and reducing the case take at most `MOST_MESSAGES` messages together. Errors:
-    `AdapterError`.
+    Some rule speaks about it, so that it fails by itself. Isolating and reducing the case take at
+    most `MOST_MESSAGES` messages together. Errors: `AdapterError`.
     """
     [answer] = fault.answers
+    judged = applied.judged
     costly = fault.trial.operation in judged.implementation.hello.costly
     isolated = max(MOST_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)
     search = _UnansweredSearch(judged, (COSTLY_MESSAGES if costly else isolated) - 1, report)
+    if applied.rule.id != ANSWERING and judged.speaks_about(fault.trial):
+        search.considered = judged.speaks_about
     small = reduce(fault.trial, search)
     lacking = search.outcomes.get(small.fingerprint, fault.outcome.answered)
     return Fault(small, fault.answers, without_answer(lacking))
@@ -153,11 +156,14 @@ class _UnansweredSearch:
         self._left = most
         self._report = report
         self._until = time.monotonic() + PATIENCE
+        self.considered: Callable[[Trial], bool] = lambda _trial: True
+        """True for the trials that are asked at all."""
         self.outcomes: dict[str, str] = {}
         """Outcome of each unanswered trial, by fingerprint."""
 
     def __call__(self, trials: Sequence[Trial]) -> list[bool]:
-        legal = [one for one in trials if self._judged.evaluator.legal(one)]
+        evaluator = self._judged.evaluator
+        legal = [one for one in trials if evaluator.legal(one) and self.considered(one)]
         self._report(len(legal))
         hello = self._judged.implementation.hello
         costly = any(one.operation in hello.costly for one in legal)

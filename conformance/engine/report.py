@@ -135,7 +135,8 @@ LONGEST_ANSWER = 400
 """Characters up to which the answer to a single question is shown; `ask` prints longer ones."""
 
 UNSURE = ("undecided", "mixed", "pinned")
-"""Ways of knowing a reading for which a command that reproduces a failure pins it."""
+"""Ways of knowing a reading for which a command that reproduces a failure pins it. It also pins a
+found one if another alternative would let the case pass."""
 
 SCRIPT = "pulsar-conformance"
 
@@ -150,15 +151,22 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         about = {"profile": profile, "readings": dict(readings)}
         file = saved.save(fault.trial, plan.root, about).as_posix()
     recurrence = f"; asked again, {fault.recurrence}" if fault.recurrence else ""
+    passes_under = tuple(_passes_under(applied, fault))
+    decisive = {one.partition("=")[0] for one in passes_under}
+    pinned = {
+        name: value
+        for name, value in consulted.items()
+        if how[name] in UNSURE or (how[name] == "found" and name in decisive)
+    }
     return Failure(
         case_file=file,
         size=fault.trial.size,
         derivation=tuple(model_derivation(judged, fault.trial)),
         allowed=fault.outcome.allowed,
         answered=f"{fault.outcome.answered}{recurrence}",
-        again=reproduce_command(judged, plan, "--replay", file, consulted=consulted),
+        again=reproduce_command(judged, plan, "--replay", file, pinned=pinned),
         readings=tuple(f"{name}={value} ({how[name]})" for name, value in consulted.items()),
-        passes_under=tuple(_passes_under(applied, fault)),
+        passes_under=passes_under,
         answers=tuple(_answers(shown)),
         settings=tuple(settings_in_force(profile, readings, fault.trial)),
     )
@@ -231,17 +239,15 @@ def reproduce_command(
     judged: JudgedImplementation,
     plan: Plan,
     *options: str,
-    consulted: Choices = MappingProxyType({}),
+    pinned: Choices = MappingProxyType({}),
 ) -> str:
     """Return the command that reproduces a failure.
 
-    It pins consulted readings that a single case might leave undecided.
+    It pins readings that a single case might leave undecided.
     """
     words = [*_run(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
-    how = judged.resolved.how
-    unsure = {name: value for name, value in consulted.items() if how[name] in UNSURE}
-    for name, value in {**unsure, **plan.readings}.items():
+    for name, value in {**pinned, **plan.readings}.items():
         words += ["--reading", f"{name}={value}"]
     return shlex.join([*words, *options])
 

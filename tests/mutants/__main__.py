@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from random import Random
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common import WORKSPACE
@@ -50,11 +51,13 @@ def _judged(args: argparse.Namespace) -> int:
         raise OSError("each mutant has a process of its own, made by fork; this system has none")
     every, known = all_mutants(), explained()
     chosen = [one for one in every if _chosen(one.id, args.only)]
+    if args.sample:
+        chosen = Random(0).sample(chosen, min(args.sample, len(chosen)))
     seeded = [one for one in defects() if _chosen(one.name, args.only)]
     if not chosen and not seeded:
         raise OSError(f"--only {args.only}: no mutant and no defect has such a name")
     fates = _fates(chosen, args)
-    told = list(_seeded(seeded, args))
+    told = [] if args.drawn or args.sample else list(_seeded(seeded, args))
     caught = [one.id for one in fates if one.verdict == "killed"]
     wrong = [
         *(f"{one.id} survived: {one.was} -> {one.becomes}" for one in fates if _lives(one)),
@@ -65,7 +68,7 @@ def _judged(args: argparse.Namespace) -> int:
         print(f"{name}: {count}")
     print(f"seeded defects found: {sum(case is not None for _, case in told)} of {len(told)}")
     print("\n".join(wrong), end="\n" if wrong else "")
-    if args.only is None:
+    if args.only is None and not args.drawn and not args.sample:
         args.to.mkdir(parents=True, exist_ok=True)
         text = page(fates, known, told)
         (args.to / "README.md").write_text(text, "utf-8")
@@ -89,7 +92,8 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     Drawn cases cost minutes of a mutant that lives, so that those that are explained are asked
     only where that is wanted.
     """
-    kept, known = Kept(args.kept), explained()
+    file = args.kept.with_stem(f"{args.kept.stem}-drawn") if args.drawn else args.kept
+    kept, known = Kept(file), explained()
     earlier = {} if args.anew else kept.earlier()
     if args.explained:
         earlier = {name: one for name, one in earlier.items() if one.verdict == "killed"}
@@ -103,9 +107,8 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     left = [one for one in chosen if one.id not in found]
     if not left:
         return [found[one.id] for one in chosen]
-    show_progress("the worked examples are answered")
     living: list[tuple[Mutant, Catch]] = []
-    for mutant, catch in _hunted(left, worked(), args, "worked examples"):
+    for mutant, catch in _by_examples(left, args):
         if catch.caught or (mutant.id in known and not args.explained):
             note(mutant, catch)
         else:
@@ -116,6 +119,16 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
         seconds = before[mutant.id] + catch.seconds
         note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
     return [found[one.id] for one in chosen]
+
+
+def _by_examples(
+    left: Sequence[Mutant], args: argparse.Namespace
+) -> Iterable[tuple[Mutant, Catch]]:
+    """The fate of each mutant by the worked examples, unless drawn cases are asked alone."""
+    if args.drawn:
+        return [(mutant, Catch(False)) for mutant in left]
+    show_progress("the worked examples are answered")
+    return _hunted(left, worked(), args, "worked examples")
 
 
 def _drawn() -> Iterator[Evaluation]:
@@ -164,6 +177,17 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         metavar="PATTERN",
         help="mutants or defects by name, such as 'overload.py:*'; the page is not written",
+    )
+    parser.add_argument(
+        "--drawn",
+        action="store_true",
+        help="ask drawn cases alone, and no worked example; the page is not written",
+    )
+    parser.add_argument(
+        "--sample",
+        type=_positive,
+        metavar="N",
+        help="try N mutants, always the same; the page is not written",
     )
     parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="(%(default)s)")
     parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
+from pathlib import Path
 from types import CodeType, ModuleType
 
 from pulsar_conformance import reference
@@ -24,7 +25,7 @@ def another_model(sources: Mapping[str, str]) -> dict[str, ModuleType]:
     `sources` are those that differ, by their file below `reference/`. What the suite has imported
     stays as it is: it judges by the right model. Errors: whatever a changed module raises.
     """
-    finder = _Finder({_module_of(file): (file, text) for file, text in sources.items()})
+    finder = ChangedSources({_module_of(file): (file, text) for file, text in sources.items()})
     with _apart():
         sys.meta_path.insert(0, finder)
         try:
@@ -57,11 +58,12 @@ def _module_of(file: str) -> str:
     return f"{PACKAGE}.{file.removesuffix('.py').replace('/', '.')}"
 
 
-class _Finder(MetaPathFinder):
-    """Finds the changed modules before anybody finds the right ones."""
+class ChangedSources(MetaPathFinder):
+    """Finds the changed modules of a folder before anybody finds the right ones."""
 
-    def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, sources: Mapping[str, tuple[str, str]], folder: Path = MODEL) -> None:
         self._sources = sources
+        self._folder = folder
 
     def find_spec(
         self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None
@@ -70,7 +72,7 @@ class _Finder(MetaPathFinder):
         if name not in self._sources:
             return None
         file, text = self._sources[name]
-        path = MODEL / file
+        path = self._folder / file
         return spec_from_file_location(name, path, loader=_Source(compile(text, path, "exec")))
 
 

@@ -96,9 +96,9 @@ def mutants(file: str) -> list[Mutant]:
     return [one.mutant for one in made(file, source, ast.parse(source))]
 
 
-def changed(mutant: Mutant) -> str:
-    """The source of the mutant's module. Errors: `LookupError` where the model has no such one."""
-    source = (MODEL / mutant.file).read_text("utf-8")
+def changed(mutant: Mutant, folder: Path = MODEL) -> str:
+    """The source of the mutant's module. Errors: `LookupError` where the folder has no such one."""
+    source = (folder / mutant.file).read_text("utf-8")
     tree = ast.parse(source)
     for one in made(mutant.file, source, tree):
         if one.mutant == mutant:

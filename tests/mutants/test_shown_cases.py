@@ -32,13 +32,10 @@ def silent(defect, profile):
     return connection
 
 
-def verdict(profile, rule, root, **options):
-    plan = Plan.make(
-        ["reference"], [profile], rules=[rule], examples=EXAMPLES, root=root, **options
-    )
+def verdicts(profile, root, **options):
+    plan = Plan.make(["reference"], [profile], examples=EXAMPLES, root=root, **options)
     run = Run(plan, "reference", profile)
-    [found] = [run.verdict(one) for one in run.rules if one.id == rule]
-    return found
+    return {rule.id: run.verdict(rule) for rule in run.rules}
 
 
 SAMPLED = 18
@@ -56,7 +53,7 @@ def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
     rule = specs.load().rules[defect.rule]
     profile = next(one for one in PROFILES if one in rule.profiles)
     monkeypatch.setattr(implementations, "connect", lambda *_: silent(defect, profile))
-    found = verdict(profile, defect.rule, tmp_path)
+    found = verdicts(profile, tmp_path, rules=[defect.rule])[defect.rule]
     if found.verdict != "fail":
         pytest.skip(f"it is {found.verdict} where only {defect.rule} is chosen")
     words = shlex.split(found.failure.again)
@@ -65,8 +62,8 @@ def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
         return
     file = tmp_path / words[words.index("--replay") + 1]
     assert load_saved(file).rule is None
-    again = verdict(profile, defect.rule, tmp_path / "again", replay=str(file), readings=readings)
-    assert again.verdict == "fail", (again.why, found.failure.readings)
+    again = verdicts(profile, tmp_path / "again", replay=str(file), readings=readings)
+    assert "fail" in {one.verdict for one in again.values()}, found.failure
     assert not set(found.failure.passes_under) & {
         f"{name}={value}" for name, value in unsure(found)
     }

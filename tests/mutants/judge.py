@@ -1,0 +1,181 @@
+"""Mutants of the judge: a check, or a quantity that checks use, with one change.
+
+`python -m mutants.judge` tries them: each is the suite that judges the model, the seeded defects
+and the allowances, in a process of its own. It is killed if it accuses the model or an allowance,
+reaches none of the cases drawn for a rule, or no longer finds a defect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+from mutants.loading import ChangedSources
+from mutants.making import MODEL, Mutant, changed, made
+
+JUDGE = MODEL.parent / "conformance"
+PACKAGE = "pulsar_conformance.conformance"
+SUBJECTS = (
+    "bundles", "load_data", "managers", "settings", "shedding", "placement", "any_answer",
+)  # fmt: skip
+NOT_CHECKS = ("draw_", "aimed", "operations", "renaming", "transformations", "__init__")
+"""How the names of modules begin that decide what is asked, and not what is allowed."""
+
+RULE = re.compile(r'"([A-Z]+-[0-9]{2})"')
+DRAWN = re.compile("SearchStrategy|Trial|Json|sampled_from|st[.]|draws")
+"""How annotations and values show that something is drawn."""
+
+PATIENCE = 300
+"""Seconds for one mutant."""
+
+
+def files() -> list[str]:
+    """The modules of checks and of their quantities, below `conformance/`."""
+    every = (file for subject in SUBJECTS for file in sorted((JUDGE / subject).glob("*.py")))
+    return [one.relative_to(JUDGE).as_posix() for one in every if not _asks(one.name)]
+
+
+def _asks(name: str) -> bool:
+    return name.startswith(NOT_CHECKS)
+
+
+def mutants_of(file: str) -> list[Mutant]:
+    """The mutants of a module of the judge, except those of the texts that it prints."""
+    source = (JUDGE / file).read_text("utf-8")
+    tree = ast.parse(source)
+    texts = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
+    printed = {id(part) for text in texts for part in ast.walk(text)}
+    names = {id(one) for text in RULE.findall(source) for one in _constants(tree, text)}
+    asking = {name for one in tree.body if _makes_cases(one) for name in _names(one)}
+    return [
+        one.mutant
+        for one in made(file, source, tree)
+        if id(one.node) not in printed | names
+        and one.mutant.function.partition(".")[0] not in asking
+    ]
+
+
+def _makes_cases(node: ast.stmt) -> bool:
+    """True if a statement of a module defines what is drawn, and not what is allowed."""
+    if isinstance(node, ast.FunctionDef):
+        drawn = {one.arg for one in node.args.args} & {"draw", "random"}
+        return bool(drawn or DRAWN.search(ast.unparse(node.returns or ast.Constant(None))))
+    return isinstance(node, ast.Assign | ast.AnnAssign) and bool(DRAWN.search(ast.unparse(node)))
+
+
+def _names(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Assign):
+        yield ast.unparse(node.targets[0])
+    elif isinstance(node, ast.AnnAssign):
+        yield ast.unparse(node.target)
+
+
+def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Constant) and one.value == text:
+            yield one
+
+
+def rules_of(file: str) -> list[str]:
+    """The rules that a module judges; of one without checks, those of its folder."""
+    own = RULE.findall((JUDGE / file).read_text("utf-8"))
+    folder = (JUDGE / file).parent
+    every = own or [rule for one in folder.glob("*.py") for rule in RULE.findall(one.read_text())]
+    return sorted(set(every))
+
+
+def killed_by(file: str, rules: Sequence[str]) -> str:
+    """Return what shows that the judge in this process is wrong; an empty text for nothing."""
+    from pulsar_conformance import specs
+    from pulsar_conformance.conformance.catalogue import checks
+
+    from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
+    from mutants.defects import defects
+    from mutants.evaluations import SEED
+
+    known, itself = specs.load().rules, allowances()["the model itself"]
+    judged = [known[one] for one in rules if one in checks() and known[one].profiles]
+    for rule in judged:
+        if not any(one.startswith(("documented", "unwritten")) for one in rule.profiles):
+            continue
+        words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
+        if "violated" in words:
+            return f"{rule.id} accuses the model"
+        if "allowed" not in words:
+            return f"{rule.id} reaches no case"
+    for defect in defects():
+        if defect.rule in rules and not found_by_drawn_cases(defect, SEED):
+            return f"{defect.rule} misses {defect.name}"
+    for rule in judged:
+        for most in {one.most for one in rule.clauses if one.most} - {itself.name}:
+            words = {one.word for one in outcomes_of(allowances()[most], rule, SEED)[0]}
+            if "violated" in words:
+                return f"{rule.id} accuses {most}"
+    return ""
+
+
+def try_here(name: str) -> None:
+    """Change this process's judge, and print what shows it."""
+    [mutant] = [one for one in mutants_of(name.partition(":")[0]) if one.id == name]
+    module = f"{PACKAGE}.{mutant.file.removesuffix('.py').replace('/', '.')}"
+    source = changed(mutant, JUDGE)
+    sys.meta_path.insert(0, ChangedSources({module: (mutant.file, source)}, JUDGE))
+    try:
+        by = killed_by(mutant.file, rules_of(mutant.file))
+    except Exception as error:
+        by = f"it fails: {type(error).__name__}"
+    print(json.dumps({"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes, "by": by}))
+
+
+def tried(mutant: Mutant) -> dict[str, str]:
+    """Try a mutant in a process of its own."""
+    words = [sys.executable, "-m", "mutants.judge", "--here", mutant.id]
+    found = {"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes}
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)
+        said: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {**found, "by": "no end"}
+    except (IndexError, ValueError):
+        return {**found, "by": "it does not start"}
+    return said
+
+
+def main() -> int:
+    """0 if every mutant that is tried is killed, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m mutants.judge", description=__doc__)
+    parser.add_argument("--here", metavar="ID", help=argparse.SUPPRESS)
+    parser.add_argument("--sample", type=int, metavar="N", help="try N of them, always the same")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="(%(default)s)")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="write one mutant a line to FILE")
+    args = parser.parse_args()
+    if args.here:
+        try_here(args.here)
+        return 0
+    every = [one for file in files() for one in mutants_of(file)]
+    chosen = Random(0).sample(every, args.sample) if args.sample else every
+    with ThreadPoolExecutor(args.workers) as pool:
+        results = []
+        for number, one in enumerate(pool.map(tried, chosen), 1):
+            results.append(one)
+            print(f"{number} of {len(chosen)}: {one['id']}: {one['by'] or 'lives'}", flush=True)
+    if args.to:
+        args.to.write_text("".join(f"{json.dumps(one)}\n" for one in results), "utf-8")
+    lives = Counter(bool(one["by"]) for one in results)[False]
+    print(f"{len(results) - lives} of {len(results)} mutants of the judge are killed")
+    return int(bool(lives))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
