@@ -112,12 +112,12 @@ def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str
     return _numbered(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
 
 
-def _domains_in(case: Json) -> Iterable[str]:
-    return case.get("domains", ())
+def _domains_in(case: Json) -> Iterator[str]:
+    yield from case.get("domains", ())
 
 
-def _groups_in(case: Json) -> Iterable[str]:
-    return case.get("groups", {}).values()
+def _groups_in(case: Json) -> Iterator[str]:
+    yield from case.get("groups", {}).values()
 
 
 def texts(value: Any) -> Iterator[str]:
