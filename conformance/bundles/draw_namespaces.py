@@ -50,6 +50,8 @@ def locate(draw: st.DrawFn) -> Trial:
     """Topics in the bundles of a namespace."""
     random, count = draw(randoms), draw(counts)
     topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
+    if random.random() < 0.3:
+        topics += names.partitions(random, 3)
     return Trial.of("bundles.locate", location_case(draw_boundaries(random, count), topics))
 
 

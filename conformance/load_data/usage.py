@@ -41,7 +41,8 @@ def _broker(random: Random) -> Json:
         return {name: {"usage": level, "limit": 100} for name in RESOURCES}
     if kind == "even":
         return {name: {"usage": random.randrange(101), "limit": 100} for name in RESOURCES}
-    return loads.draw_usages(random, 130 if kind == "over" else random.randint(1, 100), exact=False)
+    percent = random.choice((random.randint(1, 100), round(random.uniform(0.1, 100), 2)))
+    return loads.draw_usages(random, 130 if kind == "over" else percent, exact=False)
 
 
 @st.composite
