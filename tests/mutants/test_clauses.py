@@ -23,7 +23,7 @@ SAMPLED = 15
 
 UNHELD = Path(__file__).parent / "unheld.yaml"
 
-MOST_UNHELD = 7
+MOST_UNHELD = 4
 """Lower it with each rule that leaves the list; nothing may be added to the list."""
 
 DEFECTS = {one.name: one for one in defects()}
