@@ -89,7 +89,10 @@ class Growth:
 
     @property
     def enabled(self) -> bool:
-        """True if this broker leads and the automatic split is switched on. [SPLIT-07]"""
+        """True if this broker leads and the automatic split is switched on. [SPLIT-07]
+
+        No document says what a broker splits that does not lead.
+        """
         return bool(self.case["leader"]) and self.settings.flag(AUTO_SPLIT)
 
     @cached_property

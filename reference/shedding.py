@@ -73,7 +73,10 @@ class Cycle:
 
     @property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and a bundle has somewhere to go. [SHED-01]"""
+        """True if shedding is switched on, and a bundle has somewhere to go. [SHED-01]
+
+        No document says what the only broker sheds.
+        """
         return self.settings.flag(ENABLED) and len(self.brokers) > 1
 
     @cached_property
