@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.engine.plan import (
     rules_folder,
 )
 from pulsar_conformance.conformance.reporters.terminal import INTERRUPTED
+from pulsar_conformance.fixtures import shipped
 
 UNUSABLE = 2
 
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         raise BadPlan(f"--out {out}: {there} is a file; name a folder")
     if args.conformance_replay and Path(args.conformance_replay).is_dir():
         return _replay(args, left_out)
+    if args.conformance_replay and not args.conformance_judge_by:
+        args.conformance_judge_by = [_profile_of(shipped(args.conformance_replay))]
     plan = plan_of(args)
     if args.conformance_characterize:
         from pulsar_conformance.conformance.compare.characterization import print_characterization
@@ -77,9 +80,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
         """Return the plan for one case, with the profile under which the case was saved."""
         options = argparse.Namespace(**vars(args))
         options.conformance_replay = str(file)
-        with suppress(BadCase):  # The plan reports the error.
-            profile = load_saved(file).profile
-            options.conformance_judge_by = given or [profile or DEFAULT_PROFILE]
+        options.conformance_judge_by = given or [_profile_of(file)]
         return plan_of(options)
 
     if args.pytest:
@@ -94,6 +95,13 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     for why in left_out:
         print(f"left out: {why}")
     return max(one.status for one in outcomes)
+
+
+def _profile_of(file: Path) -> str:
+    """Return the profile that a saved case names, or else the default one."""
+    with suppress(BadCase):  # The plan reports the error.
+        return load_saved(file).profile or DEFAULT_PROFILE
+    return DEFAULT_PROFILE
 
 
 def _options(args: argparse.Namespace) -> list[str]:

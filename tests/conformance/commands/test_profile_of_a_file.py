@@ -49,3 +49,13 @@ def test_files_of_several_profiles_are_not_asked_together(tmp_path, capsys):
     assert main(["ask", "reference", *files]) == 2
     assert "ask them one by one" in capsys.readouterr().err
     assert main(["ask", "--judge-by", "released-3.0", "reference", *files]) == 0
+
+
+@pytest.mark.parametrize("given", [None, "documented-3.0"])
+def test_a_replayed_case_is_judged_by_its_own_profile(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    replayed = ["--replay", place_file(tmp_path, "released-3.0")]
+    named = [] if given is None else ["--judge-by", given]
+    main(["run", "--adapter", "reference", *replayed, *named])
+    first = (tmp_path / "reports/out/verdicts.jsonl").read_text().splitlines()[0]
+    assert json.loads(first)["profiles"] == [given or "released-3.0"]
