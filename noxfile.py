@@ -62,6 +62,9 @@ ELSEWHERE = "not (browser or cluster or pulsar or site or spark or thorough)"
 PAGES = ("tests/reports", "tests/audit")
 """The folders with tests of pages."""
 
+EVENLY = ("-n", "2", "--dist", "worksteal")
+"""Two workers, of which one that has ended takes tests over from the other."""
+
 ENDS = ("--timeout", "900")
 """Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
 
@@ -136,7 +139,7 @@ def lock(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the suite's own tests; after --, options and files for pytest, such as --cov."""
     install(session, "tests")
-    session.run("pytest", "-n", "2", "-q", *ENDS, "-m", ELSEWHERE, *session.posargs)
+    session.run("pytest", *EVENLY, "-q", *ENDS, "-m", ELSEWHERE, *session.posargs)
 
 
 @nox.session
@@ -161,8 +164,7 @@ def mutants(session: nox.Session) -> None:
     install(session, "tests")
     session.run("python", "-m", "mutants", *session.posargs, env=BESIDE_TESTS)
     if not session.posargs:
-        thorough = ("-m", "thorough", "tests/mutants", "tests/conformance/engine")
-        session.run("pytest", "-n", "2", "-q", *ENDS, *thorough)
+        session.run("pytest", "-n", "2", "-q", *ENDS, "-m", "thorough and not spark")
 
 
 @nox.session

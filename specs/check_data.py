@@ -153,9 +153,10 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     for name, value in profile.defaults.items():
         settings = {**specs.annotated, **specs.settings}
         known = settings.get(name)
-        mistake = unknown(name, "setting", settings)
-        if known is not None:
-            mistake = _mistake_in(known, value) or ""
+        if known is None:
+            mistake: str | None = unknown(name, "setting", settings)
+        else:
+            mistake = _mistake_in(known, value)
         if mistake:
             raise sheet.error((profile.id, "defaults", name), f"{profile.id}: {mistake}")
     for name in profile.settled:
@@ -163,12 +164,13 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
             problem = unknown(name, "reading", specs.readings)
             raise sheet.error((profile.id, "settled", name), f"{profile.id}: {problem}")
     for name, value in profile.ways.items():
-        mistake = unknown(name, "way", specs.ways)
-        if name in specs.ways:
-            known_ways = specs.ways[name].alternatives
-            mistake = "" if value in known_ways else unknown(value, f"value of {name}", known_ways)
-        if mistake:
-            raise sheet.error((profile.id, "ways", name), f"{profile.id}: {mistake}")
+        if name not in specs.ways:
+            problem = unknown(name, "way", specs.ways)
+        elif value not in specs.ways[name].alternatives:
+            problem = unknown(value, f"value of {name}", specs.ways[name].alternatives)
+        else:
+            continue
+        raise sheet.error((profile.id, "ways", name), f"{profile.id}: {problem}")
     for name in profile.hidden:
         if name not in specs.hidden:
             problem = unknown(name, "hidden setting", specs.hidden)

@@ -21,6 +21,8 @@ from pulsar_conformance.conformance.engine.run import Run
 PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
 CYCLE = "shed.select"
+FEW = 50
+"""Cases a rule."""
 
 
 class Planted(ReferenceConnection):
@@ -182,7 +184,9 @@ def planted(monkeypatch):
 
 
 def verdicts(tmp_path, adapter="reference", seed=0):
-    plan = Plan.make([adapter], [PROFILE], rules=["ANSWER-*"], seed=seed, root=tmp_path)
+    plan = Plan.make(
+        [adapter], [PROFILE], rules=["ANSWER-*"], examples=FEW, seed=seed, root=tmp_path
+    )
     run = Run(plan, adapter, PROFILE)
     rules = plan.rules_of(PROFILE)
     try:

@@ -21,6 +21,14 @@ SEEDS = {
     "sample:go": range(300, 305),
 }
 MARKS = {"sample:java": needs_java, "sample:javascript": needs_node, "sample:go": needs_go}
+SAMPLED = 2
+"""Seeds of an implementation that are not for the thorough tests alone."""
+
+
+def marks_of(adapter, number):
+    """Return the marks of an implementation under one of its seeds."""
+    needed = [MARKS[adapter]] if adapter in MARKS else []
+    return needed if number < SAMPLED else [*needed, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +43,9 @@ def implementations():
 @pytest.mark.parametrize(
     ("adapter", "seed"),
     [
-        pytest.param(adapter, seed, marks=MARKS.get(adapter, ()))
+        pytest.param(adapter, seed, marks=marks_of(adapter, number))
         for adapter, seeds in SEEDS.items()
-        for seed in seeds
+        for number, seed in enumerate(seeds)
     ],
 )
 def test_an_implementation_without_a_mistake_passes(adapter, seed, implementations, tmp_path):
