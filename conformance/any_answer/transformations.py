@@ -80,6 +80,8 @@ class Transformation:
     """Returns the new names for one or more cases."""
     adds: bool = False
     """True if it adds `MANY` entries."""
+    first_name: str = ""
+    """The beginning of the first new name, which every renamed case contains."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with the transformed case, as a deep copy."""
@@ -198,7 +200,8 @@ def _named(
     names_of: Callable[..., Mapping[str, str]], renamings: Mapping[str, Renaming]
 ) -> tuple[Transformation, ...]:
     return tuple(
-        _renaming(name, partial(names_of, renaming)) for name, renaming in renamings.items()
+        replace(_renaming(name, partial(names_of, renaming)), first_name=renaming(0))
+        for name, renaming in renamings.items()
     )
 
 
@@ -362,8 +365,9 @@ def transformation_between(question: Question, other: Question) -> Transformatio
     """Return the transformation that turns the first question into the second, or None."""
     if question.operation != other.operation or _equal(question.case, other.case):
         return None
-    known = TRANSFORMATIONS.get(question.operation, ())
-    return next((one for one in known if _equal(one.apply(question.case), other.case)), None)
+    known, text = TRANSFORMATIONS.get(question.operation, ()), canonical(other.case)
+    likely = (one for one in known if canonical(one.first_name)[:-1] in text)
+    return next((one for one in likely if _equal(one.apply(question.case), other.case)), None)
 
 
 def _equal(case: Json, other: Json) -> bool:
