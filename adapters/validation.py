@@ -103,9 +103,23 @@ class Untouched:
             before: JSON = marshal.loads(text)
             if case != before:
                 changed[place] = _difference(before, case, "case")
-                case.clear()
-                case.update(before)
+                _restore(case, before)
         return changed
+
+
+def _restore(value: Any, before: Any) -> Any:
+    """Return the earlier value, in the same objects: drawn cases may share parts of them."""
+    if isinstance(value, dict) and isinstance(before, dict):
+        after = dict(value)
+        value.clear()
+        value.update((name, _restore(after.get(name), old)) for name, old in before.items())
+        return value
+    if isinstance(value, list) and isinstance(before, list):
+        value[:] = [_restore(after, old) for after, old in zip_longest(value, before)][
+            : len(before)
+        ]
+        return value
+    return before
 
 
 def _difference(before: Any, after: Any, path: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from pulsar_conformance.adapters.protocol import NotJSON, hello_message, parse_line, text_of
 from pulsar_conformance.adapters.validation import (
     InvalidAnswer,
+    Untouched,
     check_answers,
     wrong_in_case,
     wrong_in_hello,
@@ -159,3 +160,16 @@ def test_what_is_written_is_one_line_for_every_reader():
     line = text_of(awkward)
     assert len(line.splitlines()) == 1
     assert parse_line(line) == awkward
+
+
+def test_a_changed_case_is_restored_where_other_cases_share_parts_of_it():
+    settings, bundles = {"limit": 1}, ["b", "a"]
+    cases = [{"settings": settings, "bundles": bundles}, {"settings": settings}]
+    untouched = Untouched(cases)
+    settings["added"] = 2
+    del settings["limit"]
+    bundles.sort()
+    bundles.append("c")
+    assert untouched.restore() == {0: "case.settings.limit"}
+    assert (settings, bundles) == ({"limit": 1}, ["b", "a"])
+    assert cases == [{"settings": settings, "bundles": bundles}, {"settings": settings}]
