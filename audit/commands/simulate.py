@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.arguments import (
     add_reading,
     without_secret,
 )
-from pulsar_conformance.adapters.names import check_name
+from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.loop import ITSELF, PLACING
 from pulsar_conformance.audit.simulation.measures import measures_of
@@ -25,10 +25,11 @@ from pulsar_conformance.audit.simulation.reporting import (
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
-from pulsar_conformance.audit.simulation.starts import Start, start_of
+from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, start_of
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
     simulated,
+    simulator,
     swept,
     words_as_variant,
 )
@@ -136,6 +137,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the seed of loads by chance (%(default)s)"
     )
+    parser.add_argument(
+        "--smallest",
+        action="store_true",
+        help="search for the smallest cluster that never comes to rest, and show its cycles",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--moves", action="store_true", help="with --json, print every move, too")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
@@ -149,6 +155,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MOST_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MOST_CYCLES}")
+    if args.smallest:
+        return _search(args)
     start = start_of(args)
     worlds, variants = start.worlds, variants_of(args, start)
     readings = chosen_readings(args.reading)
@@ -165,6 +173,30 @@ def _run(args: argparse.Namespace) -> int:
         write_simulation_page(courses, args.page)
     faults = (fault for course in courses for fault in loop_faults(course))
     return int(any(fault.verdict == "fail" for fault in faults))
+
+
+def _search(args: argparse.Namespace) -> int:
+    """Show the smallest cluster that does not come to rest; return 0 whether there is one."""
+    from pulsar_conformance.audit.simulation.search import smallest_restless, story_lines
+
+    if args.world or args.history or args.reports or args.metrics or args.url:
+        raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
+    if args.compare or args.sweep:
+        raise BadWorld("--smallest: it takes one variant; leave out --compare and --sweep")
+    [variant] = variants_of(args, Start([], USUAL_STRATEGY, None))
+    with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
+        simulate = simulator(variant, connection, args.cycles)
+        found = smallest_restless(simulate, args.seed, EXAMPLES)
+    if found is None:
+        print(f"{variant.name}: every one of {EXAMPLES} clusters came to rest")
+        return 0
+    for line in (*simulation_lines([found]), "", *story_lines(found)):
+        print(line)
+    return 0
+
+
+EXAMPLES = 200
+"""Clusters that are drawn to find one that never comes to rest."""
 
 
 def _printed(

@@ -19,6 +19,7 @@ PAUSE = 10
 
 OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
 USUAL_OVERLOAD = 85
+ABOVE = "loadBalancerBrokerThresholdShedderPercentage"
 REPEATS = 3
 """Times that a part of the course has to be seen in a row to count as its period."""
 
@@ -122,6 +123,20 @@ def overload_percentage(course: SimulatedCourse) -> float:
     return float(str(course.settings.get(OVERLOADED, USUAL_OVERLOAD)))
 
 
+def average_usage(cycle: SimulatedCycle) -> float:
+    """Return the average percentage that brokers are used."""
+    return round(fmean(cycle.usage.values()), 1) if cycle.usage else 0.0
+
+
+def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
+    """Return the usage from which on a broker sheds, but for its history; None if there is none."""
+    if course.strategy == "OverloadShedder":
+        return overload_percentage(course)
+    above = course.settings.get(ABOVE)
+    known = course.strategy == "ThresholdShedder" and above is not None
+    return round(average_usage(cycle) + float(str(above)), 1) if known else None
+
+
 def grace_cycles(course: SimulatedCourse) -> int:
     """Return the cycles during which an unloaded bundle may not move."""
     return math.floor(float(str(course.settings.get(GRACE, 0))) / course.minutes)
@@ -160,8 +175,8 @@ def shortest_period(row: Sequence[int]) -> int | None:
     """Return the least number of steps after which the end of a row repeats; None without one."""
     for period in range(1, len(row) // REPEATS + 1):
         end = row[-period * REPEATS :]
-        if end[period:] == end[:-period]:
-            return period if len(set(end)) > 1 else None
+        if end[period:] == end[:-period] and len(set(end)) > 1:
+            return period
     return None
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.page.rendering import rendered
-from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
-from pulsar_conformance.audit.simulation.measures import overload_percentage
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
 from pulsar_conformance.audit.simulation.reporting import simulation_lines
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
-
-ABOVE = "loadBalancerBrokerThresholdShedderPercentage"
 
 POINTS = 400
 """Maximum number of points of a line; the others are left out at equal distances."""
@@ -48,8 +46,8 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
     return {
         "name": f"{course.world.name}: {course.variant}",
         "times": [_seconds(course, cycle.number) for cycle in shown],
-        "average": [_average(cycle) for cycle in shown],
-        "limit": [_limit(course, cycle) for cycle in shown],
+        "average": [average_usage(cycle) for cycle in shown],
+        "limit": [limit_of(course, cycle) for cycle in shown],
         "brokers": [
             {"name": name, "used": [_rounded(cycle.usage.get(name)) for cycle in shown]}
             for name in brokers
@@ -59,19 +57,6 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
         "bundles": _ways(course),
         "ends": [[name, _percent(first.get(name)), _percent(last.get(name))] for name in brokers],
     }
-
-
-def _average(cycle: SimulatedCycle) -> float:
-    return round(sum(cycle.usage.values()) / max(len(cycle.usage), 1), 1)
-
-
-def _limit(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
-    """Return the usage from which on a broker sheds, regardless of history."""
-    if course.strategy == "OverloadShedder":
-        return overload_percentage(course)
-    above = course.settings.get(ABOVE)
-    known = course.strategy == "ThresholdShedder" and above is not None
-    return round(_average(cycle) + float(str(above)), 1) if known else None
 
 
 def _seconds(course: SimulatedCourse, cycle: int) -> float:

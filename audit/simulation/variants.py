@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -123,23 +123,32 @@ def simulated(
 ) -> Iterator[SimulatedCourse]:
     """Yield the course of every world under a variant. Errors: `BadWorld`, `AdapterError`."""
     with connect(variant.adapter, variant.profile, readings) as connection:
-        deciding = _deciding(variant, connection)
-        for world in worlds:
-            _check_offers(variant, connection, world)
-            hidden = specs.load().profile(variant.released).hidden if variant.released else {}
-            given = {**hidden, **variant.settings, SHEDDER: variant.strategy}
-            if variant.strategy in REMEMBERING:
-                given[PLACER] = variant.strategy
-            full = replace(deciding, settings=given)
-            yield Simulation(world, full, connection).run(cycles, variant.name)
+        yield from map(simulator(variant, connection, cycles), worlds)
 
 
-def _deciding(variant: Variant, connection: Connection) -> Deciding:
+def simulator(
+    variant: Variant, connection: Connection, cycles: int
+) -> Callable[[SimulatedWorld], SimulatedCourse]:
+    """Return a function that simulates a world under a variant. Errors: as `simulated`."""
+    hidden = specs.load().profile(variant.released).hidden if variant.released else {}
+    given = {**hidden, **variant.settings, SHEDDER: variant.strategy}
+    if variant.strategy in REMEMBERING:
+        given[PLACER] = variant.strategy
+    deciding = _deciding(variant, connection, given)
+
+    def simulate(world: SimulatedWorld) -> SimulatedCourse:
+        _check_offers(variant, connection, world)
+        return Simulation(world, deciding, connection).run(cycles, variant.name)
+
+    return simulate
+
+
+def _deciding(variant: Variant, connection: Connection, settings: Mapping[str, Any]) -> Deciding:
     offered = connection.hello.operations
     placing = variant.placing if PLACE.id in offered else LEAST_USED
     defaults = specs.load().defaults(variant.profile)
     remembers = variant.strategy in REMEMBERING and CYCLES.id in offered
-    return Deciding(variant.strategy, {}, defaults, placing, remembers)
+    return Deciding(variant.strategy, settings, defaults, placing, remembers)
 
 
 def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorld) -> None:

@@ -157,7 +157,7 @@ def _cluster(
     described: Sequence[Json], topics: int, seed: int
 ) -> tuple[list[SimulatedBroker], list[SimulatedBundle]]:
     each = [one for one in described for _ in range(one.get("count", 1))]
-    ranges = list(_ranges(sum(one["bundles"] for one in each)))
+    ranges = list(bundle_names(sum(one["bundles"] for one in each)))
     brokers: list[SimulatedBroker] = []
     bundles: list[SimulatedBundle] = []
     for number, one in enumerate(each, 1):
@@ -188,7 +188,7 @@ def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[f
     return (one / sum(heavy) for one in heavy)
 
 
-def _ranges(count: int) -> Iterator[str]:
+def bundle_names(count: int) -> Iterator[str]:
     """Yield names of bundles that cover a namespace equally."""
     for low, high in pairwise(boundaries(count) if count else ()):
         yield f"shop/events/{low}_{high}"

@@ -115,6 +115,7 @@ def test_the_same_seed_gives_the_same_course():
         ([0, 1, 2, 3, 4, 5, 6] * 3, 7),
         ([0, 1, 2, 3, 4, 5, 6], None),
         ([1, 0, 0, 0, 0, 0], None),
+        ([0, 0, 0, 1, 1, 1] * 3, 6),
         ([0, 1, 0, 1, 1], None),
     ],
 )
@@ -232,6 +233,16 @@ def test_an_unloaded_bundle_leaves_its_owner_where_the_owner_may_not_take_it():
     assert len(course.sheds) == 9
 
 
+# 25 % and 0 % are 12.5 % on average, and the limit is 22.5 %: the bundle goes to the other broker,
+# and back once its grace period is over.
+def test_the_smallest_cluster_without_rest_has_one_bundle_by_the_documents(capsys):
+    status, out, _ = run(capsys, "--smallest")
+    assert status == 0
+    assert "restless: 0 %; 25 %" in out
+    assert "never, 62" in out
+    assert "cycle 31: broker-1 25 %, broker-2 0 %; average 12.5 %, limit 22.5 %" in out
+
+
 def run(capsys, *words):
     status = main(["simulate", *words])
     said = capsys.readouterr()
@@ -330,6 +341,8 @@ MISTAKES = [
     (("--world", "crash", "--conf", "x"), "go with --reports, --metrics or --from"),
     (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
+    (("--smallest", "--world", "crash"), "--smallest: it draws its clusters"),
+    (("--smallest", "--sweep", "x=1..2"), "--smallest: it takes one variant"),
     (("--history", "README.md"), "README.md:1: it is no record of a history"),
     (("--history", "nowhere"), "it cannot be read"),
     (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
