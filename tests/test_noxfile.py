@@ -150,7 +150,7 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
     chosen = ("-m", noxfile.ELSEWHERE)
-    expected = ("pytest", "-n", "2", "-q", *noxfile.ENDS, *chosen, "-k", "overload")
+    expected = ("pytest", *noxfile.EVENLY, "-q", *noxfile.ENDS, *chosen, "-k", "overload")
     assert session.did[-1] == expected
 
 
