@@ -52,8 +52,8 @@ class Service:
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
 
     def see(self, brokers: Iterable[str]) -> None:
-        """Let these brokers be up from now on."""
-        self._up = java_list(map(broker_id, brokers))
+        """Let these brokers be up from now on, listed by name as a metadata store lists them."""
+        self._up = java_list(sorted(map(broker_id, brokers)))
 
     def _factory(self) -> Java:
         return self.factory

@@ -10,9 +10,9 @@ from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map
-from pulsar_conformance.reference.released.loads import Json, Leader
-from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
+from pulsar_conformance.reference.released.java import in_map, in_set, places
+from pulsar_conformance.reference.released.loads import Json, Leader, with_ports
+from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 
 MOST_TOPICS = "loadBalancerBrokerMaxTopics"
@@ -22,7 +22,6 @@ DOMAINS = "failureDomainsEnabled"
 """A switch that counts as on where a case does not set it, as the documents take it to be."""
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 SYSTEM = "pulsar/system"
-IN_TURN = "RoundRobinBrokerSelector"
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -65,8 +64,13 @@ class ReleasedAssignment:
 
     @cached_property
     def permitted(self) -> Candidates:
-        """Brokers that isolation policies permit; of several, the first in a hash map counts."""
-        brokers, policies = tuple(self.known.case["brokers"]), self.known.case["isolation"]
+        """Brokers that isolation policies permit; of several, the first in a hash map counts.
+
+        Their order is that of a hash set of all brokers, which the metadata store lists by name.
+        """
+        addresses = with_ports(self.known.case["brokers"])
+        brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
+        policies = self.known.case["isolation"]
         named = {f"policy-{place}": one for place, one in enumerate(policies)}
         ordered = [named[name] for name in in_map(named)]
         own = next((one for one in ordered if self._all.namespace in one["namespaces"]), None)
@@ -112,7 +116,8 @@ class ReleasedAssignment:
         """The choice among all permitted brokers if the first may be an overloaded one."""
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
-        return self._among(self.permitted, excluded=False)
+        among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
+        return self._among(tuple(among), excluded=False)
 
     @cached_property
     def best(self) -> Candidates:
@@ -122,11 +127,13 @@ class ReleasedAssignment:
 
     def steps(self) -> Iterator[Step]:
         """Candidates after each filter, and the choice."""
-        before: Candidates = tuple(self.known.case["brokers"])
+        brokers: Candidates = tuple(self.known.case["brokers"])
+        before = brokers
         yield Step("brokers", ", ".join(before) or "none")
         for place, left in self.filtered:
             same = set(left) == set(before)
-            names = "all of these" if same else ", ".join(left) or "nobody"
+            named = ", ".join(name for name in brokers if name in left)
+            names = "all of these" if same else named or "nobody"
             yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
         if self.second and set(self.second.candidates) != set(before):
@@ -139,8 +146,8 @@ class ReleasedAssignment:
     def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:
         """The choice among candidates; namespaces that are never shed are placed in turn."""
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
-        in_turn = excluded and self._all.namespace in spared
-        return ReleasedPlacement(self.known, candidates, IN_TURN if in_turn else None)
+        instead = IN_TURN if excluded and self._all.namespace in spared else None
+        return ReleasedPlacement(self.known, candidates, instead, places(len(self.permitted)))
 
     def _few_topics(self, among: Candidates) -> Candidates:
         """Brokers within the limit of topics, or all brokers if none is within it."""
@@ -172,7 +179,7 @@ class ReleasedAssignment:
             return among
         versions = self.known.case["versions"]
         if not all(name in versions for name in among):
-            return self.permitted
+            return tuple(dict.fromkeys((*among, *self.permitted)))
         number = {name: tuple(map(int, versions[name].split("."))) for name in among}
         latest = max(number.values())
         return [name for name in among if number[name] == latest]

@@ -11,7 +11,7 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.configuration import PACKAGE
-from pulsar_conformance.reference.released.java import in_set
+from pulsar_conformance.reference.released.java import in_map, in_set
 from pulsar_conformance.reference.released.loads import Leader, as_percent, with_ports
 
 FRAME = "longTermData"
@@ -22,6 +22,7 @@ BOTH = frozenset({"AvgShedder"})
 """Placement strategies that are shedding strategies as well."""
 PAIR = "ModularLoadManagerImpl.initialize"
 LEAST_RATE = "LeastLongTermMessageRate"
+IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
@@ -45,6 +46,8 @@ class ReleasedPlacement:
     candidates: Sequence[str]
     instead: str | None = None
     """The strategy to use instead of the one that is set."""
+    table: int | None = None
+    """Capacity of the hash set of candidates; None for a set that was built from them alone."""
 
     @cached_property
     def strategy(self) -> str:
@@ -81,6 +84,13 @@ class ReleasedPlacement:
         """The candidates of which the strategy chooses one at random."""
         return CHOICE[self.strategy](self) if self.candidates else ()
 
+    @cached_property
+    def ordered(self) -> list[str]:
+        """The candidates in the iteration order of their hash set."""
+        brokers = with_ports(self.candidates)
+        names = in_set(brokers) if self.table is None else in_map(brokers, size=self.table)
+        return [brokers[one] for one in names]
+
     @property
     def fails(self) -> bool:
         """True if the strategy fails without candidates, AvgShedder.getExpectedBroker."""
@@ -105,7 +115,7 @@ class ReleasedPlacement:
         if self.strategy != LEAST_RATE:
             yield Step("strategy", self.strategy)
         yield Step("threshold", f"{plain(as_percent(self.threshold))} %")
-        for name in self.candidates:
+        for name in filter(self.candidates.__contains__, self.known.case["brokers"]):
             usage, resource = self.usage[name]
             at = f"{plain(as_percent(usage))} % of {resource}"
             out = ": overloaded, left out" if name in self.overloaded else ""
@@ -116,6 +126,9 @@ class ReleasedPlacement:
         names = " or ".join(self.best)
         if not self.best:
             return "nowhere: no broker may take it"
+        if self.strategy == IN_TURN and len(self.candidates) > 1:
+            others = ", ".join(self.ordered[1:])
+            return f"{names} first, then {others}: in turn since the leader's start ({IN_TURN})"
         if self.strategy != LEAST_RATE:
             return f"{names}{', drawn' if len(self.best) > 1 else ''} ({self.strategy})"
         if self.overloaded.issuperset(self.candidates):
@@ -137,7 +150,7 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
     """Candidates whose weighted usage is below the average by a difference, else all."""
-    known, order = placing.known, _in_set(placing.candidates)
+    known, order = placing.known, placing.ordered
     usage = {name: known.usage(name, weighted=True)[0] for name in order}
     total = 0.0
     for name in order:
@@ -149,18 +162,13 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
 
 def _first(placing: ReleasedPlacement) -> Sequence[str]:
     """The first in the order of a hash set, as no bundle was placed before."""
-    return _in_set(placing.candidates)[:1]
-
-
-def _in_set(names: Sequence[str]) -> list[str]:
-    brokers = with_ports(names)
-    return [brokers[one] for one in in_set(brokers)]
+    return placing.ordered[:1]
 
 
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     LEAST_RATE: _least_rate,
     "LeastResourceUsageWithWeight": _least_usage,
-    "RoundRobinBrokerSelector": _first,
+    IN_TURN: _first,
     "AvgShedder": lambda placing: sorted(placing.candidates),
 }
 """Candidates of which one is chosen, by the strategy."""

@@ -192,6 +192,40 @@ def test_java_s_numbers_and_maps():
 IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 
 
+def placed_in_turn(usage, owned=()):
+    """The answer and the decision about a bundle of a/b that RoundRobinBrokerSelector places."""
+    settings = {
+        "loadBalancerLoadPlacementStrategy": f"{IMPL}RoundRobinBrokerSelector",
+        "loadBalancerDistributeBundlesEvenlyEnabled": True,
+    }
+    brokers = {
+        name: {
+            "cpu": {"usage": percent, "limit": 100},
+            "bundles": [bundle for bundle, owner in owned if owner == name],
+        }
+        for name, percent in usage.items()
+    }
+    nothing = {"preallocated": {}, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
+    case = {"settings": settings, "bundle": "a/b/0x80000000_0xffffffff", "brokers": brokers}
+    found = Model("released-4.2").derive("place.broker", {**case, "bundles": {}, **nothing})
+    return found.answer["broker"], found.steps[-1].text
+
+
+def test_a_set_of_brokers_is_in_the_order_that_java_prints():
+    """b6 and b11 have one place of 16; a set of 12 that is built at once has 32 places."""
+    first, decision = placed_in_turn({f"b{number}": 10 for number in reversed(range(12))})
+    assert first == "b1"
+    rest = "b9, b10, b4, b11, b6, b5, b8, b0, b2, b3, b7"
+    assert decision.startswith(f"b1 first, then {rest}: in turn since the leader's start")
+
+
+def test_an_overloaded_choice_comes_before_brokers_of_its_place_that_are_added():
+    """b0 and b2 have one place; b0 serves the namespace, so that b2 is in the set before it."""
+    owned = [("a/b/0x00000000_0x80000000", "b0")]
+    assert placed_in_turn({"b0": 90, "b2": 90})[0] == "b0"
+    assert placed_in_turn({"b0": 90, "b2": 90}, owned)[0] == "b2"
+
+
 def manager(profile, conf, dynamic=None):
     return Model(profile).answer("manager.choose", {"conf": conf, "dynamic": dynamic})
 

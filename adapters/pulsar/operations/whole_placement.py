@@ -64,6 +64,7 @@ Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
 data, under which configuration."""
 
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
+ORDERED = "java.util.LinkedHashSet"
 STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
     "placementStrategy": lambda configuration: java_class(PLACEMENT).create(configuration),
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
@@ -97,11 +98,7 @@ def drawn(
     configuration = others[-1]
 
     def draw() -> str | None:
-        broker = (
-            maker(configuration)
-            .selectBroker(java_class("java.util.HashSet")(among), *others)
-            .orElse(None)
-        )
+        broker = maker(configuration).selectBroker(among, *others).orElse(None)
         return None if broker is None else name(broker)
 
     brokers = sorted(map(name, among))
@@ -151,7 +148,9 @@ class _Children:
 
     def __init__(self, case: Case) -> None:
         self._domains = java_class("java.util.HashSet")(java_list(case["domains"]))
-        self._brokers = java_class("java.util.HashSet")(java_list(map(broker_id, case["brokers"])))
+        self._brokers = java_class("java.util.HashSet")(
+            java_list(sorted(map(broker_id, case["brokers"])))
+        )
         self.are_brokers = False
 
     def get(self, *_path: Java) -> Java:
@@ -196,8 +195,8 @@ class _Overheard:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the strategy's choice."""
-        self._asked.append((self._maker, java_class("java.util.HashSet")(among), *others))
+        """Return the strategy's choice; keep the order of the manager's own set."""
+        self._asked.append((self._maker, java_class(ORDERED)(among), *others))
         return self._strategy.selectBroker(among, *others)
 
     @jpype.JOverride
