@@ -4,6 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -53,6 +54,17 @@ def add_profile(
     """Add `--judge-by`, also `--profile`; `what` is its help."""
     parser.add_argument(
         "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
+    )
+
+
+def add_dynamic(parser: argparse.ArgumentParser) -> None:
+    """Add `--dynamic`."""
+    parser.add_argument(
+        "--dynamic",
+        type=Path,
+        metavar="FILE",
+        help="dynamic settings, which count over those of the file: the JSON that pulsar-admin "
+        "brokers get-all-dynamic-config prints",
     )
 
 

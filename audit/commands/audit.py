@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import add_profile, add_reading
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.audit.input import paths
@@ -25,6 +25,11 @@ from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
+JUDGED_BY = (
+    "the documents or the release to judge by (the release nearest to the version in the load "
+    f"reports, with what its documents say otherwise; {DEFAULT_PROFILE} if they name none)"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the input, the options of judging it, and the output."""
@@ -34,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", required=True, metavar="PATH", help="a folder for the tables and cases"
     )
-    add_profile(parser, "the documents to judge by (%(default)s)")
+    add_profile(parser, JUDGED_BY, default=None)
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--settings",
@@ -101,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
         specs.load().check_readings(readings)
         options = spark_tuning.of_process(args.input)
         with session.acquired(args.spark, "audit", options) as spark:
+            from pulsar_conformance.audit.input.versions import profile_of_history
             from pulsar_conformance.audit.pipeline.inquiry import Inquiry
             from pulsar_conformance.audit.pipeline.plan import AuditPlan
             from pulsar_conformance.audit.pipeline.report import (
@@ -112,7 +118,14 @@ def run(args: argparse.Namespace) -> int:
             )
 
             asked = Inquiry(args.why, args.broker, args.at)
-            plan = AuditPlan.of(args.profile, readings, since=args.time_from, until=args.time_to)
+            ran = None if args.profile else profile_of_history(spark.session, args.input)
+            plan = AuditPlan.of(
+                args.profile or ran or DEFAULT_PROFILE,
+                readings,
+                since=args.time_from,
+                until=args.time_to,
+                beside=ran is not None and not asked,
+            )
             check_profile_has_rules(plan)
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.audit.commands.audit import JUDGED_BY
 from pulsar_conformance.audit.commands.collect import UNREACHED, add_cluster_arguments, recorder_of
 from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="the time between two audits (%(default)g)",
     )
-    add_profile(parser, "the documents to judge by (%(default)s)")
+    add_profile(parser, JUDGED_BY, default=None)
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--spark",
@@ -130,7 +131,8 @@ def _recording(recorder: Recorder, every: float, lasting: float | None) -> Itera
 def _auditing(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
-    """Return a function that audits the history so far, prints a line, and counts faults."""
+    """Return a function that audits the current history, prints a line, and returns the faults."""
+    from pulsar_conformance.audit.input.versions import profile_of_history
     from pulsar_conformance.audit.page.making import PAGE
     from pulsar_conformance.audit.pipeline.plan import AuditPlan
     from pulsar_conformance.audit.pipeline.report import (
@@ -141,7 +143,9 @@ def _auditing(
     )
     from pulsar_conformance.audit.pipeline.report_text import verdict
 
-    plan = AuditPlan.of(args.profile, readings)
+    ran = None if args.profile else profile_of_history(spark, history)
+    profile = args.profile or ran or DEFAULT_PROFILE
+    plan = AuditPlan.of(profile, readings, beside=ran is not None)
     check_profile_has_rules(plan)
     refresh = max(1, round(args.audit_every))
     how = ReportOptions(quiet=True, refresh=refresh, wait=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,8 @@ class AuditPlan:
     strategy: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    beside: bool = False
+    """True to judge by the documents of a release, too, and report where they differ."""
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
@@ -48,6 +50,15 @@ class AuditPlan:
     def way(self, name: str) -> str | None:
         """Return the way of a release where the documents are silent, or None for documents."""
         return specs.load().profiles[self.profile].ways.get(name)
+
+    @property
+    def documents(self) -> AuditPlan | None:
+        """Return a plan by the documents of the release, if these are judged by as well."""
+        profile = specs.load().profiles[self.profile].based_on
+        if not self.beside or profile is None:
+            return None
+        readings = specs.load().default_readings(profile)
+        return replace(self, profile=profile, readings=readings, beside=False)
 
     @property
     def defaults(self) -> Mapping[str, Any]:

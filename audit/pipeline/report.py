@@ -26,7 +26,7 @@ from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale
 from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import workers
-from pulsar_conformance.audit.pipeline.writing import ASKED, Store
+from pulsar_conformance.audit.pipeline.writing import Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pyspark.errors import AnalysisException
@@ -86,6 +86,12 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
     raise AuditError(f"--judge-by {plan.profile}: {problem}")
 
 
+def documents_beside(plan: AuditPlan) -> AuditPlan | None:
+    """Return the plan by a release's documents, if they have rules and are to be judged by."""
+    documents = plan.documents
+    return documents if documents is not None and rules_of(documents) else None
+
+
 def build_audit_tables(
     spark: Any,
     path: str,
@@ -102,13 +108,13 @@ def build_audit_tables(
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
     _usable(store)
-    every = list(build_steps(source(store, path, found), plan, other))
+    every = list(build_steps(source(store, path, found), plan, other, documents_beside(plan)))
 
     with spark_tuning.tasks_at_once(spark) as tasks:
 
         def set_up(of: Store, table: str, in_part: bool) -> None:
             length = min(found.length, spark_tuning.DAILY) if in_part else found.length
-            usual = spark_tuning.of_table(table.removeprefix(ASKED), length, tasks)
+            usual = spark_tuning.of_table(base_name(table), length, tasks)
             configure(of.spark, {**SESSION, **usual})
 
         def beside() -> Store | None:
@@ -241,6 +247,9 @@ def _reported(
         shown = beside.submit(_shown, made, plan, output, how)
         found = summary.audit_summary(made, plan)
         faults, content = shown.result()
+    documents = documents_beside(plan)
+    if documents is not None:
+        found["documents"] = summary.compared_findings(made, documents)
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **summary.compared_settings(made)}
     found["wrong"] = summary.wrong(found)
@@ -269,7 +278,7 @@ def _report_progress(table: str, mark: Mark | None) -> None:
     """Report a completed table on standard error."""
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
-        print(f"{table:<24}{took}{_since(mark)}", file=sys.stderr, flush=True)
+        print(f"{table:<27}{took}{_since(mark)}", file=sys.stderr, flush=True)
 
 
 def _since(mark: Mark) -> str:

@@ -28,6 +28,8 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield from _around(found["splits"], found["leaders"])
     yield from ("", *_rules(found["rules"]))
     yield from _not_judged(found)
+    if "documents" in found:
+        yield from ("", *_by_documents(found["documents"], found["profile"]))
     if "asked" in found:
         yield from ("", *_asked(found["asked"]))
     for fault in faults:
@@ -83,6 +85,19 @@ def _not_judged(found: Json) -> Iterator[str]:
     if found["rules_without_check"]:
         names = ", ".join(found["rules_without_check"])
         yield from paragraph(f"rules of shedding that no history shows: {names}", 2, "")
+
+
+def _by_documents(compared: Json, profile: str) -> Iterator[str]:
+    """Yield what the documents of a release say otherwise, a rule a line."""
+    if not compared["differences"]:
+        yield f"by {compared['profile']}, too: no other faults than by {profile}"
+        return
+    yield f"by {compared['profile']} otherwise than by {profile}:"
+    for one in compared["differences"]:
+        often = counted(one["cycles"], "cycle")
+        words = f"{one['documents']}, by the release {one['release']}"
+        text = f"{one['rule']}, {often}: {words}; first {one['at']}: {one['evidence']}"
+        yield from paragraph(text, 4, "  ")
 
 
 def verdict(found: Json) -> str:

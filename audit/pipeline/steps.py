@@ -15,7 +15,13 @@ from pulsar_conformance.audit.input.changes import AROUND
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import GOLD, OF_RECORDS, SILVER, TABLES
-from pulsar_conformance.audit.pipeline.writing import ASKED, PARTITION, from_day
+from pulsar_conformance.audit.pipeline.writing import (
+    ASKED,
+    DOCUMENTED,
+    PARTITION,
+    base_name,
+    from_day,
+)
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -24,6 +30,9 @@ FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 """Large gold tables, of which only the days from the first affected one on are rebuilt."""
+
+FOUND_BY = ("findings", *GOLD["findings"].parents, *GOLD["broker_decisions"].parents)
+"""Tables that are built again to judge by the documents, too."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
 """Tables that are also built for other settings."""
@@ -71,17 +80,25 @@ class TableStep:
     @property
     def has_day(self) -> bool:
         """True if every row has a day."""
-        return self.table.removeprefix(ASKED) in GOLD
+        return base_name(self.table) in GOLD
 
     @property
     def method(self) -> str:
-        """Fingerprint of the code that builds the table, without the code of its parents."""
-        table = TABLES[self.table.removeprefix(ASKED)]
+        """Fingerprint of the code that builds it, without that of its parents."""
+        table = TABLES[base_name(self.table)]
         return digest(self.table, PARTITION, table.schema, code(table.code))
 
 
-def build_steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterator[TableStep]:
-    """Yield every step in order; `source` builds `records`."""
+def build_steps(
+    source: TableStep,
+    plan: AuditPlan,
+    asked: AuditPlan | None,
+    documented: AuditPlan | None = None,
+) -> Iterator[TableStep]:
+    """Yield every step in order; `source` makes `records`.
+
+    `asked` is a plan with other settings, `documented` one by the documents of a judging release.
+    """
     yield source
     for name, table in OF_RECORDS.items():
         yield TableStep(
@@ -94,6 +111,8 @@ def build_steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> 
     yield from (_gold_step(plan, name, "") for name in GOLD)
     if asked is not None:
         yield from (_gold_step(asked, name, ASKED) for name in COMPARED)
+    if documented is not None:
+        yield from (_gold_step(documented, name, DOCUMENTED) for name in GOLD if name in FOUND_BY)
 
 
 OfRecords = Callable[[DataFrame], DataFrame]
@@ -160,8 +179,9 @@ def _gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return the content of a plan as text."""
-    return json.dumps(asdict(plan), default=str, sort_keys=True)
+    """Return all that a plan states about a table, as text."""
+    stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
+    return json.dumps(stated, default=str, sort_keys=True)
 
 
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:

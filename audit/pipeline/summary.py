@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.spark.shedding import STRATEGIES
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.writing import ASKED
+from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.splits import JUDGED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
@@ -148,6 +148,44 @@ def by_rule(verdicts: DataFrame) -> Json:
 
 def _is(verdict: str) -> Column:
     return F.col("verdict") == verdict
+
+
+def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
+    """Return the rules by which documents find faults where a release does not, or the reverse."""
+    key = ["cluster", "cycle", "rule"]
+
+    def side(name: str, prefix: str) -> DataFrame:
+        rows = tables[f"{prefix}findings"]
+        said = F.struct("evidence", "verdict", F.col("verdict").isin(*WRONG).alias("wrong"))
+        return rows.select(*key, said.alias(name))
+
+    both = side("release", "").join(side("documents", DOCUMENTED), key, "full_outer")
+    release, written = F.col("release"), F.col("documents")
+    wrong = [F.coalesce(one["wrong"], F.lit(False)) for one in (release, written)]
+    evidence = F.when(wrong[1], written["evidence"]).otherwise(release["evidence"])
+    words = [F.coalesce(one["verdict"], F.lit("not judged")) for one in (release, written)]
+    differ = both.where(wrong[0] != wrong[1]).groupBy(
+        "rule", words[0].alias("release"), words[1].alias("documents")
+    )
+    rows = differ.agg(
+        F.count(F.lit(1)).alias("cycles"),
+        F.min(F.struct("cycle", "cluster", F.substring(evidence, 1, 500).alias("told"))).alias(
+            "in"
+        ),
+    )
+    named = rows.select(
+        "rule",
+        "release",
+        "documents",
+        "cycles",
+        format_utc("in.cycle").alias("at"),
+        "in.cluster",
+        F.col("in.told").alias("evidence"),
+    )
+    return {
+        "profile": documents.profile,
+        "differences": [row.asDict() for row in named.orderBy("rule", "release").collect()],
+    }
 
 
 def wrong(found: Json) -> int:

@@ -109,8 +109,13 @@ SOURCES, LISTING = "sources", "listing"
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name of the folder of rows without a day."""
 
-ASKED = "asked-"
-"""Prefix for names of tables that are built for other settings."""
+ASKED, DOCUMENTED = "asked-", "documented-"
+"""Prefixes of the names of tables for other settings, and for documents beside a release."""
+
+
+def base_name(table: str) -> str:
+    """Return the name of a table without a prefix."""
+    return table.removeprefix(ASKED).removeprefix(DOCUMENTED)
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ class Store:
     def read(self, table: str) -> DataFrame:
         """Return a complete table."""
         if table not in self._known:
-            schema = TABLES[table.removeprefix(ASKED)].schema
+            schema = TABLES[base_name(table)].schema
             reader = self.spark.read.schema(schema)
             rows = reader.parquet(literal(f"{self.path}/{table}"))
             self._known[table] = rows.coalesce(1) if self.in_one else rows
@@ -250,7 +255,7 @@ class Store:
 
     def shaped(self, table: str, frame: DataFrame) -> DataFrame:
         """Return a frame with the columns of a table in their order and types."""
-        schema = TABLES[table.removeprefix(ASKED)].schema
+        schema = TABLES[base_name(table)].schema
         fields = StructType.fromDDL(schema)
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
 

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.cases.placing import (
     read_constraints,
 )
 from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import read_settings, read_written_settings
+from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_written_settings
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
@@ -203,8 +203,8 @@ def _settings(
     args: argparse.Namespace, source: _Source, version: str | None = None
 ) -> SettingsRead | None:
     """Return the settings of the given file, or else those of the running cluster."""
-    if args.conf:
-        return read_settings(args.conf, version)
+    if args.conf or args.dynamic:
+        return read_in_force(args.conf, args.dynamic, version)
     if source.runtime:
         return read_written_settings(
             f"{source.place}, runtime configuration", source.runtime, version

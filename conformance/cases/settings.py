@@ -31,6 +31,8 @@ HEAP = "loadBalancerMemoryResourceWeight"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """The extensible load manager, and its only shedding strategy."""
 
+FIXED = "it is not dynamic: a broker takes it from its files alone"
+
 CLOSE = 0.85
 """Similarity from which on an unknown name counts as misspelt."""
 
@@ -85,6 +87,24 @@ class SettingsRead:
         """Return the settings, overridden by others; None removes a setting."""
         places = {**self.places, **dict.fromkeys(given, "--setting")}
         return replace(self, values=merged(dict(self.values), given), places=places)
+
+    def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
+        """Return the settings with those of the dynamic configuration, which take precedence."""
+        known = specs.load().annotated
+        fixed = [name for name in dynamic.values if name in known and known[name].dynamic is False]
+        given = {name: value for name, value in dynamic.values.items() if name not in fixed}
+        over = (
+            Unused(self.places[name], name, f"{dynamic.places[name]} sets it, which counts")
+            for name, value in given.items()
+            if name in self.values and self.values[name] != value
+        )
+        refused = (Unused(dynamic.places[name], name, FIXED) for name in fixed)
+        return replace(
+            self,
+            values={**self.values, **given},
+            places={**self.places, **dynamic.places},
+            unused=(*self.unused, *over, *refused, *dynamic.unused),
+        )
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,27 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
     if not found.values and not found.unused:
         raise BadSetting(f"{file}: it names no setting of load balancing; {FORMS}")
     return found
+
+
+def read_in_force(
+    conf: Path | None, dynamic: Path | None, release: str | None = None
+) -> SettingsRead | None:
+    """Read the settings of a file and the dynamic ones beside it; None without either.
+
+    Errors: as `read_settings`.
+    """
+    read = read_settings(conf, release) if conf else None
+    if dynamic is None:
+        return read
+    found = read_dynamic(dynamic, release)
+    return (read or replace(found, values={}, places={}, unused=(), others=0)).with_dynamic(found)
+
+
+def read_dynamic(file: Path, release: str | None = None) -> SettingsRead:
+    """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
+    found = read_settings(file, release)
+    places = {name: f"{place}, dynamic" for name, place in found.places.items()}
+    return replace(found, places=places)
 
 
 def read_written_settings(

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
 from pulsar_conformance.conformance.cases.saved import content_of, derived_from
 from pulsar_conformance.conformance.cases.snapshot import MAKERS, BadSnapshot
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="settings: a broker.conf, the JSON of a broker's runtime configuration, an "
         "environment file, or the YAML of Helm values, docker-compose or an operator",
     )
+    add_dynamic(parser)
     parser.add_argument(
         "--setting",
         action="append",

@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
+from pulsar_conformance.adapters.arguments import (
+    DEFAULT_PROFILE,
+    add_dynamic,
+    add_profile,
+    add_reading,
+)
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
 from pulsar_conformance.conformance.cases.saved import BadCase, Handed, handed_in
 from pulsar_conformance.conformance.cases.settings import given_settings
-from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
@@ -60,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="settings that replace those of the case: a broker.conf, or any file that case "
         "--settings takes",
     )
+    add_dynamic(parser)
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
     parser.add_argument(
@@ -87,7 +93,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     if args.metrics or args.url or _is_folder(args.case):
         yield from _of_cluster(args, focus)
         return
-    settings = _settings_of(args.conf, given_settings(args.setting))
+    settings = _settings_of(args, given_settings(args.setting))
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
@@ -108,7 +114,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     what_if = given_settings(args.setting)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
-        yield from balance_lines(data, _settings_of(args.conf, what_if), args.release)
+        yield from balance_lines(data, _settings_of(args, what_if), args.release)
         return
     args.setting = []
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
@@ -126,11 +132,11 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
             yield from broker_lines(question.case, answer, found.owners)
 
 
-def _settings_of(conf: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file and of the command line; report those without effect."""
-    if conf is None:
+def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of files and of the command line; those without effect are reported."""
+    read = read_in_force(args.conf, args.dynamic)
+    if read is None:
         return dict(given)
-    read = read_settings(conf)
     for note in read.changed(given).notes():
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     return {**read.values, **given}

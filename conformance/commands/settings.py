@@ -6,11 +6,12 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulsar_conformance.adapters.arguments import add_profile
+from pulsar_conformance.adapters.arguments import add_dynamic, add_profile
 from pulsar_conformance.specs import JSON, Setting, UnknownName, load
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release", metavar="VERSION", help="the version of Pulsar that reads FILE, such as 4.0.3"
     )
+    add_dynamic(parser)
     parser.add_argument("--json", action="store_true", help="print the explanation of FILE as JSON")
     parser.add_argument(
         "--markdown", action="store_true", help="print the explanation of FILE as Markdown"
@@ -48,17 +50,25 @@ def run(args: argparse.Namespace) -> int:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(files[0], args)
-    if args.release or args.json or args.markdown:
-        raise UserError("--release, --json and --markdown are for a FILE, such as a broker.conf")
+    if args.release or args.json or args.markdown or args.dynamic:
+        raise UserError(
+            "--release, --dynamic, --json and --markdown are for a FILE, such as a broker.conf"
+        )
     print("\n".join(_lines(args)))
     return 0
 
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
-    from pulsar_conformance.conformance.cases.settings_files import read_settings
+    from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
 
-    url = file.startswith(("http://", "https://"))
-    found = _running(file, args.release) if url else read_settings(Path(file), args.release)
+    if file.startswith(("http://", "https://")):
+        if args.dynamic:
+            raise UserError(f"{file}: a broker names its dynamic settings; leave out --dynamic")
+        found = _running(file, args.release)
+    else:
+        found = read_settings(Path(file), args.release)
+        if args.dynamic:
+            found = found.with_dynamic(read_dynamic(args.dynamic, args.release))
     if args.json:
         print(json.dumps(_as_json(found), indent=1))
     else:
@@ -73,15 +83,21 @@ def _running(url: str, release: str | None) -> SettingsRead:
     from pulsar_conformance.adapters.admin_api.requests import ADMIN
     from pulsar_conformance.conformance.cases.settings_files import read_written_settings
 
+    dynamic = None
     try:
         with closing(AdminApi(Access.of(url, None, None))) as api:
             written = api.get(f"{ADMIN}/brokers/configuration/runtime")
+            with suppress(NoAnswer):
+                dynamic = api.get(f"{ADMIN}/brokers/configuration/values")
             if release is None:
                 with suppress(NoAnswer):
                     release = str(api.get(f"{ADMIN}/brokers/version", text=True))
     except NoAnswer as wrong:
         raise UserError(str(wrong)) from None
-    return read_written_settings(url, written, release)
+    found = read_written_settings(url, written, release)
+    named = dynamic if isinstance(dynamic, dict) else {}
+    places = {name: f"{url}, dynamic" for name in found.values if name in named}
+    return replace(found, places={**found.places, **places})
 
 
 def _compared_with(found: SettingsRead) -> str:
@@ -96,7 +112,8 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
-    without = {one.name for one in found.without_effect() if one.name in found.values}
+    unused = found.without_effect()
+    without = {one.name for one in unused if found.places.get(one.name) == one.place}
     known = broker_settings()
     return {
         name: (value, known[name].default(release) if name in known else None)

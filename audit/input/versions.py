@@ -1,0 +1,80 @@
+"""The version of Pulsar that a history's load reports name, and the profile that follows it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.audit.input.files import GZIP, PARQUET
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, as_given
+from pulsar_conformance.specs.broker import nearest_profile
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')
+FILES, BYTES = 8, 1 << 18
+"""Number of files, from the first and from the last ones, and the bytes of each that are searched.
+"""
+
+LINES = 1_000
+"""Number of lines that are searched where Python cannot open the files."""
+
+
+def profile_of_history(spark: Any, path: str) -> str | None:
+    """Return the released profile nearest to the version that most reports name, and print it.
+
+    None if a sample of the first and the last reports names no version.
+    """
+    files = sorted(_files(path.removeprefix(LOCAL)))
+    found = _counted(map(_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
+    if not found and (not files or any(file.suffix == PARQUET for file in files)):
+        found = _counted(_lines(spark, path))
+    if not found:
+        return None
+    versions = [version for version, _ in found.most_common()]
+    profile = nearest_profile(versions[0])
+    others = f"; some brokers run {', '.join(versions[1:])}" if versions[1:] else ""
+    told = f"Pulsar {versions[0]} is judged by {profile}{others}; --judge-by names another profile"
+    print(f"pulsar-conformance: {told}", file=sys.stderr)
+    return profile
+
+
+def _counted(texts: Iterable[bytes]) -> Counter[str]:
+    found = (VERSION.findall(text) for text in texts)
+    return Counter(version.decode("ascii", "replace") for version in chain.from_iterable(found))
+
+
+def _files(path: str) -> list[Path]:
+    anchor = Path(path).anchor
+    roots = [Path(path)] if Path(path).exists() else Path(anchor).glob(path.removeprefix(anchor))
+    every = chain.from_iterable(root.rglob("*") if root.is_dir() else [root] for root in roots)
+    return [one for one in every if one.is_file() and not one.name.startswith(HIDDEN)]
+
+
+def _beginning(file: Path) -> bytes:
+    opened = gzip.open if file.suffix == GZIP else open
+    try:
+        with opened(file, "rb") as lines:
+            return bytes(lines.read(BYTES))
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _lines(spark: Any, path: str) -> Iterator[bytes]:
+    """Yield the first lines, as Spark reads them from Parquet or else from text."""
+    readers = (
+        lambda: spark.read.option("recursiveFileLookup", True).parquet(as_given(path)),
+        lambda: spark.read.option("recursiveFileLookup", True).text(as_given(path)),
+    )
+    for read in readers:
+        with suppress(PySparkException):
+            rows = read().select(F.to_json(F.struct("*"))).limit(LINES).collect()
+            yield from (str(row[0]).encode() for row in rows)
