@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.saved import BadCase
 from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import counted, paragraph
@@ -56,11 +58,39 @@ def log_lines(file: Path) -> Iterator[str]:
 
 
 def _explained(line: str) -> list[str]:
-    """Return the explanation of a line, or an empty list."""
+    """Return the explanation of a line, or nothing."""
+    message, attributes = parsed_line(line)
     for pattern, explain in PATTERNS.items():
-        if matched := pattern.search(line):
+        if matched := pattern.search(message):
             return list(explain(matched.groups()))
+    for text, (names, explain) in STRUCTURED.items():
+        if text in message:
+            values = tuple(attributes.get(name, "") for name in names)
+            return list(explain(values)) if all(values) else [NO_ATTRIBUTES]
     return []
+
+
+NO_ATTRIBUTES = "the layout of the log leaves out the attributes, which hold the figures: add %X"
+
+CONTEXT = ("contextMap", "mdc", "context", "attributes")
+"""Fields for the attributes of a line in JSON; otherwise they are fields of the line itself."""
+
+TRAILING = re.compile(r"\{((?:\w+=[^{}]*?(?:, (?=\w+=)|(?=\})))+)\}\s*$")
+ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
+
+
+def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
+    """Return the message of a line, and its attributes, which are at its end or in JSON."""
+    if line.lstrip().startswith("{"):
+        with suppress(NotJSON):
+            written = parse_line(line.encode())
+            if isinstance(written, dict):
+                inner = (written[name] for name in CONTEXT if isinstance(written.get(name), dict))
+                whole = {**written, **next(inner, {})}
+                message = str(whole.get("message", whole.get("msg", "")))
+                return message, {name: str(value) for name, value in whole.items()}
+    found = TRAILING.search(line)
+    return line, dict(ATTRIBUTE.findall(found[1])) if found else {}
 
 
 def _over_average(figures: Figures) -> Iterator[str]:
@@ -160,6 +190,11 @@ def _sole_bundle(figures: Figures) -> Iterator[str]:
     yield f"{broker}: {bundle} is its only bundle, which a release never unloads"
 
 
+def _same_owner(figures: Figures) -> Iterator[str]:
+    strategy, broker, bundle = figures
+    yield f"{strategy} does not unload {bundle}: {broker}, its owner, would be chosen again"
+
+
 def _percent(*values: float) -> tuple[float, ...]:
     """Return values in percent; old releases log fractions instead."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
@@ -228,6 +263,36 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     re.compile(
         r"\[(\w+)\] Unloading bundle: (\S+) from broker (\S+)(?: to dest broker (\S+))?"
     ): _unloading,
+    re.compile(
+        r"\[(\w+)\] .*?destination broker (\S+) is the same as the current owner broker for "
+        r"Bundle (\S+)"
+    ): _same_owner,
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
 }
-"""Patterns of log lines with figures, each with the function that explains such a line."""
+"""Lines of the load balancer with figures, and how each is explained."""
+
+STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str]]]] = {
+    "Unloading bundle from source broker to dest broker": (
+        ("class", "bundle", "sourceBroker", "destBroker"),
+        _unloading,
+    ),
+    "The destination broker is the same as the current owner broker for bundle": (
+        ("class", "broker", "bundle"),
+        _same_owner,
+    ),
+    "No broker is below the lower bound": (
+        ("threshold", "avgUsage", "maxUsageBroker", "maxUsage"),
+        _no_lower_broker,
+    ),
+    "broker in lower boundary shedding is planning to shed throughput": (
+        ("broker", "throughput", "value"),
+        _below_floor,
+    ),
+    "Broker is planning to shed less than minimumThroughputThreshold": (
+        ("broker", "throughputMiB", "minThroughputThresholdMiB"),
+        _below_floor,
+    ),
+    "Found bundle to unload with msgRate": (("bundle",), _uniform),
+    "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
+}
+"""Messages of 5.0 whose figures are attributes of the line: their names, and the explanation."""

@@ -1,5 +1,6 @@
 """Lines that the load balancer logs, recomputed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -84,6 +85,71 @@ def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
     assert main(["explain", "--log", "x", "--example", "y"]) == 2
     assert "explain takes either" in capsys.readouterr().err
+
+
+ATTRIBUTES = {
+    "class": "ThresholdShedder",
+    "bundle": "a/b/0x00000000_0x80000000",
+    "sourceBroker": "b1:8080",
+    "destBroker": "b2:8080",
+}
+UNLOADING = "Unloading bundle from source broker to dest broker"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"ModularLoadManagerImpl - {UNLOADING} "
+        + "{"
+        + ", ".join(f"{name}={one}" for name, one in sorted(ATTRIBUTES.items()))
+        + "}",
+        json.dumps({"level": "INFO", "message": UNLOADING, "contextMap": ATTRIBUTES}),
+        json.dumps({"message": UNLOADING, **ATTRIBUTES}),
+    ],
+)
+def test_the_attributes_of_a_structured_line_are_read(tmp_path, capsys, line):
+    """5.0 logs figures as attributes, which a layout prints at the end or as JSON."""
+    file = tmp_path / "broker.log"
+    file.write_text(line + "\n")
+    assert main(["explain", "--log", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "ThresholdShedder unloads a/b/0x00000000_0x80000000 from b1:8080 to b2:8080" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "explained_as"),
+    [
+        (
+            "ThresholdShedder - No broker is below the lower bound {avgUsage=0.5, maxUsage=0.51, "
+            "maxUsageBroker=b3:8080, threshold=0.1}",
+            "no broker is under 50.00 - 10 %",
+        ),
+        (
+            "ThresholdShedder - broker in lower boundary shedding is planning to shed throughput "
+            "MByte/s less than minimumThroughputThreshold MByte/s, skipping bundle unload "
+            "{broker=b1:8080, throughput=3.5, value=10.0}",
+            "3.5 MiB/s (3.67 MB/s) to shed are below 10 MiB/s",
+        ),
+        (
+            "UniformLoadShedder - Found bundle to unload with msgRate {bundle=2461.036}",
+            "chose a bundle with 2461.04 msg/s",
+        ),
+        (
+            "AvgShedder - HIGH USAGE WARNING: Sole namespace bundle is overloading broker. No Load "
+            "Shedding will be done on this broker {broker=b1:8080, bundle=a/b/0x0_0x1}",
+            "b1:8080: a/b/0x0_0x1 is its only bundle",
+        ),
+        (
+            "ModularLoadManagerImpl - The destination broker is the same as the current owner "
+            "broker for bundle {broker=b1:8080, bundle=a/b/0x0_0x1, class=AvgShedder}",
+            "AvgShedder does not unload a/b/0x0_0x1: b1:8080, its owner, would be chosen",
+        ),
+        (f"ModularLoadManagerImpl - {UNLOADING}", "leaves out the attributes"),
+    ],
+)
+def test_figures_in_attributes_are_explained(explained, line, explained_as):
+    status, out, _ = explained(line)
+    assert (status, explained_as in out) == (0, True), out
 
 
 LOGS = Path(__file__).parent / "logs"
