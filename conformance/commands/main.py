@@ -82,6 +82,11 @@ COMMANDS = {
         "record the history of a running cluster for an audit",
         ("collect http://localhost:8080 --output history --for 3600",),
     ),
+    "import": Command(
+        "...audit.commands.import_history",
+        "write a history for an audit from saved reports, znodes, metrics and logs",
+        (f"import {REPORTS}/modular --conf {REPORTS}/broker.conf --output history",),
+    ),
     "watch": Command(
         "...audit.commands.watch",
         "record a running cluster, and keep the audit of it and its page current",

@@ -1,0 +1,141 @@
+"""A history made of what sources state: reports, and the events between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.audit.collect.changes import Entry, events_between
+from pulsar_conformance.audit.collect.sources import BadSource, Imported
+from pulsar_conformance.reference.ranges import namespace_of
+
+APART = timedelta(seconds=10)
+"""Time between two lines of a log from which on they are of different cycles."""
+
+Timed = tuple[datetime, Entry]
+
+
+def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
+    """Return the records of a history in the order of time. Errors: `BadSource` for none."""
+    records = [*found.records, *_cycles(found)]
+    records += [
+        (at, {"kind": "load_report", "broker": broker, "report": report})
+        for at, broker, report in found.reports
+    ]
+    records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
+    if not records:
+        raise BadSource("the sources state nothing about load balancing")
+    first = min(at for at, _ in records)
+    if settings:
+        records.append((first, {"kind": "settings", "settings": dict(settings)}))
+    return sorted(records, key=lambda one: (one[0], ORDER.index(one[1]["kind"])))
+
+
+ORDER = (
+    "settings",
+    "domain",
+    "group",
+    "leader",
+    "owners",
+    "bundle_data",
+    "load_report",
+    "cycle",
+    "split",
+    "unloaded",
+    "assigned",
+)
+"""Kinds of records of one time, in their order."""
+
+
+def _cycles(found: Imported) -> Iterator[Timed]:
+    """Yield a cycle for each group of logged lines."""
+    last: datetime | None = None
+    for at in sorted(found.logged):
+        if last is None or at - last > APART:
+            yield at, {"kind": "cycle"}
+        last = at
+
+
+def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
+    """Yield the events between two states that reports show, except unloads that a log has."""
+    by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
+    for at, broker, report in found.reports:
+        if "bundles" in report:
+            by_time[at][broker] = frozenset(report["bundles"])
+    before: Sight | None = None
+    seen: dict[str, datetime] = {}
+    for at in sorted(by_time):
+        now = _after(before, by_time[at], at in found.whole, found.whole.get(at))
+        for entry in events_between(before, now) if before else ():
+            if entry["kind"] == "assigned" and entry["broker"] not in seen:
+                continue
+            known = entry["kind"] == "unloaded" and any(
+                one["bundle"] == entry["bundle"] and seen[entry["broker"]] <= when <= at
+                for when, one in logged
+            )
+            if not known:
+                yield at, entry
+        seen |= dict.fromkeys(by_time[at], at)
+        before = now
+
+
+def _after(
+    before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
+) -> Sight:
+    """Return the state once some brokers have reported; if `whole`, the others have gone."""
+    former = {} if before is None or whole else before.owners
+    taken = frozenset[str]().union(*reported.values())
+    owners = {broker: held - taken for broker, held in former.items()}
+    owners |= reported
+    divided = {} if before is None else dict(_divided(before, owners))
+    for parent in divided:
+        owners = {broker: held - {parent} for broker, held in owners.items()}
+    return Sight(owners=owners, leader="leader", shed=shed, divided=divided)
+
+
+def _divided(
+    before: Sight, owners: Mapping[str, frozenset[str]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield bundles that were split, and their new parts, which make them up."""
+    had = before.holder()
+    new = {bundle for held in owners.values() for bundle in held} - had.keys()
+    for whole in had:
+        space, (low, high) = namespace_of(whole), _range(whole)
+        parts = sorted(
+            one for one in new if namespace_of(one) == space and low <= _range(one)[0] < high
+        )
+        edges = [edge for one in parts for edge in _range(one)]
+        if len(parts) > 1 and edges[0] == low and edges[-1] == high:
+            yield whole, tuple(parts)
+
+
+def _range(bundle: str) -> tuple[int, int]:
+    low, _, high = bundle.rpartition("/")[2].partition("_")
+    return int(low, 16), int(high, 16)
+
+
+LACKS = (
+    ("settings", "settings: the defaults of the documents count; give --conf, or a log with them"),
+    ("leader", "leaders: cycles are counted from the first record"),
+    ("cycle", "shedding cycles: an audit takes them to be at the interval"),
+    ("bundle_data", "bundle data: averages begin with this history"),
+    ("load_report", "loads: without load reports or metrics no cycle can be judged"),
+)
+"""Kinds of records, and what it costs an audit that a history has none of them."""
+
+
+def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
+    """Yield what the sources cannot tell, and what that costs an audit."""
+    kinds = {one["kind"] for _, one in records}
+    yield from (cost for kind, cost in LACKS if kind not in kinds)
+    if "cycle" in kinds and "log" in found.kinds:
+        yield "cycles that shed nothing, where no line is logged: what was not done is not judged"
+    if not {"log", "counters", "history"} & found.kinds:
+        yield "why bundles move: every unload is unknown; give the log of the leader, too"
+    if "metrics" in found.kinds:
+        yield "between two samples of a metric: a move counts from the later one on"
+    if "reports" in found.kinds:
+        yield "between two reports: a move that no log has counts from the later one on"

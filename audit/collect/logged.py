@@ -1,0 +1,74 @@
+"""Records in the log of a broker: unloads and cycles of shedding, elections, its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pulsar_conformance.audit.collect.sources import TIME_ONLY, BadSource, Imported, time_of
+from pulsar_conformance.conformance.cases.settings_files import LOGGED, read_settings
+from pulsar_conformance.conformance.explain.logs import parsed_line
+
+UNLOADING = re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)")
+STRUCTURED = "Unloading bundle from source broker to dest broker"
+ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
+OF_A_CYCLE = re.compile(
+    r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
+    r"no load shedding will be performed|sorted broker list|bundle to unload with msg|"
+    r"Sole namespace bundle|Unloading bundle"
+)
+"""Lines that only a shedding cycle writes."""
+
+SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
+FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
+"""Fields for the time of a line in JSON."""
+
+
+def read_log(found: Imported, file: Path, lines: list[str], date: datetime | None) -> None:
+    """Add what a log states. Errors: `BadSource` for one without lines of a load balancer."""
+    day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
+    for number, line in enumerate(lines, 1):
+        message, attributes = parsed_line(line)
+        unload = _unload(message, attributes)
+        elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
+        split += SPLITTING.search(message) is not None
+        at = next((time_of(attributes[name]) for name in FIELDS if name in attributes), None)
+        at = at or time_of(line[:80])
+        if at is None and (clock := TIME_ONLY.search(line[:80])):
+            if day is None:
+                problem = "its lines have a time and no date; give the day of the first by --date"
+                raise BadSource(f"{file}:{number}: {problem}")
+            day += timedelta(days=clock[1] < before)
+            before = clock[1]
+            at = time_of(f"{day:%Y-%m-%d}T{clock[1]}")
+        if at is None:
+            continue
+        if unload:
+            bundle, broker = unload
+            told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
+            found.records.append((at, told))
+        if elected:
+            broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
+            found.records.append((at, {"kind": "leader", "broker": broker}))
+        if cycle:
+            found.logged.append(at)
+    if LOGGED.search("\n".join(lines)):
+        settings = dict(read_settings(file).values)
+        first = next(filter(None, map(time_of, lines)), datetime.now(UTC))
+        found.records.append((first, {"kind": "settings", "settings": settings}))
+    if len(found.records) + len(found.logged) == known:
+        raise BadSource(f"{file}: it has no load report, no metric and no line of a load balancer")
+    if split:
+        found.notes.append(f"{file}: {split} splits, whose parts no log names, are left out")
+    found.kinds.add("log")
+
+
+def _unload(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the bundle and the broker of a line about an unload."""
+    if found := UNLOADING.search(message):
+        return found[1], found[2]
+    if STRUCTURED in message and {"bundle", "sourceBroker"} <= attributes.keys():
+        return attributes["bundle"], attributes["sourceBroker"]
+    return None

@@ -1,0 +1,328 @@
+"""Records in what operators have: load reports, znodes, metrics over time, logs, histories."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.audit.collect.changes import Entry
+from pulsar_conformance.conformance.cases.snapshot import (
+    BUNDLE_METRICS,
+    LOAD_REPORT,
+    RESOURCE_METRICS,
+    SUFFIX,
+    saved_report,
+)
+from pulsar_conformance.reference.averages import FRAMES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.reports import BUNDLE
+from pulsar_conformance.specs.errors import UserError
+
+Json = dict[str, Any]
+
+
+class BadSource(UserError):
+    """A source that cannot be imported: what is wrong, and what to do."""
+
+
+@dataclass
+class Imported:
+    """Everything that sources state, by time."""
+
+    reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
+    whole: dict[datetime, float | None] = field(default_factory=dict)
+    """Times at which every broker was measured, with the number of bundles shed by then."""
+    records: list[tuple[datetime, Entry]] = field(default_factory=list)
+    """Records that a source states itself."""
+    logged: list[datetime] = field(default_factory=list)
+    """Times of lines that a shedding cycle writes."""
+    kinds: set[str] = field(default_factory=set)
+    """Kinds of sources: reports, metrics, log, history."""
+    notes: list[str] = field(default_factory=list)
+    cluster: str = ""
+
+
+def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Imported:
+    """Read files and folders of any kind; `date` is that of a log whose lines have none.
+
+    Errors: `BadSource`, `BadSnapshot`.
+    """
+    found = Imported()
+    for path in paths:
+        files = sorted(_files(path)) if path.is_dir() else [path]
+        if not files:
+            raise BadSource(f"{path}: there is no file in it")
+        for file in files:
+            _read_file(found, file, path if path.is_dir() else file.parent, date)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if any(folder.rglob("_delta_log")):
+        raise BadSource(f"{folder}: it is a table of Delta Lake; export its present rows as JSON")
+    if any(one.parent.name == "metadata" for one in folder.rglob("*.metadata.json")):
+        raise BadSource(f"{folder}: it is a table of Iceberg; export its present rows as JSON")
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.name.startswith((".", "_")):
+            yield path
+
+
+def _zstd(data: bytes) -> bytes:
+    """Unpack Zstandard by Python 3.14, or by pyarrow, which comes with the extra spark."""
+    with suppress(ImportError):
+        return cast(bytes, import_module("compression.zstd").decompress(data))
+    with suppress(ImportError):
+        pyarrow = import_module("pyarrow")
+        return cast(bytes, pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd").read())
+    raise ValueError("Python unpacks it from 3.14 on, or with the extra spark; unpack it yourself")
+
+
+UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+    ".zst": _zstd,
+    ".zstd": _zstd,
+}
+"""Functions that unpack the content of a file, by the ending of its name."""
+
+REFUSED = {
+    ".tar": "it is an archive; unpack it and name its folder",
+    ".tgz": "it is an archive; unpack it and name its folder",
+    ".zip": "it is an archive; unpack it and name its folder",
+    ".parquet": "audit reads Parquet itself; name it by --input",
+}
+
+
+def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
+    """Add what a file states, by its content."""
+    name = file.name.removesuffix(file.suffix) if file.suffix in UNPACKED else file.name
+    for ending, why in REFUSED.items():
+        if name.endswith(ending):
+            raise BadSource(f"{file}: {why}")
+    try:
+        data = UNPACKED.get(file.suffix, bytes)(file.read_bytes())
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as wrong:
+        raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    named = unquote((file.parent / name).relative_to(folder).as_posix().removesuffix(SUFFIX))
+    text = data.decode("utf-8-sig", "replace")
+    document = None
+    with suppress(NotJSON):
+        document = parse_line(text.encode())
+    if document is not None and not (isinstance(document, dict) and _is_logged(document)):
+        _read_document(found, file, named, document)
+        return
+    lines = text.splitlines()
+    if any(ZNODE.search(line) for line in lines):
+        _read_znodes(found, file, lines)
+    elif not _read_json_lines(found, file, lines):
+        from pulsar_conformance.audit.collect.logged import read_log
+
+        read_log(found, file, lines, date)
+
+
+def _is_logged(document: Json) -> bool:
+    return "message" in document and "kind" not in document
+
+
+def _read_document(found: Imported, file: Path, named: str, document: Any) -> None:
+    """Add what one JSON document states."""
+    if isinstance(document, list):
+        for one in document:
+            _read_document(found, file, named, one)
+    elif not isinstance(document, dict):
+        raise BadSource(f"{file}: it is {type(document).__name__} in JSON, and no object")
+    elif "kind" in document and "at" in document:
+        _add_record(found, file, document)
+    elif isinstance(document.get("data"), dict) and "result" in document["data"]:
+        _read_series(found, file, document["data"]["result"])
+    elif all(frame in document for frame in FRAMES):
+        bundle = next(filter(BUNDLE.fullmatch, (named, "/".join(named.split("/")[-3:]))), "")
+        _add_bundle_data(found, file, bundle, document)
+    elif (
+        document
+        and all(isinstance(one, dict) for one in document.values())
+        and not any(name in document for name in (*RESOURCES, "systemResourceUsage", "lastStats"))
+    ):
+        for name, one in document.items():
+            _read_document(found, file, name, one)
+    else:
+        _add_report(found, file, _broker_of(named), document)
+
+
+def _broker_of(named: str) -> str:
+    """Return the broker that a path names: the folder of `load-report`, or the file."""
+    parts = named.split("/")
+    if parts[-1].startswith(LOAD_REPORT) and len(parts) > 1:
+        parts.pop()
+    return parts[-1]
+
+
+def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
+    saved_report(f"{file}, {broker}", report)
+    written = report.get("lastUpdate")
+    if isinstance(written, int) and written > 0:
+        at = datetime.fromtimestamp(written / 1000, UTC)
+    else:
+        at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        found.notes.append(f"{file}: its report has no lastUpdate; the time is that of the file")
+    found.kinds.add("reports")
+    found.reports.append((at, broker, report))
+
+
+def _add_record(found: Imported, file: Path, record: Json) -> None:
+    at = time_of(str(record["at"]))
+    if at is None:
+        raise BadSource(f"{file}: {record['at']} is no time with a date")
+    found.kinds.add("history")
+    found.cluster = found.cluster or str(record.get("cluster", ""))
+    if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
+        found.kinds.add("recorded reports")
+    found.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
+
+
+def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
+    if not bundle:
+        raise BadSource(f"{file}: it is bundle data, and its name has no tenant/namespace/0x…_0x…")
+    at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    kept = {frame: data[frame] for frame in FRAMES}
+    found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
+
+
+ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
+
+
+def _read_znodes(found: Imported, file: Path, lines: list[str]) -> None:
+    """Add the znodes of a dump: each path is followed by its data."""
+    path: tuple[str, str] | None = None
+    before = len(found.reports) + len(found.records)
+    for line in lines:
+        named = ZNODE.search(line)
+        path = (named[1], unquote(named[2]).rstrip(",:]\"'")) if named else path
+        start = line.find("{")
+        if path is None or start < 0:
+            continue
+        with suppress(NotJSON):
+            data = parse_line(line[start:].strip().encode())
+            if path[0] == "brokers":
+                _add_report(found, file, path[1], data)
+            else:
+                _add_bundle_data(found, file, path[1], data)
+            path = None
+    if len(found.reports) + len(found.records) == before:
+        raise BadSource(f"{file}: it names znodes of /loadbalance, and has no data of one")
+
+
+def _read_json_lines(found: Imported, file: Path, lines: list[str]) -> bool:
+    """Add the records of JSON Lines; false if it holds something else."""
+    documents = []
+    for line in filter(str.strip, lines):
+        try:
+            document = parse_line(line.encode())
+        except NotJSON:
+            return False
+        if not isinstance(document, dict) or _is_logged(document):
+            return False
+        documents.append(document)
+    for document in documents:
+        _read_document(found, file, file.stem, document)
+    return bool(documents)
+
+
+SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
+"""Number of bundles that the leader has shed, by its names in metrics."""
+
+
+def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
+    """Add a report of each broker at each time of a range query."""
+    measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
+    shed: defaultdict[datetime, float] = defaultdict(float)
+    for one in series:
+        labels = one.get("metric", {})
+        name = labels.get("__name__")
+        broker = labels.get("broker") or labels.get("instance") or labels.get("pod")
+        found.cluster = found.cluster or labels.get("cluster", "")
+        if name in SHED_COUNTERS:
+            for stamp, value in _values(one):
+                shed[stamp] += value
+        elif broker and (name in RESOURCE_METRICS or name in BUNDLE_METRICS):
+            for stamp, value in _values(one):
+                report = measured[stamp].setdefault(broker, {"lastStats": {}})
+                if name in RESOURCE_METRICS:
+                    report[RESOURCE_METRICS[name]] = {"usage": value, "limit": 100}
+                else:
+                    stats = report["lastStats"].setdefault(labels.get("bundle", ""), {})
+                    stats[BUNDLE_METRICS[name]] = value
+    if not measured and not shed:
+        raise BadSource(f"{file}: it has neither pulsar_lb_*_usage nor pulsar_bundle_* of a broker")
+    _add_series(found, measured, shed)
+
+
+def _values(one: Json) -> Iterator[tuple[datetime, float]]:
+    for stamp, value in one.get("values") or [one["value"]]:
+        yield datetime.fromtimestamp(float(stamp), UTC), float(value)
+
+
+def _add_series(
+    found: Imported,
+    measured: Mapping[datetime, Mapping[str, Json]],
+    shed: Mapping[datetime, float],
+) -> None:
+    """Merge with what other queries of the same times measured."""
+    found.kinds.add("metrics")
+    known = {(at, broker): report for at, broker, report in found.reports}
+    for at, brokers in measured.items():
+        found.whole.setdefault(at, None)
+        for broker, report in brokers.items():
+            if (at, broker) not in known:
+                known[at, broker] = {"lastStats": {}, "bundles": []}
+                found.reports.append((at, broker, known[at, broker]))
+            whole = known[at, broker]
+            for bundle, stats in report.pop("lastStats").items():
+                whole["lastStats"].setdefault(bundle, {}).update(stats)
+            whole.update(report)
+            whole["bundles"] = sorted(whole["lastStats"])
+            totals = whole["lastStats"].values()
+            whole.update({name: sum(one.get(name, 0) for one in totals) for name in RATE_FIELDS})
+    for at, count in shed.items():
+        found.whole[at] = (found.whole.get(at) or 0) + count
+    if shed:
+        found.kinds.add("counters")
+
+
+STAMP = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d(?:[.,]\d+)?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
+
+
+def time_of(text: str) -> datetime | None:
+    """Return the first time with a date in a text, which is UTC without a zone; None without one.
+
+    Whole numbers are milliseconds since 1970.
+    """
+    if re.fullmatch(r"\d{12,14}", text.strip()):
+        return datetime.fromtimestamp(int(text) / 1000, UTC)
+    found = STAMP.search(text)
+    if not found:
+        return None
+    zone = (found["zone"] or "Z").replace("Z", "+00:00")
+    fraction = found["time"].replace(",", ".")
+    whole, _, digits = fraction.partition(".")
+    written = f"{found['day']}T{whole}.{(digits + '000000')[:6]}{zone}"
+    with suppress(ValueError):
+        return datetime.fromisoformat(written).astimezone(UTC)
+    return None

@@ -1,0 +1,75 @@
+"""`pulsar-conformance import`: writes a history for an audit from what operators have."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from pulsar_conformance.adapters.arguments import add_dynamic
+from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.text import counted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sources, what is known beside them, and the output."""
+    parser.add_argument(
+        "source",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="files and folders: load reports as curl saves them, znodes of /loadbalance, the JSON "
+        "of a range query of Prometheus, logs of brokers, or histories in any form",
+    )
+    parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        help="the name of the cluster (that of the source, or imported)",
+    )
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="the settings in force: a broker.conf or another form that case takes",
+    )
+    add_dynamic(parser)
+    parser.add_argument(
+        "--date",
+        type=_date,
+        metavar="DATE",
+        help="the day of the first line of a log whose lines have no date, ISO 8601",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the history and print the number of its lines; return 2 if nothing can be imported."""
+    from pulsar_conformance.audit.collect.files import Recording
+    from pulsar_conformance.audit.collect.importing import missing_parts, records_of
+    from pulsar_conformance.audit.collect.sources import read_sources
+    from pulsar_conformance.conformance.cases.settings_files import read_in_force
+
+    folder = Path(args.output)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"--output {folder}: there are files in it; name a folder of its own")
+    read = read_in_force(args.conf, args.dynamic)
+    found = read_sources(args.source, args.date)
+    records = records_of(found, read.values if read else {})
+    notes = [*(read.notes() if read else ()), *found.notes]
+    notes += [f"not known: {part}" for part in missing_parts(found, records)]
+    for note in notes:
+        print(f"import: {note}", file=sys.stderr)
+    recording = Recording(folder, args.cluster or found.cluster or "imported")
+    for at, same in groupby(records, key=lambda one: one[0]):
+        recording.write(at, [entry for _, entry in same])
+    print(f"{folder}: {counted(recording.lines, 'line')}")
+    return 0
+
+
+def _date(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no date; write it as 2026-11-20") from None

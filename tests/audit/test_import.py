@@ -1,0 +1,344 @@
+"""Histories made of what operators have: each form states the same of the same cluster."""
+
+import bz2
+import gzip
+import json
+import lzma
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pulsar_conformance.audit.collect.sources import time_of
+from pulsar_conformance.conformance.commands.main import main
+
+START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+CLUSTER = "eu-1"
+BUNDLES = [f"acme/orders/0x{part:x}0000000_0x{part + 1:x}0000000" for part in range(6)]
+FIRST = {"b1:8080": BUNDLES[:3], "b2:8080": BUNDLES[3:5], "b3:8080": BUNDLES[5:]}
+AFTER = {"b1:8080": BUNDLES[1:3], "b2:8080": [*BUNDLES[3:5], BUNDLES[0]], "b3:8080": BUNDLES[5:]}
+ROUNDS = {0: FIRST, 5: FIRST, 10: AFTER}
+"""The bundles of each broker, by minutes since the start: one is unloaded in between."""
+
+UNLOADED_AT = START + timedelta(minutes=6, seconds=1)
+USAGE = {"b1:8080": 80.0, "b2:8080": 30.0, "b3:8080": 20.0}
+
+
+def report(broker, minutes, owned):
+    rates = {"msgRateIn": 100.0, "msgRateOut": 100.0}
+    rates |= {"msgThroughputIn": 2e6, "msgThroughputOut": 2e6}
+    counts = {"topics": 5, "producerCount": 1, "consumerCount": 1}
+    return {
+        "cpu": {"usage": USAGE[broker], "limit": 100.0},
+        "memory": {"usage": 5.0, "limit": 100.0},
+        "bundles": owned,
+        "lastStats": {bundle: {**rates, **counts} for bundle in owned},
+        "brokerVersionString": "3.0.7",
+        "lastUpdate": int((START + timedelta(minutes=minutes)).timestamp() * 1000),
+        **{name: len(owned) * rate for name, rate in rates.items()},
+    }
+
+
+REPORTS = [
+    (minutes, broker, report(broker, minutes, owned))
+    for minutes, owners in ROUNDS.items()
+    for broker, owned in owners.items()
+]
+UNLOADED = {
+    "kind": "unloaded",
+    "bundle": BUNDLES[0],
+    "broker": "b1:8080",
+    "cause": "shedding",
+}
+
+
+def stamp(at):
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def own_records():
+    """The history in its own format."""
+    for minutes, broker, one in REPORTS:
+        at = stamp(START + timedelta(minutes=minutes))
+        yield {"kind": "load_report", "cluster": CLUSTER, "at": at, "broker": broker, "report": one}
+    yield {"cluster": CLUSTER, "at": stamp(UNLOADED_AT), **UNLOADED}
+
+
+def lines(records):
+    return "".join(f"{json.dumps(one)}\n" for one in records)
+
+
+@pytest.fixture
+def imported(tmp_path, capsys):
+    """Imports sources, and returns the records, what is printed, and the exit status."""
+
+    def run(*words, status=0):
+        out = tmp_path / "history"
+        assert main(["import", *map(str, words), "--output", str(out)]) == status
+        said = capsys.readouterr()
+        files = sorted(out.glob("*.jsonl"))
+        found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return found, said.err
+
+    return run
+
+
+def of_kind(records, *kinds):
+    drop = ("cluster",)
+    return [
+        {name: value for name, value in one.items() if name not in drop}
+        for one in records
+        if one["kind"] in kinds
+    ]
+
+
+def in_order(records):
+    return sorted(json.dumps(one, sort_keys=True) for one in records)
+
+
+EXPECTED = in_order(of_kind(own_records(), "load_report"))
+LOGGED = (
+    "ModularLoadManagerImpl - [ThresholdShedder] Unloading bundle: "
+    f"{BUNDLES[0]} from broker b1:8080 to dest broker b2:8080"
+)
+PLANNED = (
+    "ThresholdShedder - Attempting to shed load on b1:8080, which has max resource usage above "
+    "avgUsage and threshold 80% > 43% + 10% -- Offloading at least 3 MByte/s of traffic"
+)
+
+
+def curl_folder(folder):
+    for minutes, broker, one in REPORTS:
+        file = folder / f"{minutes:02d}" / broker / "load-report"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(one))
+    return folder
+
+
+def znodes(folder):
+    text = "".join(
+        f"get /loadbalance/brokers/{broker}\n{json.dumps(one)}\ncZxid = 0x1f\n"
+        for _, broker, one in REPORTS
+    )
+    file = folder / "znodes.txt"
+    file.write_text(text)
+    return file
+
+
+def one_object(folder):
+    for minutes in ROUNDS:
+        whole = {broker: one for at, broker, one in REPORTS if at == minutes}
+        (folder / f"all-{minutes}.json").write_text(json.dumps(whole, indent=2))
+    return folder
+
+
+@pytest.mark.parametrize("save", [curl_folder, znodes, one_object])
+def test_saved_reports_and_the_log_of_the_leader_are_a_history(imported, tmp_path, save):
+    (tmp_path / "saved").mkdir()
+    log = tmp_path / "broker.log"
+    log.write_text(
+        f"2026-11-20T10:06:00,000+0000 [main] INFO {PLANNED}\n"
+        f"2026-11-20T10:06:01,000+0000 [main] INFO {LOGGED}\n"
+    )
+    records, err = imported(save(tmp_path / "saved"), log, "--cluster", CLUSTER)
+    assert in_order(of_kind(records, "load_report")) == EXPECTED
+    assert of_kind(records, "unloaded") == [{**UNLOADED, "at": stamp(UNLOADED_AT)}]
+    assert [one["at"] for one in of_kind(records, "cycle")] == ["2026-11-20T10:06:00.000Z"]
+    moved = of_kind(records, "assigned")
+    assert [(one["bundle"], one["broker"]) for one in moved] == [(BUNDLES[0], "b2:8080")]
+    assert {one["cluster"] for one in records} == {CLUSTER}
+    assert err.count("not known:") == len(set(err.splitlines()))
+    assert "not known: settings: the defaults of the documents count; give --conf" in err
+    assert "cycles that shed nothing" in err
+    assert "why bundles move" not in err
+
+
+def test_reports_alone_show_that_a_bundle_has_moved_and_not_why(imported, tmp_path):
+    (tmp_path / "saved").mkdir()
+    records, err = imported(curl_folder(tmp_path / "saved"))
+    [unloaded] = of_kind(records, "unloaded")
+    assert (unloaded["cause"], unloaded["at"]) == ("unknown", "2026-11-20T10:10:00.000Z")
+    assert "why bundles move: every unload is unknown; give the log of the leader, too" in err
+
+
+FORMS = {
+    "lines.jsonl": lambda records: lines(records).encode(),
+    "list.json": lambda records: json.dumps(list(records)).encode(),
+    "pretty.json": lambda records: json.dumps(list(records), indent=2).encode(),
+    "lines.jsonl.gz": lambda records: gzip.compress(lines(records).encode()),
+    "lines.jsonl.bz2": lambda records: bz2.compress(lines(records).encode()),
+    "lines.jsonl.xz": lambda records: lzma.compress(lines(records).encode()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_history_in_any_form_becomes_its_own_lines(imported, tmp_path, form):
+    (tmp_path / form).write_bytes(FORMS[form](own_records()))
+    records, err = imported(tmp_path / form)
+    assert in_order(records) == in_order(own_records())
+    assert "why bundles move" not in err
+
+
+def test_zstandard_is_unpacked(imported, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra spark")
+    file = tmp_path / "lines.jsonl.zst"
+    with pyarrow.CompressedOutputStream(str(file), "zstd") as packed:
+        packed.write(lines(own_records()).encode())
+    records, _ = imported(file)
+    assert len(records) == len(REPORTS) + 1
+
+
+METRICS = {"msg_rate_in": "msgRateIn", "msg_rate_out": "msgRateOut"}
+METRICS |= {f"msg_throughput_{way}": f"msgThroughput{way.title()}" for way in ("in", "out")}
+
+
+def series():
+    """The series of a range query: usage, bundles and the leader's count of unloads."""
+    found = {}
+    for minutes, broker, one in REPORTS:
+        at = START.timestamp() + 60 * minutes
+        labels = (("broker", broker), ("cluster", CLUSTER))
+        found.setdefault(("pulsar_lb_cpu_usage", labels), []).append([at, str(one["cpu"]["usage"])])
+        for bundle, stats in one["lastStats"].items():
+            for metric, name in METRICS.items():
+                key = (f"pulsar_bundle_{metric}", (*labels, ("bundle", bundle)))
+                found.setdefault(key, []).append([at, str(stats[name])])
+    counted = [[START.timestamp() + 60 * at, str(count)] for at, count in ((0, 7), (5, 7), (10, 8))]
+    found["pulsar_lb_unload_bundle_total", (("broker", "b1:8080"),)] = counted
+    for (name, labels), values in found.items():
+        yield {"metric": {"__name__": name, **dict(labels)}, "values": values}
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_range_queries_are_a_history_with_causes_by_the_leaders_count(imported, tmp_path, together):
+    every = list(series())
+    parts = [every] if together else [[one] for one in every]
+    for number, result in enumerate(parts):
+        answer = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+        (tmp_path / f"query-{number:03d}.json").write_text(json.dumps(answer))
+    records, err = imported(*sorted(tmp_path.glob("query-*.json")))
+    reports = of_kind(records, "load_report")
+    assert {(one["at"], one["broker"]): one["report"]["bundles"] for one in reports} == {
+        (stamp(START + timedelta(minutes=minutes)), broker): sorted(one["bundles"])
+        for minutes, broker, one in REPORTS
+    }
+    assert {one["report"]["cpu"]["usage"] for one in reports} == {*USAGE.values()}
+    [unloaded] = of_kind(records, "unloaded")
+    assert unloaded == {**UNLOADED, "at": "2026-11-20T10:10:00.000Z"}
+    assert records[0]["cluster"] == CLUSTER
+    assert "between two samples of a metric" in err
+
+
+def test_a_bundle_that_is_split_between_two_reports_is_a_split(imported, tmp_path):
+    halves = ["acme/orders/0x00000000_0x08000000", "acme/orders/0x08000000_0x10000000"]
+    for minutes, owned in ((0, BUNDLES[:3]), (5, [*halves, *BUNDLES[1:3]])):
+        file = tmp_path / "saved" / str(minutes) / "b1:8080.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(report("b1:8080", minutes, owned)))
+    records, _ = imported(tmp_path / "saved")
+    [split] = of_kind(records, "split")
+    assert (split["bundle"], split["into"]) == (BUNDLES[0], halves)
+    assert of_kind(records, "unloaded", "assigned") == []
+
+
+LOGS = {
+    "no date": (f"10:06:01.000 [main] INFO {LOGGED}", ["--date", "2026-11-20"]),
+    "no zone": (f"2026-11-20 10:06:01,000 [main] INFO {LOGGED}", []),
+    "zone": (f"2026-11-20T11:06:01.000+01:00 [main] INFO {LOGGED}", []),
+    "container": (f"2026-11-20T10:06:01.000Z stdout F [main] {LOGGED}", []),
+    "attributes": (
+        "2026-11-20T10:06:01,000+0000 [main] INFO ModularLoadManagerImpl - Unloading bundle from "
+        f"source broker to dest broker {{bundle={BUNDLES[0]}, class=ThresholdShedder, "
+        "destBroker=b2:8080, sourceBroker=b1:8080}",
+        [],
+    ),
+    "JSON": (
+        json.dumps({"timestamp": "2026-11-20T10:06:01.000Z", "level": "INFO", "message": LOGGED}),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LOGS)
+def test_the_unloads_of_a_log_have_their_times(imported, tmp_path, form):
+    line, words = LOGS[form]
+    log = tmp_path / "broker.log"
+    log.write_text(f"{line}\n")
+    records, err = imported(log, *words)
+    assert of_kind(records, "unloaded") == [{**UNLOADED, "at": stamp(UNLOADED_AT)}]
+    assert "without load reports or metrics no cycle can be judged" in err
+
+
+def test_a_log_without_dates_goes_on_after_midnight(imported, tmp_path):
+    log = tmp_path / "broker.log"
+    log.write_text(f"23:59:59.000 INFO {LOGGED}\n00:00:30.000 INFO {LOGGED}\n")
+    records, _ = imported(log, "--date", "2026-11-20")
+    at = [one["at"] for one in of_kind(records, "unloaded")]
+    assert at == ["2026-11-20T23:59:59.000Z", "2026-11-21T00:00:30.000Z"]
+
+
+def test_the_settings_given_are_recorded_first(imported, tmp_path):
+    log, conf = tmp_path / "broker.log", tmp_path / "broker.conf"
+    log.write_text(
+        f"2026-11-20T10:06:01Z {LOGGED}\n2026-11-20T10:00:00Z This broker was elected leader\n"
+    )
+    conf.write_text("loadBalancerSheddingIntervalMinutes=2\nloadBalancersheddingEnabled=false\n")
+    (tmp_path / "dynamic.json").write_text('{"loadBalancerSheddingIntervalMinutes": "3"}')
+    dynamic = ("--dynamic", tmp_path / "dynamic.json")
+    records, err = imported(log, "--conf", conf, *dynamic)
+    assert [one["kind"] for one in records[:2]] == ["settings", "leader"]
+    assert records[0]["settings"] == {"loadBalancerSheddingIntervalMinutes": 3}
+    assert "loadBalancersheddingEnabled: there is no such setting" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the day of the first by --date"),
+        ("notes.txt", "nothing of interest\n", "it has no load report, no metric and no line"),
+        ("history.tar", "x", "it is an archive; unpack it"),
+        ("history.tar.gz", gzip.compress(b"x"), "it is an archive; unpack it"),
+        ("history.parquet", "PAR1", "audit reads Parquet itself"),
+        ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
+        ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
+        ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
+        ("number.json", "7", "it is int in JSON"),
+        ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data of one"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_by_name(imported, tmp_path, name, content, problem):
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    records, err = imported(file, status=2)
+    assert str(file) in err
+    assert problem in err
+    assert records == []
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
+def test_tables_are_refused_and_not_read_by_their_files(imported, tmp_path, log):
+    table = tmp_path / "table"
+    (table / log).parent.mkdir(parents=True)
+    (table / log).write_text("{}")
+    (table / "part-0.json").write_text(lines(own_records()))
+    _, err = imported(table, status=2)
+    assert "it is a table of" in err
+
+
+def test_an_output_with_files_is_not_mixed_with_others(imported, tmp_path):
+    log = tmp_path / "broker.log"
+    log.write_text(f"2026-11-20T10:06:01Z {LOGGED}\n")
+    imported(log)
+    _, err = imported(log, status=2)
+    assert "there are files in it" in err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-20T10:06:01Z",
+        "2026-11-20 11:06:01,000+0100",
+        "1795169161000",
+        "2026-11-20T10:06:01",
+    ],
+)
+def test_times_are_read_in_the_forms_that_clusters_write(text):
+    assert time_of(text) == UNLOADED_AT
