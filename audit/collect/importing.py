@@ -11,6 +11,7 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import Entry, events_between
 from pulsar_conformance.audit.collect.sources import BadSource, Imported
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.specs.text import counted
 
 APART = timedelta(seconds=10)
 """Time between two lines of a log from which on they are of different cycles."""
@@ -135,6 +136,8 @@ def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
         yield "cycles that shed nothing, where no line is logged: what was not done is not judged"
     if not {"log", "counters", "history"} & found.kinds:
         yield "why bundles move: every unload is unknown; give the log of the leader, too"
+    if found.undated:
+        yield f"the times of {counted(found.undated, 'report')}: that of the file counts"
     if "metrics" in found.kinds:
         yield "between two samples of a metric: a move counts from the later one on"
     if "reports" in found.kinds:

@@ -52,6 +52,8 @@ class Imported:
     kinds: set[str] = field(default_factory=set)
     """Kinds of sources: reports, metrics, log, history."""
     notes: list[str] = field(default_factory=list)
+    undated: int = 0
+    """Number of reports without a time of their own."""
     cluster: str = ""
 
 
@@ -178,7 +180,7 @@ def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
         at = datetime.fromtimestamp(written / 1000, UTC)
     else:
         at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        found.notes.append(f"{file}: its report has no lastUpdate; the time is that of the file")
+        found.undated += 1
     found.kinds.add("reports")
     found.reports.append((at, broker, report))
 

@@ -17,14 +17,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-GZIP = ".gz"
+GZIP, BZIP2, ZSTD = ".gz", ".bz2", ".zst"
 PARQUET = ".parquet"
 ARCHIVES = (".tar", ".tgz", ".tar.gz")
 FOREIGN = (
     *ARCHIVES,
-    ".bz2",
+    ".tar.bz2",
+    ".tar.zst",
     ".xz",
-    ".zst",
     ".lz4",
     ".snappy",
     ".deflate",
@@ -60,15 +60,14 @@ def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
 def kind() -> Column:
     """Return the kind of a row's file: `parquet`, `foreign` or `text`.
 
-    A gzip file is `gzip` if it is local, and `distant-gzip` if Spark has to fetch it. A local text
-    file with a colon in its name is `colon`: Spark cannot open it.
+    A compressed file is `gzip` if it is local, and `distant-gzip` if Spark has to fetch it. A local
+    text file with a colon in its name is `colon`: Spark cannot open it.
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
-        F.when(has_ending(name, ARCHIVES), "foreign")
-        .when(has_ending(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
+        F.when(has_ending(name, FOREIGN), "foreign")
+        .when(has_ending(name, (GZIP, BZIP2, ZSTD)), F.when(near, "gzip").otherwise("distant-gzip"))
         .when(has_ending(name, (PARQUET,)), "parquet")
-        .when(has_ending(name, FOREIGN), "foreign")
         .when(near & name.contains(COLON), "colon")
         .otherwise("text")
     )

@@ -1,4 +1,4 @@
-"""Lines of gzip files, including those before any damage.
+"""Lines of compressed files, up to where one is damaged.
 
 Spark's own reader fails the whole run when a file is cut off, or silently loses the rest. This
 reader returns the lines before the damage, and the damage as a row.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pulsar_conformance.audit.input.files import GZIP, Session, Some, among, kind
+from pulsar_conformance.audit.input.files import BZIP2, GZIP, ZSTD, Session, Some, among, kind
 from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,7 +19,7 @@ DAMAGED = "damaged-gzip"
 
 
 def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of every gzip file below a path."""
+    """Return `file`, `line` and `damage` of every compressed file below a path."""
     return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
@@ -47,10 +47,11 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
     It is sent to Spark's workers, where this project need not be installed.
     """
-    damaged, local, gzip = DAMAGED, LOCAL, GZIP
+    damaged, local, gzip, bzip2, zstd = DAMAGED, LOCAL, GZIP, BZIP2, ZSTD
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
+        import bz2
         import io
         import zlib
         from pathlib import Path
@@ -79,6 +80,16 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                     engine, begun = zlib.decompressobj(31), False
             if begun:
                 raise EOFError
+
+        def unpacked(stream: Any) -> Iterator[bytes]:
+            """Yield decompressed pieces of bzip2."""
+            with bz2.BZ2File(stream) as content:
+                yield from plain(content)
+
+        def inflated(stream: Any) -> Iterator[bytes]:
+            """Yield decompressed pieces of Zstandard."""
+            with pa.CompressedInputStream(stream, "zstd") as content:
+                yield from plain(content)
 
         def plain(stream: Any) -> Iterator[bytes]:
             """Yield pieces of an uncompressed file."""
@@ -110,7 +121,8 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 near = row["content"] is None
                 path = Path(row["path"].removeprefix(local))
                 with path.open("rb") if near else io.BytesIO(row["content"]) as stream:
-                    pieces = unzipped if path.name.lower().endswith(gzip) else plain
+                    packed = {gzip: unzipped, bzip2: unpacked, zstd: inflated}
+                    pieces = packed.get(path.suffix.lower(), plain)
                     for texts, damage in lines(pieces(stream)):
                         filled = ([row["file"]] * len(texts), texts, [damage] * len(texts))
                         columns = [pa.array(x, t) for x, t in zip(filled, types, strict=True)]

@@ -14,7 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""Names of the column of files that contain a record as JSON text in each row."""
+"""A column of this name has a record as JSON text in each row."""
+
+BESIDE = frozenset(
+    {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
+    | {"headers", "date", "hour"}
+)
+"""Columns that connectors of Kafka write beside it, and those of partitions by time."""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
 """Fields that a file may contain as JSON text."""
@@ -165,8 +171,10 @@ def _lines(frame: DataFrame) -> DataFrame:
 
 def _line(schema: T.StructType) -> Column:
     """Return a row as a line of JSON."""
-    if [field.name for field in schema] in [[name] for name in AS_TEXT]:
-        return F.col(schema[0].name).cast("string")
+    names = {field.name for field in schema}
+    for name in AS_TEXT:
+        if name in names and names - {name} <= BESIDE:
+            return F.col(name).cast("string")
     fields = [_field(field).alias(field.name) for field in schema]
     if CLUSTER not in [field.name for field in schema]:
         fields.append(F.nullif(_cluster_of_folder(), F.lit("")).alias(CLUSTER))

@@ -39,6 +39,38 @@ def as_given(path: str) -> str:
     return literal(path if whole else str(Path(path).absolute()))
 
 
+PACKAGES = {
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+    "abfss": "org.apache.hadoop:hadoop-azure",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+"""Packages that Spark needs for paths with a scheme."""
+
+NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem for scheme")
+"""Signs that Spark lacks the classes of a file system."""
+
+
+def storage_problem(path: str, cause: str) -> str | None:
+    """Return why Spark cannot open a path with a scheme, and what to do; None if it is not that."""
+    scheme, separator, _ = path.partition("://")
+    if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
+        return None
+    if "UnknownHost" in cause:
+        return f"no host has the name in {path}; see fs.defaultFS and the address"
+    if scheme in ("s3", "s3n"):
+        return "Spark opens it by another scheme; write s3a://"
+    if scheme not in PACKAGES:
+        return (
+            f"Spark knows no file system {scheme}://; there are {', '.join(PACKAGES)}, hdfs, file"
+        )
+    package = PACKAGES[scheme]
+    return (
+        f"Spark lacks {package}; set PYSPARK_SUBMIT_ARGS='--packages {package}:VERSION "
+        "pyspark-shell', with the version of Hadoop that Spark has for org.apache.hadoop"
+    )
+
+
 def check_paths(source: str, output: str, summary: str | None) -> None:
     """Check that paths can be read and written. Errors: `AuditError`."""
     for option, path in (("input", source), ("output", output)):

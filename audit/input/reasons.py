@@ -229,7 +229,7 @@ def never() -> Column:
 
 REASONS: Mapping[str, Reason] = {
     DAMAGED_GZIP: Reason(
-        "A gzip file is damaged or cut off from here on; the lines before are used.",
+        "A compressed file is damaged or cut off from here on; the lines before are used.",
         lambda: F.col("damage") == DAMAGED_GZIP,
     ),
     DAMAGED_PARQUET: Reason(
@@ -237,7 +237,7 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("damage") == DAMAGED_PARQUET,
     ),
     FOREIGN: Reason(
-        "The file's name ends like that of a format which is not read, such as .bz2 or .tar.",
+        "The file's name ends like that of a format which is not read, such as .zip or .tar.",
         lambda: F.col("damage") == FOREIGN,
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),

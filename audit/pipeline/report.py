@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart, last_cause
 from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.changes import NEVER
-from pulsar_conformance.audit.input.paths import AuditError, as_given, literal
+from pulsar_conformance.audit.input.paths import AuditError, as_given, literal, storage_problem
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
 from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer_inquiry
@@ -218,6 +218,9 @@ def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
             raise
         if _interrupted(error):
             raise KeyboardInterrupt from None
+        for option, given in (("--input", path), ("--output", output)):
+            if (problem := storage_problem(given, str(error))) is not None:
+                raise AuditError(f"{option} {given}: {problem}") from None
         ended = type(error).__name__ == "Py4JNetworkError"
         problem = JAVA_ENDED if ended else f"Spark stopped: {last_cause(error)}"
         raise AuditError(f"--input {path} --output {output}: {problem}; {RESTART_HINT}") from None

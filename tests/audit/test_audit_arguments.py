@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.input.paths import as_given, check_paths
+from pulsar_conformance.audit.input.paths import as_given, check_paths, storage_problem
 from pulsar_conformance.conformance.commands.main import main
 
 MISTAKES = {
@@ -60,3 +60,37 @@ def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_pa
     assert as_given("log-10:00") == str(tmp_path / "log-10:00")
     assert as_given("h[1]") == r"h\[1\]"
     assert as_given("h*") == "h*"
+
+
+@pytest.mark.parametrize(
+    ("path", "cause", "problem"),
+    [
+        (
+            "s3a://bucket/history",
+            "ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+            "--packages org.apache.hadoop:hadoop-aws:VERSION",
+        ),
+        (
+            "gs://bucket/a",
+            'No FileSystem for scheme "gs"',
+            "Spark lacks com.google.cloud.bigdataoss",
+        ),
+        (
+            "abfss://a@b/c",
+            "Class org.x.SecureAbfs not found",
+            "Spark lacks org.apache.hadoop:hadoop-az",
+        ),
+        ("s3://bucket/history", 'No FileSystem for scheme "s3"', "write s3a://"),
+        (
+            "ftp9://host/a",
+            'No FileSystem for scheme "ftp9"',
+            "there are s3a, abfs, abfss, gs, hdfs",
+        ),
+        ("hdfs://nn:9/a", "java.net.UnknownHostException: nn", "no host has the name in hdfs://nn"),
+        ("s3a://bucket/history", "403 Forbidden", None),
+        ("history", "Class x not found", None),
+    ],
+)
+def test_a_path_that_spark_cannot_open_names_the_package(path, cause, problem):
+    found = storage_problem(path, cause)
+    assert found is None if problem is None else problem in found

@@ -1,5 +1,7 @@
 """Usual forms of JSON and of times give the same records; other formats are refused by name."""
 
+import bz2
+import importlib
 import json
 
 import pytest
@@ -69,6 +71,40 @@ def test_times_as_logs_write_them_are_the_same(session, tmp_path):
     assert {row["at"].isoformat() for row in parsed_records(found).select("at").collect()} == {
         "2026-11-20T10:00:00.500000"
     }
+
+
+def test_compressed_files_are_read_up_to_where_one_is_damaged(session, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    text = "\n".join(GOOD).encode() + b"\n"
+    (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(text))
+    with arrow.CompressedOutputStream(str(tmp_path / "b.jsonl.zst"), "zstd") as packed:
+        packed.write(text)
+    (tmp_path / "c.jsonl.bz2").write_bytes(bz2.compress(text)[:-20])
+    found = reasons(told(session, tmp_path))
+    assert found.pop("damaged-gzip") == 1
+    assert found == {None: len(GOOD), "duplicate": len(GOOD)}
+
+
+def test_parquet_of_a_topic_of_kafka_holds_records_as_values(session, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
+    columns = {
+        "key": [None] * len(GOOD),
+        "value": [one.encode() for one in GOOD],
+        "topic": ["history"] * len(GOOD),
+        "partition": [0] * len(GOOD),
+        "offset": list(range(len(GOOD))),
+    }
+    parquet.write_table(arrow.table(columns), str(tmp_path / "part-0.parquet"))
+    assert reasons(told(session, tmp_path)) == {None: len(GOOD)}
+
+
+def test_a_file_system_that_spark_lacks_is_named(session, tmp_path):
+    plan = AuditPlan.of("documented-3.0")
+    how = reporting.ReportOptions(quiet=True)
+    other = reporting.Counterfactual({}, None)
+    with pytest.raises(AuditError, match="--input s3a://bucket/a: Spark lacks .*hadoop-aws"):
+        reporting.write_audit(session, "s3a://bucket/a", str(tmp_path), plan, other, how)
 
 
 def test_archives_are_quarantined_by_name(session, tmp_path):

@@ -196,9 +196,9 @@ def test_a_folder_names_the_cluster(session, tmp_path):
 
 
 def test_files_of_other_formats_are_told(session, tmp_path):
-    (tmp_path / "more.jsonl.bz2").write_bytes(b"BZh9")
+    (tmp_path / "more.jsonl.xz").write_bytes(b"BZh9")
     (tmp_path / "deeper").mkdir()
-    (tmp_path / "deeper" / "old.zst").write_bytes(b"\x28")
+    (tmp_path / "deeper" / "old.7z").write_bytes(b"\x28")
     rows = told(session, history(tmp_path, GOOD))
     assert reasons(rows) == {None: len(GOOD), "foreign-file": 2}
 
