@@ -103,7 +103,7 @@ def test_a_file_system_that_spark_lacks_is_named(session, tmp_path):
     plan = AuditPlan.of("documented-3.0")
     how = reporting.ReportOptions(quiet=True)
     other = reporting.Counterfactual({}, None)
-    with pytest.raises(AuditError, match="--input s3a://bucket/a: Spark lacks .*hadoop-aws"):
+    with pytest.raises(AuditError, match=r"--input s3a://bucket/a: Spark lacks .*hadoop-aws"):
         reporting.write_audit(session, "s3a://bucket/a", str(tmp_path), plan, other, how)
 
 

@@ -1,0 +1,154 @@
+"""Histories are judged by the release that runs, whatever they were imported from."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.audit.input.versions import profile_of_history
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
+from pulsar_conformance.conformance.commands.main import main
+from standins.exported import (
+    LOGGED,
+    PLANNED,
+    START,
+    curl_folder,
+    one_object,
+    own_records,
+    report,
+    series,
+    stamp,
+    znodes,
+)
+from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
+
+assert spark
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+SETTINGS = {
+    "loadBalancerLoadSheddingStrategy": f"{IMPL}ThresholdShedder",
+    "loadBalancerBrokerThresholdShedderPercentage": 10,
+    "loadBalancerHistoryResourcePercentage": 0.9,
+    "lowerBoundarySheddingEnabled": False,
+}
+USAGES = {"b161": 7, "b206": 20, "b32": 7, "b83": 6, "b87": 7}
+"""Percent of five brokers: one is over 9.4 + 10."""
+
+
+def measured(cluster, strategy):
+    """One cycle that a release lets pass: what it would shed is below its least amount."""
+    settings = {**SETTINGS, "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}"}
+    yield 0, {"kind": "settings", "settings": settings}
+    yield 0.1, {"kind": "leader", "broker": "b161:8080"}
+    for place, (name, usage) in enumerate(USAGES.items()):
+        owned = [
+            f"perf/load/0x{2 * place + one:x}0000000_0x{2 * place + one + 1:x}0000000"
+            for one in (0, 1)
+        ]
+        one = {**report("b1:8080", 0.2, owned), "cpu": {"usage": usage, "limit": 100}}
+        yield 0.2, {"kind": "load_report", "broker": f"{name}:8080", "report": one}
+    yield 1, {"kind": "cycle"}
+
+
+def list_of(folder):
+    cycle = {"kind": "cycle", "cluster": "x", "at": "2026-11-20T10:06:00.000Z"}
+    records = [{**one, "cluster": "list"} for one in (*own_records(), cycle)]
+    (folder / "list.json").write_text(json.dumps(records, indent=1))
+    return folder
+
+
+def queries(folder):
+    answer = {"status": "success", "data": {"result": list(series())}}
+    (folder / "query.json").write_text(json.dumps(answer))
+    return folder
+
+
+FORMS = {"list": list_of, "curl": curl_folder, "znodes": znodes, "object": one_object}
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    """The profile, the summary, its lines, and the verdicts by cluster, of one audit of all."""
+    folder = tmp_path_factory.mktemp("released")
+    conf, log, history = folder / "conf.json", folder / "broker.log", folder / "history"
+    conf.write_text(
+        json.dumps(
+            {name: str(one).lower() if one is False else one for name, one in SETTINGS.items()}
+        )
+    )
+    log.write_text(
+        f"2026-11-20T10:06:00,000+0000 [main] INFO {PLANNED}\n"
+        f"2026-11-20T10:06:01,000+0000 [main] INFO {LOGGED}\n"
+    )
+    for name, save in {**FORMS, "metrics": queries}.items():
+        (folder / name).mkdir()
+        sources = [
+            str(save(folder / name)),
+            *([str(log)] if name not in ("list", "metrics") else []),
+        ]
+        words = ["--conf", str(conf), "--cluster", name, "--output", str(history / name)]
+        assert main(["import", *sources, *words]) == 0
+    for cluster, strategy in (("threshold", "ThresholdShedder"), ("averaged", "AvgShedder")):
+        lines = [
+            json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
+            for at, one in measured(cluster, strategy)
+        ]
+        (history / f"{cluster}.jsonl").write_text("\n".join(lines) + "\n")
+    profile = profile_of_history(spark.session, str(history))
+    plan, out = AuditPlan.of(profile, beside=True), str(folder / "audit")
+    how = ReportOptions(quiet=True)
+    found, lines = write_audit(
+        spark.session, str(history), out, plan, Counterfactual({}, None), how
+    )
+    rows = spark.session.read.parquet(f"{out}/verdicts").collect()
+    return profile, found, " ".join(" ".join(lines).split()), rows
+
+
+def verdicts(audited, cluster):
+    return sorted(
+        (stamp(row["cycle"]), row["rule"], row["verdict"], row["evidence"])
+        for row in audited[-1]
+        if row["cluster"] == cluster
+    )
+
+
+def test_the_release_that_the_reports_name_judges(audited):
+    profile, found, *_ = audited
+    assert profile == found["profile"] == "released-3.0"
+    assert found["lines"]["quarantined"] == {}
+
+
+def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
+    _, found, text, _ = audited
+    at = {row["cluster"]: row["rule"] for row in found["documents"]["differences"]}
+    assert "threshold" in at
+    assert "by documented-3.0 otherwise than by released-3.0:" in text
+    assert "THRESHOLD-01" in text.partition("otherwise than")[2]
+    assert "b206:8080 kept all; it is at 20 %, limit 19.4 %" in text
+    accused = [row for row in verdicts(audited, "threshold") if row[2] == "not done though due"]
+    assert accused == []
+
+
+def test_a_strategy_that_no_document_has_is_reported_as_not_judged(audited):
+    _, found, text, _ = audited
+    assert found["unknown_strategies"] == {"AvgShedder": 1}
+    assert "AvgShedder, 1 shedding cycle: no document describes it" in text
+    assert {rule for _, rule, *_ in verdicts(audited, "averaged")} <= {"SHED-02", "SHED-03"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_history_has_the_same_verdicts_from_each_form(audited, form):
+    found = verdicts(audited, form)
+    assert found == verdicts(audited, "list")
+    assert {rule for _, rule, *_ in found} >= {"SHED-02", "SHED-03"}
+
+
+def test_metrics_accuse_nobody_for_the_time_between_their_samples(audited):
+    found = verdicts(audited, "metrics")
+    assert found
+    assert {verdict for *_, verdict, _ in found} <= {"allowed", "undecided"}
