@@ -85,7 +85,7 @@ COMMANDS = {
     "import": Command(
         "...audit.commands.import_history",
         "write a history for an audit from saved reports, znodes, metrics and logs",
-        (f"import {REPORTS}/modular --conf {REPORTS}/broker.conf --output history",),
+        (f"import {REPORTS}/simple --output old",),
     ),
     "watch": Command(
         "...audit.commands.watch",

@@ -1,0 +1,61 @@
+"""Dynamic settings count over those of a file, and each value has the place that it is from."""
+
+import json
+from contextlib import closing
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+from standins.admin import FakeCluster
+
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SHEDDING = "loadBalancerSheddingEnabled"
+
+
+class Dynamic(FakeCluster):
+    """A broker with a dynamic setting."""
+
+    def answer(self, name, path):
+        if path.endswith("/configuration/values"):
+            return {THRESHOLD: "70"}
+        return super().answer(name, path)
+
+
+def test_a_broker_names_which_of_its_settings_are_dynamic(capsys):
+    with closing(Dynamic(1)) as cluster:
+        cluster.runtime[THRESHOLD] = "70"
+        assert main(["settings", cluster.url]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert f"{THRESHOLD} = 70 ({cluster.url}, dynamic; the default is 85)" in out
+        assert f"{SHEDDING} = true ({cluster.url})" in out
+        assert main(["settings", cluster.url, "--dynamic", "d.json"]) == 2
+    assert "a broker names its dynamic settings" in capsys.readouterr().err
+
+
+def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text(f"{THRESHOLD}=80\n{SHEDDING}=false\n")
+    dynamic.write_text(json.dumps({THRESHOLD: "70", "loadBalancerEnabled": "false"}))
+    assert main(["settings", str(conf), "--dynamic", str(dynamic)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{THRESHOLD} = 70 ({dynamic}, dynamic; the default is 85)" in out
+    assert f"{SHEDDING} = false ({conf}:2; the default is true)" in out
+    assert f"{THRESHOLD} ({conf}:1): {dynamic}, dynamic sets it, which counts" in out
+    assert "loadBalancerEnabled" in out.partition("it is not dynamic")[0].rpartition("without")[2]
+    assert main(["settings", THRESHOLD, "--dynamic", str(dynamic)]) == 2
+    assert "are for a FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("conf", [True, False])
+def test_a_case_has_the_dynamic_settings(tmp_path, capsys, conf):
+    report = {"cpu": {"usage": 75, "limit": 100}, "bundles": [], "lastStats": {}}
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "b1.json").write_text(json.dumps(report))
+    (tmp_path / "broker.conf").write_text(f"{THRESHOLD}=80\n{SHEDDING}=true\n")
+    (tmp_path / "dynamic.json").write_text(json.dumps({THRESHOLD: "70"}))
+    words = ["case", str(tmp_path / "reports"), "--dynamic", str(tmp_path / "dynamic.json")]
+    words += ["--conf", str(tmp_path / "broker.conf")] if conf else []
+    assert main(words) == 0
+    said = capsys.readouterr()
+    expected = {THRESHOLD: 70, **({SHEDDING: True} if conf else {})}
+    assert json.loads(said.out)["case"]["settings"] == expected
+    assert (f"{THRESHOLD}: {tmp_path}/dynamic.json, dynamic sets it" in said.err) is conf
