@@ -33,8 +33,8 @@ class _Pair:
 
     idle: str
     busy: str
-    hits: int
-    needed: int
+    short: str
+    """Reason for shedding nothing; empty if there is an amount."""
     kind: str | None = None
     need: float = 0.0
     chosen: tuple[str, ...] = ()
@@ -77,10 +77,11 @@ def _shedding(
         hits = max(memory.low_hits[idle], memory.low_hits[busy])
         highest = max(memory.high_hits[idle], memory.high_hits[busy])
         if highest < high and hits < low:
-            yield _Pair(idle, busy, hits, low)
+            above = f"{highest} of {high} times at least {HIGH} apart"
+            yield _Pair(idle, busy, f"they were {hits} of {low} times {LOW} apart, and {above}")
             continue
         _forget(memory, idle, busy)
-        yield _chosen(view, idle, busy, hits, low)
+        yield _chosen(view, idle, busy)
 
 
 def _pairs(
@@ -112,7 +113,7 @@ def _forget(memory: CycleMemory, *brokers: str) -> None:
         memory.high_hits.pop(broker, None)
 
 
-def _chosen(view: ClusterView, idle: str, busy: str, hits: int, needed: int) -> _Pair:
+def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
     """The bundles of a broker that fit into its share of the difference."""
     known = view.known
     for kind, least in LEAST.items():
@@ -120,14 +121,14 @@ def _chosen(view: ClusterView, idle: str, busy: str, hits: int, needed: int) -> 
         if need > known.number(least):
             break
     else:
-        return _Pair(idle, busy, hits, needed)
+        return _Pair(idle, busy, f"the difference is too small for {' and '.join(LEAST.values())}")
     chosen, left = [], need
     for bundle in known.busiest_first(view.free_of(busy), kind):
         traffic = known.traffic(bundle, kind)
         if 0 < traffic <= left:
             chosen.append(bundle)
             left += -traffic
-    return _Pair(idle, busy, hits, needed, kind, need, tuple(chosen))
+    return _Pair(idle, busy, "", kind, need, tuple(chosen))
 
 
 def _steps(
@@ -140,8 +141,7 @@ def _steps(
     usage = plain(as_percent(scores[pair.idle] / 100))
     yield Step("idle broker", f"{pair.idle}, at {usage} %")
     if pair.kind is None:
-        short = f"seen {pair.hits} times of {pair.needed}, or less than the least amounts"
-        yield from keep_all_steps(view, name, f"{short} ({PLACE})")
+        yield from keep_all_steps(view, name, f"{pair.short} ({PLACE})")
         return
     share = plain(Fraction(view.known.number(SHARE)))
     amount = WRITTEN[pair.kind](Fraction(pair.need))

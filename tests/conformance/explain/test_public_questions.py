@@ -73,6 +73,38 @@ def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
     assert f"answer unload {BUNDLES[0]} of broker101" in out
 
 
+AVERAGING = (
+    f"loadBalancerLoadSheddingStrategy={IMPL}AvgShedder",
+    f"loadBalancerLoadPlacementStrategy={IMPL}AvgShedder",
+    "loadBalancerAvgShedderHitCountHighThreshold=2",
+    "loadBalancerAvgShedderHitCountLowThreshold=8",
+    "loadBalancerAvgShedderLowThreshold=15",
+    "loadBalancerAvgShedderHighThreshold=40",
+    "maxUnloadPercentage=0.5",
+    "minUnloadMessageThroughput=10485760",
+    "minUnloadMessage=10000",
+)
+"""The settings of a comment on its proposal."""
+
+
+@pytest.mark.parametrize(
+    ("hits", "said"),
+    [
+        (2, "1 of 8 times loadBalancerAvgShedderLowThreshold apart, and 1 of 2 times at least"),
+        (1, f"answer unload {BUNDLES[1]} of broker-a"),
+    ],
+)
+def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits, said):
+    """Half of the difference of 69 MB/s has room for the bundle with 30, and not for that with 40."""
+    reports = {
+        "broker-a": report(80, {BUNDLES[0]: 4e7, BUNDLES[1]: 3e7}, "4.2.4"),
+        "broker-b": report(20, {BUNDLES[2]: 1e6}, "4.2.4"),
+    }
+    settings = (*AVERAGING, f"loadBalancerAvgShedderHitCountHighThreshold={hits}")
+    options = [word for text in settings for word in ("--setting", text)]
+    assert said in explained(reports=reports, options=options)
+
+
 @pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
 def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
     """A measured round of five brokers: one is over the limit, though two more are as busy."""
