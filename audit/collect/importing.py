@@ -32,10 +32,10 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     first = min(at for at, _ in records)
     if settings:
         records.append((first, {"kind": "settings", "settings": dict(settings)}))
-    return sorted(records, key=lambda one: (one[0], ORDER.index(one[1]["kind"])))
+    return sorted(records, key=lambda one: (one[0], ORDER.get(one[1]["kind"], len(ORDER))))
 
 
-ORDER = (
+KINDS = (
     "settings",
     "domain",
     "group",
@@ -48,7 +48,8 @@ ORDER = (
     "unloaded",
     "assigned",
 )
-"""Kinds of records of one time, in their order."""
+ORDER = {kind: place for place, kind in enumerate(KINDS)}
+"""Places of kinds among records of one time."""
 
 
 def _cycles(found: Imported) -> Iterator[Timed]:

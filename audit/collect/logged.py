@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pulsar_conformance.audit.collect.sources import TIME_ONLY, BadSource, Imported, time_of
-from pulsar_conformance.conformance.cases.settings_files import LOGGED, read_settings
+from pulsar_conformance.conformance.cases.settings_files import read_logged_line
 from pulsar_conformance.conformance.explain.logs import parsed_line
 
 UNLOADING = re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)")
@@ -26,7 +26,7 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 """Fields for the time of a line in JSON."""
 
 
-def read_log(found: Imported, file: Path, lines: list[str], date: datetime | None) -> None:
+def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add what a log states. Errors: `BadSource` for one without lines of a load balancer."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
@@ -54,10 +54,9 @@ def read_log(found: Imported, file: Path, lines: list[str], date: datetime | Non
             found.records.append((at, {"kind": "leader", "broker": broker}))
         if cycle:
             found.logged.append(at)
-    if LOGGED.search("\n".join(lines)):
-        settings = dict(read_settings(file).values)
-        first = next(filter(None, map(time_of, lines)), datetime.now(UTC))
-        found.records.append((first, {"kind": "settings", "settings": settings}))
+        settings = read_logged_line(f"{file}:{number}", message)
+        if settings:
+            found.records.append((at, {"kind": "settings", "settings": settings}))
     if len(found.records) + len(found.logged) == known:
         raise BadSource(f"{file}: it has no load report, no metric and no line of a load balancer")
     if split:

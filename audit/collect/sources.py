@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
 import lzma
 import re
 import zlib
@@ -82,24 +84,23 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _zstd(data: bytes) -> bytes:
-    """Unpack Zstandard by Python 3.14, or by pyarrow, which comes with the extra spark."""
+def _zstd(file: Path) -> io.RawIOBase:
+    """Open Zstandard by Python 3.14, or by pyarrow, which comes with the extra spark."""
     with suppress(ImportError):
-        return cast(bytes, import_module("compression.zstd").decompress(data))
+        return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
-        pyarrow = import_module("pyarrow")
-        return cast(bytes, pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd").read())
-    raise ValueError("Python unpacks it from 3.14 on, or with the extra spark; unpack it yourself")
+        return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
+    raise ValueError("Python opens it from 3.14 on, or with the extra spark; unpack it yourself")
 
 
-UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
+OPENED: Mapping[str, Callable[[Path], Any]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
     ".zst": _zstd,
     ".zstd": _zstd,
 }
-"""Functions that unpack the content of a file, by the ending of its name."""
+"""Functions that open compressed files, by the endings of their names."""
 
 REFUSED = {
     ".tar": "it is an archive; unpack it and name its folder",
@@ -110,30 +111,69 @@ REFUSED = {
 
 
 def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
-    """Add what a file states, by its content."""
-    name = file.name.removesuffix(file.suffix) if file.suffix in UNPACKED else file.name
+    """Add what a file states, by its content. Errors: `BadSource`, `BadSnapshot`."""
+    name = file.name.removesuffix(file.suffix) if file.suffix in OPENED else file.name
     for ending, why in REFUSED.items():
         if name.endswith(ending):
             raise BadSource(f"{file}: {why}")
+    named = unquote((file.parent / name).relative_to(folder).as_posix().removesuffix(SUFFIX))
     try:
-        data = UNPACKED.get(file.suffix, bytes)(file.read_bytes())
+        with OPENED.get(file.suffix, io.FileIO)(file) as raw:
+            _read_stream(found, file, named, io.BufferedReader(raw, HEAD), date)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as wrong:
         raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
-    named = unquote((file.parent / name).relative_to(folder).as_posix().removesuffix(SUFFIX))
+
+
+HEAD = 1 << 16
+"""Bytes from the beginning of a file that show what it is."""
+
+
+def _read_stream(
+    found: Imported, file: Path, named: str, stream: io.BufferedReader, date: datetime | None
+) -> None:
+    """Add what JSON, a dump of znodes, or else a log states."""
+    head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
+    if head.lstrip()[:1] in (b"{", b"["):
+        _read_json(found, file, named, stream.read(), date)
+    elif ZNODE.search(head.decode("utf-8", "replace")):
+        _read_znodes(found, file, _lines(stream))
+    else:
+        _read_log(found, file, _lines(stream), date)
+
+
+def _lines(stream: Iterable[bytes]) -> Iterator[str]:
+    return (line.decode("utf-8", "replace").rstrip("\r\n") for line in stream)
+
+
+def _read_json(found: Imported, file: Path, named: str, data: bytes, date: datetime | None) -> None:
+    """Add what one document, or one in each line, states; a log may be such lines, too."""
     text = data.decode("utf-8-sig", "replace")
-    document = None
     with suppress(NotJSON):
         document = parse_line(text.encode())
-    if document is not None and not (isinstance(document, dict) and _is_logged(document)):
-        _read_document(found, file, named, document)
+        if not isinstance(document, dict) or not _is_logged(document):
+            _read_document(found, file, named, document)
+            return
+    documents = list(_documents(text.splitlines()))
+    if any(one is None or _is_logged(one) for one in documents):
+        _read_log(found, file, text.splitlines(), date)
         return
-    lines = text.splitlines()
-    if any(ZNODE.search(line) for line in lines):
-        _read_znodes(found, file, lines)
-    elif not _read_json_lines(found, file, lines):
-        from pulsar_conformance.audit.collect.logged import read_log
+    for one in documents:
+        _read_document(found, file, named, one)
 
-        read_log(found, file, lines, date)
+
+def _documents(lines: Iterable[str]) -> Iterator[Json | None]:
+    """Yield the object in each line, or None for other lines."""
+    for line in filter(str.strip, lines):
+        document = None
+        with suppress(NotJSON):
+            document = parse_line(line.encode())
+        yield document if isinstance(document, dict) else None
+
+
+def _read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
+    from pulsar_conformance.audit.collect.logged import read_log
+
+    read_log(found, file, lines, date)
 
 
 def _is_logged(document: Json) -> bool:
@@ -207,7 +247,7 @@ def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> No
 ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
-def _read_znodes(found: Imported, file: Path, lines: list[str]) -> None:
+def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
     """Add the znodes of a dump: each path is followed by its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
@@ -226,22 +266,6 @@ def _read_znodes(found: Imported, file: Path, lines: list[str]) -> None:
             path = None
     if len(found.reports) + len(found.records) == before:
         raise BadSource(f"{file}: it names znodes of /loadbalance, and has no data of one")
-
-
-def _read_json_lines(found: Imported, file: Path, lines: list[str]) -> bool:
-    """Add the records of JSON Lines; false if it holds something else."""
-    documents = []
-    for line in filter(str.strip, lines):
-        try:
-            document = parse_line(line.encode())
-        except NotJSON:
-            return False
-        if not isinstance(document, dict) or _is_logged(document):
-            return False
-        documents.append(document)
-    for document in documents:
-        _read_document(found, file, file.stem, document)
-    return bool(documents)
 
 
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")

@@ -106,27 +106,24 @@ def run(args: argparse.Namespace) -> int:
         specs.load().check_readings(readings)
         options = spark_tuning.of_process(args.input)
         with session.acquired(args.spark, "audit", options) as spark:
-            from pulsar_conformance.audit.input.versions import profile_of_history
             from pulsar_conformance.audit.pipeline.inquiry import Inquiry
-            from pulsar_conformance.audit.pipeline.plan import AuditPlan
             from pulsar_conformance.audit.pipeline.report import (
                 Counterfactual,
                 ReportOptions,
                 answered,
-                check_profile_has_rules,
+                judging_plan,
                 write_audit,
             )
 
             asked = Inquiry(args.why, args.broker, args.at)
-            ran = None if args.profile else profile_of_history(spark.session, args.input)
-            plan = AuditPlan.of(
-                args.profile or ran or DEFAULT_PROFILE,
+            plan = judging_plan(
+                spark.session,
+                args.input,
+                args.profile,
                 readings,
                 since=args.time_from,
                 until=args.time_to,
-                beside=ran is not None and not asked,
             )
-            check_profile_has_rules(plan)
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:

@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
         print(f"import: {note}", file=sys.stderr)
+    if args.cluster:
+        records = [(at, {**entry, "cluster": args.cluster}) for at, entry in records]
     recording = Recording(folder, args.cluster or found.cluster or "imported")
     for at, same in groupby(records, key=lambda one: one[0]):
         recording.write(at, [entry for _, entry in same])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading, seconds
+from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.commands.audit import JUDGED_BY
 from pulsar_conformance.audit.commands.collect import UNREACHED, add_cluster_arguments, recorder_of
@@ -132,21 +132,16 @@ def _auditing(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
     """Return a function that audits the current history, prints a line, and returns the faults."""
-    from pulsar_conformance.audit.input.versions import profile_of_history
     from pulsar_conformance.audit.page.making import PAGE
-    from pulsar_conformance.audit.pipeline.plan import AuditPlan
     from pulsar_conformance.audit.pipeline.report import (
         Counterfactual,
         ReportOptions,
-        check_profile_has_rules,
+        judging_plan,
         write_audit,
     )
     from pulsar_conformance.audit.pipeline.report_text import verdict
 
-    ran = None if args.profile else profile_of_history(spark, history)
-    profile = args.profile or ran or DEFAULT_PROFILE
-    plan = AuditPlan.of(profile, readings, beside=ran is not None)
-    check_profile_has_rules(plan)
+    plan = judging_plan(spark, history, args.profile, readings)
     refresh = max(1, round(args.audit_every))
     how = ReportOptions(quiet=True, refresh=refresh, wait=True)
     print(f"the page: {Path(output) / PAGE}", flush=True)

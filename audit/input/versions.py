@@ -16,7 +16,6 @@ from typing import Any
 from pulsar_conformance.audit.input.files import GZIP, PARQUET
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, as_given
 from pulsar_conformance.specs.broker import nearest_profile
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')
@@ -29,7 +28,7 @@ LINES = 1_000
 
 
 def profile_of_history(spark: Any, path: str) -> str | None:
-    """Return the released profile nearest to the version that most reports name, and print it.
+    """Return the released profile nearest to the version that most reports name, and report it.
 
     None if a sample of the first and the last reports names no version.
     """
@@ -70,11 +69,8 @@ def _beginning(file: Path) -> bytes:
 
 def _lines(spark: Any, path: str) -> Iterator[bytes]:
     """Yield the first lines, as Spark reads them from Parquet or else from text."""
-    readers = (
-        lambda: spark.read.option("recursiveFileLookup", True).parquet(as_given(path)),
-        lambda: spark.read.option("recursiveFileLookup", True).text(as_given(path)),
-    )
-    for read in readers:
-        with suppress(PySparkException):
-            rows = read().select(F.to_json(F.struct("*"))).limit(LINES).collect()
-            yield from (str(row[0]).encode() for row in rows)
+    for form in ("parquet", "text"):
+        with suppress(Exception):  # the audit itself reports what cannot be read
+            files = spark.read.option("recursiveFileLookup", True).format(form)
+            rows = files.load(as_given(path)).select(F.to_json(F.struct("*")))
+            yield from (str(row[0]).encode() for row in rows.limit(LINES).collect())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart, last_cause
 from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.changes import NEVER
 from pulsar_conformance.audit.input.paths import AuditError, as_given, literal, storage_problem
+from pulsar_conformance.audit.input.versions import profile_of_history
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
 from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer_inquiry
@@ -84,6 +86,21 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
         f"it has no rule about unloads that an audit can check; choose from {', '.join(every)}"
     )
     raise AuditError(f"--judge-by {plan.profile}: {problem}")
+
+
+def judging_plan(
+    spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
+) -> AuditPlan:
+    """Return a plan by a profile, or by the release in the reports and, beside it, its documents.
+
+    Errors: `AuditError` for a profile without rules about unloads.
+    """
+    ran = None if profile else profile_of_history(spark, path)
+    if ran is not None and not rules_of(AuditPlan.of(ran)):
+        ran = None
+    plan = AuditPlan.of(profile or ran or DEFAULT_PROFILE, readings, beside=ran is not None, **more)
+    check_profile_has_rules(plan)
+    return plan
 
 
 def documents_beside(plan: AuditPlan) -> AuditPlan | None:
@@ -188,7 +205,8 @@ def answered(
 ) -> list[str]:
     """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
     with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
-        made = build_audit_tables(spark, path, output, plan, None, writable=writable)
+        alone = replace(plan, beside=False)
+        made = build_audit_tables(spark, path, output, alone, None, writable=writable)
         return list(answer_inquiry(made, plan, asked))
 
 
@@ -219,8 +237,9 @@ def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
         if _interrupted(error):
             raise KeyboardInterrupt from None
         for option, given in (("--input", path), ("--output", output)):
-            if (problem := storage_problem(given, str(error))) is not None:
-                raise AuditError(f"{option} {given}: {problem}") from None
+            lacking = storage_problem(given, str(error))
+            if lacking is not None:
+                raise AuditError(f"{option} {given}: {lacking}") from None
         ended = type(error).__name__ == "Py4JNetworkError"
         problem = JAVA_ENDED if ended else f"Spark stopped: {last_cause(error)}"
         raise AuditError(f"--input {path} --output {output}: {problem}; {RESTART_HINT}") from None

@@ -98,15 +98,25 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
         return _of_json(file, text)
     if LOGGED.search(text):
         return (
-            Entry(f"{file}:{number}", found[1], plain_java_value(found[2].strip()))
+            one
             for number, line in enumerate(text.splitlines(), 1)
-            for found in PAIR.finditer(line)
+            for one in _of_line(f"{file}:{number}", line)
         )
     if file.suffix in (".yaml", ".yml"):
         return _of_yaml(file, text)
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
         return _of_environment(file, text)
     return (Entry(f"{file}:{number}", name, value) for number, name, value in _properties(text))
+
+
+def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
+    """Return the settings in the line of a log that has a whole configuration; none in others."""
+    return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
+
+
+def _of_line(place: str, line: str) -> Iterator[Entry]:
+    for found in PAIR.finditer(line):
+        yield Entry(place, found[1], plain_java_value(found[2].strip()))
 
 
 def _of_json(file: Path, text: str) -> Iterator[Entry]:

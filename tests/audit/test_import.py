@@ -210,7 +210,7 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
         ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
-        ("number.json", "7", "it is int in JSON"),
+        ("number.json", "[7]", "it is int in JSON"),
         ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data of one"),
     ],
 )

@@ -95,7 +95,7 @@ AVERAGING = (
     ],
 )
 def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits, said):
-    """Half of the difference of 69 MB/s has room for the bundle with 30, and not for that with 40."""
+    """Half of the difference of 69 MB/s has room for the bundle of 30, and not for that of 40."""
     reports = {
         "broker-a": report(80, {BUNDLES[0]: 4e7, BUNDLES[1]: 3e7}, "4.2.4"),
         "broker-b": report(20, {BUNDLES[2]: 1e6}, "4.2.4"),
