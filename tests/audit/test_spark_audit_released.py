@@ -53,6 +53,7 @@ def measured(cluster, strategy):
         one = {**report("b1:8080", 0.2, owned), "cpu": {"usage": usage, "limit": 100}}
         yield 0.2, {"kind": "load_report", "broker": f"{name}:8080", "report": one}
     yield 1, {"kind": "cycle"}
+    yield 3, {"kind": "load_report", "broker": "b87:8080", "report": one}
 
 
 def list_of(folder):
