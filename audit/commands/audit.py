@@ -158,7 +158,8 @@ def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
     """Return the reason why nothing could be audited, with advice."""
     if not lines["used"]:
         problem = f"none of its lines can be used; {args.output}/quarantine says why"
-        return f"--input {args.input}: {problem}"
+        hint = "pulsar-conformance import makes a history of load reports, metrics and logs"
+        return f"--input {args.input}: {problem}; {hint}"
     if args.time_from or args.time_to:
         return "there is no shedding cycle of a reporting broker in that time; see --from and --to"
     problem = "it has no shedding cycle of a reporting broker"
