@@ -202,15 +202,24 @@ def _read_document(found: Imported, file: Path, named: str, document: Any) -> No
         for name, one in document.items():
             _read_document(found, file, name, one)
     else:
-        _add_report(found, file, _broker_of(named), document)
+        _add_report(found, file, _broker_of(file, named, document), document)
 
 
-def _broker_of(named: str) -> str:
-    """Return the broker that a path names: the folder of `load-report`, or the file."""
-    parts = named.split("/")
-    if parts[-1].startswith(LOAD_REPORT) and len(parts) > 1:
-        parts.pop()
-    return parts[-1]
+def _broker_of(file: Path, named: str, report: Json) -> str:
+    """Return the broker that a path names, the folder of `load-report` or the file, or a report.
+
+    Errors: `BadSource` if neither names it.
+    """
+    *folders, name = named.split("/")
+    if not name.startswith(LOAD_REPORT):
+        return name
+    url = str(report.get("webServiceUrl") or report.get("webServiceUrlTls") or "")
+    broker = folders[-1] if folders else url.rpartition("//")[2]
+    if not broker:
+        raise BadSource(
+            f"{file}: neither its path nor its content names the broker; name its folder"
+        )
+    return broker
 
 
 def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:

@@ -90,6 +90,16 @@ def test_reports_alone_show_that_a_bundle_has_moved_and_not_why(imported, tmp_pa
     assert "why bundles move: every unload is unknown; give the log of the leader, too" in err
 
 
+def test_a_report_alone_is_of_the_broker_that_it_names(imported, tmp_path):
+    file = tmp_path / "load-report"
+    file.write_text(json.dumps({**REPORTS[0][2], "webServiceUrl": "http://b7.example.com:8080"}))
+    records, _ = imported(file)
+    assert [one["broker"] for one in records] == ["b7.example.com:8080"]
+    file.write_text(json.dumps(REPORTS[0][2]))
+    _, err = imported(file, "--cluster", "other", status=2)
+    assert "names the broker" in err or "there are files in it" in err
+
+
 FORMS = {
     "lines.jsonl": lambda records: lines(records).encode(),
     "list.json": lambda records: json.dumps(list(records)).encode(),
