@@ -95,9 +95,6 @@ def test_a_report_alone_is_of_the_broker_that_it_names(imported, tmp_path):
     file.write_text(json.dumps({**REPORTS[0][2], "webServiceUrl": "http://b7.example.com:8080"}))
     records, _ = imported(file)
     assert [one["broker"] for one in records] == ["b7.example.com:8080"]
-    file.write_text(json.dumps(REPORTS[0][2]))
-    _, err = imported(file, "--cluster", "other", status=2)
-    assert "names the broker" in err or "there are files in it" in err
 
 
 FORMS = {
@@ -220,6 +217,7 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
         ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
+        ("load-report", json.dumps(REPORTS[0][2]), "its content names the broker"),
         ("number.json", "[7]", "it is int in JSON"),
         ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data of one"),
     ],
