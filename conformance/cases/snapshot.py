@@ -151,12 +151,8 @@ def _totals(read: reports.Report) -> dict[str, float]:
 
 RESOURCE_METRICS = {
     f"pulsar_lb_{metric}_usage": name
-    for metric, name in (
-        ("cpu", "cpu"),
-        ("memory", "memory"),
-        ("directMemory", "directMemory"),
-        ("bandwidth_in", "bandwidthIn"),
-        ("bandwidth_out", "bandwidthOut"),
+    for metric, name in zip(
+        ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
 """Resource by the metric that gives its usage, in percent."""
