@@ -75,7 +75,7 @@ NO_ATTRIBUTES = "the layout of the log leaves out the attributes, which hold the
 CONTEXT = ("contextMap", "mdc", "context", "attributes")
 """Fields for the attributes of a line in JSON; otherwise they are fields of the line itself."""
 
-TRAILING = re.compile(r"\{((?:\w+=[^{}]*?(?:, (?=\w+=)|(?=\})))+)\}\s*$")
+TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
 ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
