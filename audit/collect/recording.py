@@ -132,4 +132,4 @@ MISSED = {
     "groups": "placement of groups is not judged",
     "causes of unloading": "every unload that is neither a split nor a shutdown is unknown",
 }
-"""What an audit lacks, for each part of a cluster that cannot be read."""
+"""Gaps in an audit, for each part of a cluster that cannot be read."""
