@@ -67,7 +67,17 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
     for one in first["implementations"]:
         pair = one["adapter"], one["profile"]
         of_it = [line for line in verdicts if (line["implementation"], line["profile"]) == pair]
+        _check_complete(one["profile"], of_it)
         yield _report(first, one, of_it, about)
+
+
+def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
+    """Check that more was asked than a replayed case. Errors: `BadReport`."""
+    drawn = any(line["drawn"] or line["examples"] for line in verdicts)
+    if not drawn and any(line["saved"] for line in verdicts):
+        raise BadReport(
+            f"the run replayed a case; a report is about all rules of {profile}: leave out --replay"
+        )
 
 
 def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> Report:
