@@ -227,9 +227,7 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
     """Return the data of each bundle, by its full name.
 
     `path` is a folder of `tenant/namespace/range.json`, a folder of files whose names have `%2F`
-    for each slash, or a file with an object of all bundles (also inside the folder).
-
-    Errors: `BadSnapshot`.
+    for each slash, or a file with an object of all bundles. Errors: `BadSnapshot`.
     """
     if path.is_file():
         return _several(path)
@@ -243,10 +241,8 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
 def _several(file: Path) -> dict[str, Json]:
     data = json_content(file)
     if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
-        problem = (
-            "neither its name nor its content gives names of bundles (tenant/namespace/0x…_0x…)"
-        )
-        raise BadSnapshot(f"{file}: {problem}")
+        lacking = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
+        raise BadSnapshot(f"{file}: {lacking}")
     return {name: _data(file, one) for name, one in data.items()}
 
 
