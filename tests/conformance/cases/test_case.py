@@ -330,7 +330,7 @@ MISTAKES = {
     "no conf": (options("--conf", "nowhere.conf"), "nowhere.conf: No such file or directory"),
     "no bundle data": (
         no_data,
-        "what.json: neither its name nor its content gives names of bundles",
+        "what.json: neither its name nor its content names bundles",
     ),
     "bundle data without averages": (no_averages, "data.json: it is not bundle data, which has"),
     "no folder": (options("--bundle-data", "nowhere"), "nowhere: it is not a folder"),
