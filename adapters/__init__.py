@@ -1,6 +1,6 @@
-"""Connections to implementations: errors and types, independent of the transport.
+"""Connections to implementations: errors and types that do not depend on the transport.
 
-`names.connect` loads the transport that a name asks for.
+`names.connect` loads the transport that an adapter's name selects.
 """
 
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits

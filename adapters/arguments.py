@@ -27,7 +27,7 @@ TIME_LIMIT = (
     f"{Limits().start / Limits().base:g} times as long"
 )
 UNUSABLE = 2
-"""Exit status for an adapter or an input that can't be used."""
+"""Exit status for an unusable adapter or input."""
 
 
 class BadReading(UserError):
@@ -40,7 +40,7 @@ def add_adapter(parser: argparse.ArgumentParser) -> None:
 
 
 def without_secret(name: str) -> str:
-    """An adapter's name, which every message repeats."""
+    """Return an adapter's name without secrets, since messages repeat it."""
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -69,7 +69,7 @@ def add_dynamic(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add `--reading`, which may be given again; `what` is its help."""
+    """Add `--reading`, which may be repeated; `what` is its help."""
     parser.add_argument(
         "--reading",
         action="append",
@@ -80,7 +80,9 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
-    """Add `--judge-by`, `--reading` and `--time-limit`; without a default, files name a profile."""
+    """Add `--judge-by`, `--reading` and `--time-limit`; without a default, files give
+    the profile.
+    """
     usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
     add_profile(
         parser,
@@ -122,7 +124,7 @@ def usual_profile(adapters: Sequence[str]) -> str:
 
 
 def seconds(text: str) -> float:
-    """A length of time from an option."""
+    """Parse a duration given as an option."""
     number = float(text)
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a duration; give seconds, as in 60 or 0.5")
@@ -130,12 +132,12 @@ def seconds(text: str) -> float:
 
 
 def limits_of(given: float | None) -> Limits:
-    """The limits for a `--time-limit`, or the default ones."""
+    """Return the limits for a `--time-limit`, or the default ones."""
     return Limits() if given is None else Limits.within(given)
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """The profile and all its readings, with the given ones in place of its own.
+    """Return the profile and all its readings, with the given ones replacing its own.
 
     Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
     reading without a value.

@@ -1,4 +1,4 @@
-"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: prints unjudged answers."""
+"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: print answers without judging."""
 
 import argparse
 import os
@@ -26,12 +26,12 @@ from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
 
 ABOUT = frozenset({"profile", "readings", "rule"})
-"""Fields that the suite adds to a saved case, which are not asked."""
+"""Fields that the suite adds to saved cases; they are not part of the question."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
 class BadLine(UserError):
-    """An input line that is not a question; the message says which line and what is wrong."""
+    """An input line that is not a question; the message gives the line and the reason."""
 
     def __init__(self, number: int, problem: str, file: str = "") -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class BadLine(UserError):
 
 @dataclass
 class Group:
-    """Consecutive questions of one operation, which travel together."""
+    """Consecutive questions of one operation, which are sent together."""
 
     operation: str = ""
     first: int = 0
@@ -52,14 +52,14 @@ class Group:
 
 
 Row = tuple[int, bytes]
-"""A line and its number."""
+"""A line with its number."""
 
 
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
-    """Each JSON value with the number of its first line, and each invalid line.
+    """Yield each JSON value with the number of its first line, and each invalid line.
 
-    A value stands in one line, or goes on to the line that closes it, as in the case files that the
-    suite writes. Where a value has no end, what follows it is read as if it were not there.
+    A value is on one line, or on several lines as in the case files that the suite writes. If a
+    value is incomplete, the following lines are read as if it were absent.
     """
     rows, again = enumerate(lines, 1), deque[Row]()
     begun: list[Row] = []
@@ -93,7 +93,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _read(begun: list[Row]) -> tuple[str, JSON]:
-    """Parse the lines as one value; return the problem and the value."""
+    """Parse lines as one value; return the problem, if any, and the value."""
     try:
         return "", parse_line(b"".join(line for _, line in begun))
     except NotJSON as error:
@@ -105,7 +105,7 @@ def _wrong_in(begun: list[Row]) -> str:
 
 
 def _begins_anew(begun: list[Row], line: bytes) -> bool:
-    """True if a line is a question by itself, and not one line of a longer trial."""
+    """True if a line is a question by itself, not part of a longer trial."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
     wrong, value = _read([(0, line)])
@@ -113,13 +113,13 @@ def _begins_anew(begun: list[Row], line: bytes) -> bool:
 
 
 def _next_values(begun: list[Row]) -> list[Row]:
-    """The lines from which another value begins; it begins at the start of its line."""
+    """Return the lines from the next possible start of a value, at the start of a line."""
     starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
     return begun[next(starts, len(begun)) :]
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Operation and case of each question of a value, and each part that is not a question."""
+    """Yield operation and case of each question in a value, and each part that is no question."""
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
         yield BadLine(number, f"it isn't of the form {FORM}")
@@ -132,7 +132,7 @@ def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
 
 
 def question(number: int, found: JSON) -> tuple[str, JSON]:
-    """The operation and the case of one question; raises BadLine if it is not a legal one."""
+    """Return the operation and case of one question; raises BadLine if it is not legal."""
     form = {"ask", "case"}
     if not isinstance(found, dict) or not form <= set(found) <= form | ABOUT:
         raise BadLine(number, f"it isn't of the form {FORM}")
@@ -155,7 +155,7 @@ def _asked(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | Bad
 
 
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
-    """Questions in order, at most `size` together, and the bad lines between them."""
+    """Yield questions in groups of at most `size`, in order, and invalid lines between them."""
     group = Group()
     for number, one in _asked(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -179,10 +179,11 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
 def ask_lines(
     connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int, file: str = ""
 ) -> int:
-    """Write one line for each question, in their order; how many of them were bad lines.
+    """Write one line for each question, in order; return the number of invalid lines.
 
-    Instead of an answer, a bad line has an object with its `error`, which is printed as well.
-    Raises AdapterError if the implementation cannot answer, after the lines of earlier questions.
+    For an invalid line, the output is an object with its `error`, which is also reported on
+    standard error. Raises AdapterError if the implementation cannot answer, after writing the
+    answers so far.
     """
     bad = 0
     for group in groups(lines, min(batch, connection.hello.batch)):
@@ -204,13 +205,13 @@ def ask_lines(
 
 
 def _ask_file(connection: Connection, name: str, batch: int) -> int:
-    """Ask the lines of a file, as `ask_lines` does; a bad line is reported with the file's name."""
+    """Ask the questions of a file as `ask_lines` does; messages include the file's name."""
     with Path(name).open("rb") as lines:
         return ask_lines(connection, lines, sys.stdout, batch, name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `ask`."""
+    """Add the arguments of `ask`."""
     add_adapter(parser)
     parser.add_argument(
         "files",
@@ -229,7 +230,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _profile_of(files: Iterable[str]) -> str:
-    """Return the profile that files name, or the usual one. Errors: UserError for several."""
+    """Return the profile that files give, or the default one. Errors: `UserError` for several."""
     named: dict[str, str] = {}
     for name in files:
         with Path(name).open("rb") as lines:
@@ -251,7 +252,7 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the questions and print the answers; return 0, or 2 with a message for each bad line."""
+    """Print the answers; return 0, or 2 with a message for each invalid line."""
     bad = 0
     try:
         args.profile = args.profile or _profile_of(args.files)
@@ -263,7 +264,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.files:
                 bad += ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
     except BrokenPipeError:
-        # The reader of the answers has seen enough; the interpreter flushes once more at its end.
+        # The reader has closed the pipe; the interpreter would flush once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""The implementations that come with the suite, and which of them this machine can run."""
+"""The implementations included in the suite, and which of them this machine can run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
 BUILD = 300
-"""Seconds that a build may take; the first one compiles Go's own library, in about ten."""
+"""Time limit of a build in seconds; the first one compiles Go's own library, in about ten."""
 
 
 class NotBuilt(UserError):
@@ -34,19 +34,19 @@ class Sample:
 
     program: str
     place: Path
-    """A file that the program runs, or the folder that it compiles."""
+    """The file that the program runs, or the folder that it compiles."""
     version: tuple[str, ...]
     least: int
-    """The oldest version of the program that will do."""
+    """Minimum version of the program."""
     series: str = ""
-    """The part of a version before that number, if any."""
+    """Leading part of the version that is left out of `least`, if any."""
 
     def command(self) -> list[str]:
-        """The words that start it. Raises NotBuilt where it has to be compiled and can't be."""
+        """The words of the command that starts it. Raises NotBuilt if it cannot be compiled."""
         return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
 
     def lacking(self) -> str | None:
-        """Return why this machine can't run it, or None."""
+        """Return the reason why this machine cannot run it, or None."""
         wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
             return f"{wanted}, and there is none on the PATH"
@@ -62,13 +62,13 @@ BUNDLED: Mapping[str, Sample] = {
     "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
     "go": Sample("go", SAMPLES / "go", ("version",), 21, "1."),
 }
-"""Samples by the name after `sample:`."""
+"""Samples, by the name after `sample:`."""
 
 
 def built(sample: Sample) -> Path:
-    """The compiled program of a sample, made the first time that its source is met.
+    """Return the compiled program of a sample, compiling it if its source has changed.
 
-    It is kept in the cache, under a name that its source decides. Raises NotBuilt.
+    The program is cached under a name derived from its source. Raises NotBuilt.
     """
     digest = sha256()
     for file in sorted(sample.place.glob("*.*")):
@@ -84,14 +84,14 @@ def built(sample: Sample) -> Path:
     try:
         made = made_in / program.name
         _compile([sample.program, "build", "-o", str(made), "."], sample.place)
-        made.replace(program)  # another run may have been faster, with the same program
+        made.replace(program)  # A concurrent run may already have compiled the same program.
     finally:
         shutil.rmtree(made_in, ignore_errors=True)
     return program
 
 
 def _compile(words: Sequence[str], folder: Path) -> None:
-    # The machine's settings for its own modules are not meant for this one, which needs none.
+    # The machine's settings for Go modules are ignored, since this program needs no modules.
     environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
     try:
         done = subprocess.run(
@@ -128,7 +128,7 @@ def connect_sample(
 
 
 def runnable() -> tuple[list[str], list[str]]:
-    """Return the adapters of the bundled implementations that can run, and why others can't."""
+    """Return the adapters of bundled implementations that can run, and why others cannot."""
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
         why = sample.lacking()

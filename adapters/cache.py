@@ -1,4 +1,4 @@
-"""The cache: a folder outside the repository for what takes long to fetch or to make."""
+"""The cache: a folder outside the repository for files that are slow to download or build."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
 
 
 def root() -> Path:
-    """The folder: `$PULSAR_CONFORMANCE_CACHE`, else one in the user's own cache."""
+    """Return the folder: `$PULSAR_CONFORMANCE_CACHE`, or else one in the user's own cache."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
-        return Path(chosen).absolute()  # Maven would take it from the folder of its POM
+        return Path(
+            chosen
+        ).absolute()  # Maven would resolve a relative path from the folder of its POM.
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "pulsar-conformance").absolute()

@@ -12,27 +12,27 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 TICK = 0.05
-"""Seconds until a child that is gone, though its pipes are open, is noticed at the latest."""
+"""Maximum seconds until the exit of a child is noticed although its pipes are still open."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
-"""Number of reads after which a flood on standard error is ignored."""
+"""Number of reads after which a flood of output on standard error is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
-"""Bytes of standard error to keep; lines and columns of it to show."""
+"""Bytes of standard error to keep, and lines and columns of it to show."""
 
 TERMINATE = 1.0
 """Seconds between asking the process group to end and killing it."""
 
 CLOSED = 0.5
-"""Seconds in which a child that has closed its output must exit, or it counts as hanging."""
+"""Seconds after closing its output in which a child must exit; otherwise it counts as hanging."""
 
 DRAIN = 0.3
-"""Seconds in which the pipes of a child that has exited must end, unless somebody holds them."""
+"""Seconds that the pipes of an exited child may stay open, unless other processes hold them."""
 
 
 class ChildError(Exception):
-    """Raised if the child is unusable; the message says what it did and what to do."""
+    """An unusable child; the message says what it did and what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -43,12 +43,12 @@ class ChildError(Exception):
 class Child:
     """A process in its own process group. Both its outputs are read during every wait.
 
-    The group, and what has left it but can be found, is killed when this object is closed or
-    collected, or when the interpreter ends.
+    The group, and descendants outside it that can be found, are killed when this object is closed
+    or collected, or when the interpreter ends.
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
-        """Start the process; raises OSError if that fails."""
+        """Start the process; raises OSError on failure."""
         pipe, mark = subprocess.PIPE, descendants.new_mark()
         self._process = subprocess.Popen(
             argv,
@@ -84,7 +84,7 @@ class Child:
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line and read a line (without its end); raises ChildError if that fails."""
+        """Write a line and read a line (without its end); raises ChildError on failure."""
         deadline = time.monotonic() + seconds
         unsent = memoryview(line)
         if line:
@@ -103,7 +103,7 @@ class Child:
                 self._read_output()
             elif exited and not self._lines:
                 raise self._gone()
-            # Output from just before it exited may still be in the pipe: one more round.
+            # Output written just before the exit may still be in the pipe: read once more.
             exited = self._process.poll() is not None
             if exited:
                 unsent = memoryview(b"")
@@ -113,7 +113,9 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close its input and wait; raises ChildError if it does not end."""
+        """Write a last line, close the input and wait; raises ChildError if the child
+        does not end.
+        """
         deadline = time.monotonic() + seconds
         with suppress(OSError):
             os.write(self._in, line)
@@ -135,7 +137,7 @@ class Child:
             )
 
     def stderr_tail(self) -> str:
-        """The last lines of its standard error, made printable."""
+        """The last lines of standard error, with unprintable characters escaped."""
         for _ in range(TAIL_READS):
             if self._err not in self._selector.get_map() or not self._read_error():
                 break
@@ -147,7 +149,7 @@ class Child:
         return "\n".join(line for line in lines[-TAIL_LINES:] if line)
 
     def close(self) -> None:
-        """Kill what remains of its group, and close its pipes."""
+        """Kill what is left of the process group, and close the pipes."""
         self.kill()
         self._selector.close()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -162,7 +164,7 @@ class Child:
         return {key.fd for key, _ in self._selector.select(seconds)}
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write as much as fits; everything unsent is dropped if the reader is gone."""
+        """Write as much as fits; drop all unsent text if the reader has gone."""
         try:
             unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
         except BlockingIOError:
@@ -202,7 +204,7 @@ class Child:
             self._read(self._out)
 
     def _read(self, descriptor: int) -> bytes:
-        """The available output, which may be empty; an output that has ended is dropped."""
+        """Return the available output, which may be empty; drop an output that has ended."""
         try:
             chunk = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -263,9 +265,9 @@ def _quoted(chunks: Sequence[bytes]) -> str:
 
 
 def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
-    """Terminate the group, then kill it and all that descends from its leader, which is reaped.
+    """Terminate the group, then kill it and all descendants of its leader, which is reaped.
 
-    Not in a fork of the owner.
+    Do nothing in a fork of the owner.
     """
     if os.getpid() != owner:
         return
@@ -274,7 +276,7 @@ def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(TERMINATE)
-    # Also after the leader is gone: the group lives on in what it started.
+    # Kill even if the leader is gone: processes that it started may still be in the group.
     _signal(process.pid, signal.SIGKILL)
     process.wait()
     descendants.end(mark, started)

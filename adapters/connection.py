@@ -11,10 +11,10 @@ from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
 
 START_AT_LEAST = 5.0
-"""The least seconds that a start may take, however short the time limit for answers."""
+"""Minimum time limit in seconds for a start, however short the limit for answers is."""
 
 END_AT_LEAST = 1.0
-"""The least seconds that an end may take."""
+"""Minimum time limit in seconds for an end."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Limits:
 
     @classmethod
     def within(cls, seconds: float) -> Self:
-        """Limits with another `base`, and the others in the same proportion.
+        """Return limits with a different `base`, and all others in proportion.
 
-        A start has `START_AT_LEAST` seconds: an interpreter takes its time before it can speak.
+        The limit of a start is at least `START_AT_LEAST`, since interpreters start slowly.
         """
         usual = cls()
         share = seconds / usual.base
@@ -68,33 +68,33 @@ class Connection(ABC):
 
     @property
     def in_process(self) -> bool:
-        """True if it gets the original cases, which it could change, rather than copies."""
+        """True if it gets the original cases, and could modify them, rather than copies."""
         return False
 
     @property
     def restarts(self) -> bool:
-        """True if connecting again is quick and leaves no state of the former connection."""
+        """True if reconnecting is quick and leaves no state of the former connection."""
         return False
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask it at a time."""
+        """Number of threads that may ask it at the same time."""
         return 1
 
     @abstractmethod
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return the answers to one batch, one per case, not yet validated."""
+        """Return the answers to one batch, one for each case, not yet validated."""
 
     @abstractmethod
     def bye(self) -> None:
-        """End it; raises AdapterError if it had to be killed. It is closed either way."""
+        """End it; raises AdapterError if it had to be killed. It is closed in any case."""
 
     @abstractmethod
     def close(self) -> None:
-        """End it, kill what remains, and raise nothing. May be called again."""
+        """End it, and kill what is left; never raises an error, and may be called repeatedly."""
 
     def remarks(self) -> list[str]:
-        """Return remarks on how it worked, one line each, without its answers."""
+        """Return remarks about the way it worked, one a line, not about its answers."""
         return []
 
     def stderr_tail(self) -> str:
@@ -146,4 +146,4 @@ class Connect(Protocol):
     def __call__(
         self, rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
     ) -> Connection:
-        """`rest` is the part of the adapter's name after `kind:`."""
+        """Connect; `rest` is the part of the adapter's name after `kind:`."""

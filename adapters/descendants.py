@@ -1,8 +1,8 @@
-"""Processes that a child has started, also those that left its group: found by a mark, and ended.
+"""Processes that a child has started, including those outside its group.
 
-Each child gets a mark in its environment, which whatever it starts inherits, and its descendants
-are looked up while it lives. Neither finds a process that cleared its environment and was handed
-over to another parent, one of another user, and one on another machine or in a container.
+Each child has a mark in its environment, which its descendants inherit, and its descendants are
+also looked up while it lives. Neither way finds a process that cleared its environment and was
+adopted by another parent, a process of another user, or one on another machine or in a container.
 """
 
 import os
@@ -16,7 +16,7 @@ MARK = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
 ROUNDS = 20
-"""Number of searches for remaining processes: new ones may start during each."""
+"""Number of searches for remaining processes, since new ones may start during each."""
 
 
 def new_mark() -> str:
@@ -25,19 +25,19 @@ def new_mark() -> str:
 
 
 def child_environment(mark: str) -> dict[str, str]:
-    """Return the environment of a child with this mark."""
+    """Return the environment for a child with this mark."""
     return {**os.environ, MARK: mark}
 
 
 def below(parent: int) -> list[psutil.Process]:
-    """Return every process that a process started, that those started, and so on."""
+    """Return all descendants of a process."""
     with suppress(psutil.Error):
         return psutil.Process(parent).children(recursive=True)
     return []
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return every other living process with this mark whose environment may be read."""
+    """Return all other living processes with this mark whose environment is readable."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -47,9 +47,9 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
-    """Kill the processes that are known, and all that have the mark.
+    """Kill the known processes, and all processes with the mark.
 
-    A new process with the ID of one that ended is left alone.
+    A new process that reuses the ID of one that ended is not killed.
     """
     left = list(known)
     for _ in range(ROUNDS):

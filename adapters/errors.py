@@ -1,4 +1,4 @@
-"""The exception for everything that can go wrong between the suite and an implementation."""
+"""Errors between the suite and an implementation."""
 
 from typing import Literal
 
@@ -35,7 +35,7 @@ class AdapterError(UserError):
         code: str = "",
         index: int | None = None,
     ) -> None:
-        # All of it goes to Exception, so that the error survives pickling between workers.
+        # Everything is passed to Exception, so that the error survives pickling between workers.
         super().__init__(phase, problem, hint, stderr_tail, adapter, code, index)
         self.phase = phase
         self.problem = problem
@@ -57,12 +57,12 @@ class AdapterError(UserError):
 
 
 class ProtocolBreach(AdapterError):
-    """A message that breaks the protocol, whatever it was about: no case is at fault."""
+    """A message that violates the protocol; the case is not to blame."""
 
 
 class AdapterTrouble(Exception):
-    """The adapter itself failed at a case: nothing to hold against the implementation it asks."""
+    """A failure of the adapter itself, not of the implementation that it asks."""
 
 
 class CannotLoad(UserError):
-    """Raised if the object that should answer is missing or unusable; the message says why."""
+    """The object that should answer is missing or unusable; the message gives the reason."""

@@ -1,8 +1,8 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
-Each kind of adapter is an entry point of `GROUP`, which is loaded when it is named: a package that
-declares one adds a kind of its own. The module of an entry point may define `check(rest)`, which
-raises UserError for a name that can't be right before anything is started.
+Each kind of adapter is an entry point of `GROUP`, loaded when a name needs it. Packages can declare
+entry points to add kinds of their own. The module of an entry point may define `check(rest)`, which
+raises UserError for an invalid name before anything is started.
 """
 
 import sys
@@ -30,13 +30,13 @@ FORMS: Mapping[str, str] = {
     "cluster": f"{CLUSTER} or {URL}",
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
-"""Forms of the names of each built-in kind."""
+"""Formats of the names of each built-in kind."""
 BREAK = "\n"
-"""Where a form may be broken."""
+"""Where a format may be broken into lines."""
 
 
 def form_lines(width: int = WIDTH) -> Iterator[str]:
-    """Yield the forms of all names in lines that are broken before options alone."""
+    """Yield the formats of all names, breaking lines only before options."""
     for forms in FORMS.values():
         for form in forms.split(" or "):
             apart = form.replace("[,", f"{BREAK}[,").replace(" ", NO_BREAK).replace(BREAK, " ")
@@ -47,7 +47,7 @@ def form_lines(width: int = WIDTH) -> Iterator[str]:
 def connect(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Connection:
-    """Connect to an implementation by its name, and say hello.
+    """Connect to an implementation by name, and exchange hello.
 
     It will be judged by `profile` and `readings`. Raises AdapterError if it cannot be used, and
     `UnknownName` if the reference has no such profile or reading.
@@ -58,7 +58,7 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if the name is of no installed kind, or must not be shown."""
+    """Raise AdapterError if the name has no installed kind, or contains a secret."""
     kind = name.partition(":")[0]
     if kind not in _kinds():
         raise AdapterError("start", _unknown(name, kind))
@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
 
 
 def _check_rest(kind: str, name: str) -> None:
-    """Let the module of a kind check the rest of a name by its function `check`, if it has one."""
+    """Check the rest of a name by the function `check` of the kind's module, if it has one."""
     check = getattr(sys.modules[_loaded(kind, name).__module__], "check", None)
     if check is not None:
         try:
@@ -88,7 +88,7 @@ def check_no_secret(name: str) -> None:
 
 @cache
 def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The entry points of each kind: one, unless two packages claim the same name."""
+    """Return the entry points of each kind: one, unless several packages define the same kind."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for one in entry_points(group=GROUP):
         found.setdefault(one.name, {})[one.value] = one
@@ -96,7 +96,7 @@ def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def _loaded(kind: str, name: str) -> Connect:
-    """The function that opens connections of a kind."""
+    """Return the function that connects to implementations of a kind."""
     first, *others = _kinds()[kind]
     if others:
         packages = " and ".join(map(_package, (first, *others)))

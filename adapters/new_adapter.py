@@ -1,4 +1,4 @@
-"""`pulsar-conformance new-adapter`: writes a working skeleton, to be completed."""
+"""`pulsar-conformance new-adapter`: write a working skeleton of an adapter."""
 
 import argparse
 import os
@@ -13,13 +13,13 @@ from pulsar_conformance.specs.errors import UserError
 
 @dataclass(frozen=True)
 class Skeleton:
-    """One language: the shipped file, the written file, and the adapter name of the latter."""
+    """A language: the file in the package, the file to write, and the adapter's name."""
 
     shipped: str
     written: str
     adapter: str
     build: str = ""
-    """The command that makes the program of the written file, where there is one to make."""
+    """Command that builds the written file; empty if none is needed."""
 
 
 SKELETONS: Mapping[str, Skeleton] = {
@@ -39,7 +39,7 @@ QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
 
 
 def write_skeleton(language: str, folder: Path) -> Path:
-    """Write the skeleton of a language; raises FileExistsError instead of overwriting a file."""
+    """Write the skeleton of a language; raises FileExistsError if the file exists."""
     skeleton = SKELETONS[language]
     shipped = files("pulsar_conformance.adapters").joinpath("skeletons", skeleton.shipped)
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def next_commands(language: str, folder: Path) -> list[str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `new-adapter`."""
+    """Add the arguments of `new-adapter`."""
     parser.add_argument(
         "--lang", choices=sorted(SKELETONS), required=True, help="the language of the skeleton"
     )
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the skeleton and print the next steps; return 0, or 2 with one message."""
+    """Write the skeleton and print the next steps; return 0, or 2 with a message."""
     try:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:

@@ -1,4 +1,4 @@
-"""An implementation in a child process that speaks JSON Lines."""
+"""An implementation in a child process that exchanges JSON Lines."""
 
 import shlex
 import sys
@@ -24,11 +24,11 @@ from pulsar_conformance.adapters.validation import wrong_in_hello
 from pulsar_conformance.specs.text import counted
 
 SHOWN = 60
-"""Characters of a wrong line that a message quotes."""
+"""Maximum number of characters of a wrong line that a message quotes."""
 
 
 class ProcessConnection(Connection):
-    """Starts a program, says hello, asks it, and cleans up after it."""
+    """Starts a program, exchanges hello, asks it, and cleans up afterwards."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ProcessConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if its program starts quickly: each connection is a separate process."""
+        """True if its program starts quickly: each connection is a new process."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -104,7 +104,7 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def kill(self) -> None:
-        """End it at once, whatever it is doing."""
+        """Kill it at once, whatever it is doing."""
         self._child.kill()
 
     def stderr_tail(self) -> str:
@@ -152,7 +152,9 @@ class ProcessConnection(Connection):
     def _round_trip(
         self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
-        """The implementation's reply, an object with the message's own id and no `error`."""
+        """Return the implementation's reply, an object with the message's `id` and
+        without `error`.
+        """
         before = f"{where}: " if where else ""
         line = line_of(message)
         self._closed = "interrupted in the middle of a message"
@@ -192,7 +194,7 @@ class ProcessConnection(Connection):
     def _break(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Give up the child: its next reply could be mistaken for the missing one."""
+        """Abandon the child, whose next reply could be taken for the missing one."""
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
         self._child.close()
@@ -216,7 +218,7 @@ def _by_hand(phase: Phase) -> str:
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
-    """Return why a command did not start, and what to do about it."""
+    """Return the reason why a command did not start, and what to do about it."""
     here = Path(command)
     if isinstance(error, PermissionError):
         if here.is_dir():

@@ -15,14 +15,14 @@ from pulsar_conformance.specs import operations
 from pulsar_conformance.specs.text import printable
 
 JSON: TypeAlias = Any
-"""Whatever a JSON reader makes: dict, list, str, int, float, bool or None."""
+"""Any value that a JSON reader returns: dict, list, str, int, float, bool or None."""
 
 PROTOCOL = 1
 DEFAULT_BATCH = 1000
-"""Cases a message for an implementation that names no `batch`."""
+"""Number of cases in a message to an implementation that specifies no `batch`."""
 
 Row: TypeAlias = tuple[tuple[str, JSON], ...]
-"""Questions that belong together: operation and case."""
+"""Questions that belong together, each as operation and case."""
 
 OPERATIONS = operations()
 """Every operation of the protocol."""
@@ -55,7 +55,7 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Read an answer to hello that is valid by its schema; unknown fields are ignored."""
+        """Return the hello in a message that is valid by its schema; unknown fields are ignored."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
@@ -67,7 +67,7 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True if it may know this shedding strategy, given by its full name or the last part."""
+        """True if it may know this shedding strategy, given by full name or by its last part."""
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
             last == strategy.rpartition(".")[2] for strategy in self.strategies
@@ -79,7 +79,7 @@ class Hello:
 
 
 def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dict[str, JSON]:
-    """The suite's greeting, with the profile and the readings by which it will judge."""
+    """Return the suite's hello, with the profile and readings by which it will judge."""
     return {
         "id": number,
         "ask": "hello",
@@ -90,21 +90,21 @@ def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dic
 
 
 def ask_message(number: int, operation: str, cases: Sequence[JSON]) -> dict[str, JSON]:
-    """A batch of cases of one operation."""
+    """Return the message that asks a batch of cases of one operation."""
     return {"id": number, "ask": operation, "cases": list(cases)}
 
 
 def bye_message(number: int) -> dict[str, JSON]:
-    """The message that ends a connection; it is not answered."""
+    """Return the message that ends a connection; it is not answered."""
     return {"id": number, "ask": "bye"}
 
 
-# ASCII: some line readers take U+2028 for a line end, and a lone surrogate has no UTF-8.
+# ASCII only: some readers take U+2028 for a line end, and lone surrogates have no UTF-8.
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def text_of(value: JSON) -> str:
-    """Compact JSON on one line; raises ValueError for NaN and infinities, TypeError for no JSON."""
+    """Return compact JSON on one line; raises ValueError for NaN, TypeError for other objects."""
     return _encode(value)
 
 
@@ -114,7 +114,7 @@ def line_of(message: JSON) -> bytes:
 
 
 class NotJSON(ValueError):
-    """Raised if the text is not JSON as the protocol requires; the message says why."""
+    """Text that is not JSON as the protocol requires; the message gives the reason."""
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -143,7 +143,7 @@ _decode = json.JSONDecoder(
 
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape of one half of a surrogate pair; two consecutive halves make one character."""
+"""Escape of half of a surrogate pair; two consecutive halves form one character."""
 
 
 def _is_unicode(value: JSON) -> bool:
@@ -155,7 +155,7 @@ def _is_unicode(value: JSON) -> bool:
 
 
 def parse_line(text: str | bytes) -> JSON:
-    """The JSON value of one line; raises NotJSON otherwise, also for duplicate keys and NaN."""
+    """Parse the JSON value on one line; raises NotJSON, also for duplicate keys and NaN."""
     try:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
@@ -171,5 +171,5 @@ def parse_line(text: str | bytes) -> JSON:
     except RecursionError:
         raise NotJSON("is nested too deeply") from None
     except ValueError as error:
-        # An integer of thousands of digits: Python refuses to convert it.
+        # Python refuses to convert an integer of thousands of digits.
         raise NotJSON(f"has a number that can't be read ({error})") from None

@@ -1,9 +1,9 @@
-"""Lets a Python object answer: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
+"""Host for a Python object: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
 
-The object is a class or a function called with (profile, readings), or something ready-made. It
-has `hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the
-protocol. What it prints goes to standard error; what it raises in `answer` is the failure of
-that case alone, unless it is `CannotLoad` or `AdapterTrouble`.
+The object is a class or a function called with (profile, readings), or an instance. It has
+`hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the protocol.
+Its output goes to standard error. An exception in `answer` is a failure of that case only, unless
+it is `CannotLoad` or `AdapterTrouble`.
 """
 
 import importlib
@@ -30,7 +30,7 @@ class Host:
         self._operations: tuple[str, ...] = ()
 
     def reply(self, message: Mapping[str, JSON]) -> bytes:
-        """The reply to hello or to an ask, as one line."""
+        """Return the reply to hello or to an ask, as one line."""
         number = message.get("id")
         try:
             if message["ask"] == "hello":
@@ -67,14 +67,16 @@ class Host:
                 raise
             except Exception as error:
                 texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))
-                if not shown:  # one a batch: a fault met by each of thousands is one fault
+                if (
+                    not shown
+                ):  # One report a batch: a fault that thousands of cases meet is one fault.
                     traceback.print_exc()
                 shown = True
         return texts
 
 
 def load_object(spec: str) -> JSON:
-    """The object named by `package.module:name`. Errors: `CannotLoad` with the missing part."""
+    """Return the object named `package.module:name`. Errors: `CannotLoad` for a missing part."""
     module_name, _, path = spec.partition(":")
     try:
         found: JSON = importlib.import_module(module_name)
@@ -97,7 +99,7 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Move the protocol's two pipes out of reach of the object's own input and output."""
+    """Move the protocol's pipes out of reach of the object's own input and output."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:
@@ -108,7 +110,7 @@ def take_pipes() -> tuple[BinaryIO, io.FileIO]:
 
 
 def write_whole(replies: io.FileIO, line: bytes) -> None:
-    """Write all of a line, however much the pipe takes at once."""
+    """Write a complete line, however much the pipe accepts at a time."""
     rest = memoryview(line)
     while rest:
         rest = rest[replies.write(rest) :]
@@ -122,7 +124,9 @@ def main(spec: str) -> int:
         sys.path.insert(0, here)
     host = Host(spec)
     for line in messages:
-        message = json.loads(line)  # the suite's own: it needs no strict reading
+        message = json.loads(
+            line
+        )  # Lines come from the suite itself, so that strict parsing is unnecessary.
         if message.get("ask") == "bye":
             break
         write_whole(replies, host.reply(message))

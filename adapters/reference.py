@@ -1,4 +1,4 @@
-"""The reference model as an adapter, in this process, without serialization."""
+"""The reference model as an adapter in this process, without serialization."""
 
 import traceback
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_LOW
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
-"""Maximum batch size: messages are not built, so a batch may be as large as any run."""
+"""Maximum batch size; it may be as large as any run, since no messages are built."""
 
 NEUTRAL = "neutral"
 
@@ -51,16 +51,16 @@ class ReferenceConnection(Connection):
 
     @property
     def in_process(self) -> bool:
-        """True: the model reads the original cases."""
+        """True, since the model reads the original cases."""
         return True
 
     @property
     def restarts(self) -> bool:
-        """True: each connection has its own model."""
+        """True, since each connection has its own model."""
         return True
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """One answer per case; an exception of the model is the failure of that case."""
+        """Return one answer for each case; an exception in the model is a failure of that case."""
         if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -80,7 +80,7 @@ class ReferenceConnection(Connection):
 
 
 def failure_text(error: BaseException) -> str:
-    """`Type: text (file.py:12)`, the place where it was raised."""
+    """Return `Type: text (file.py:12)`, with the place where the error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
@@ -93,9 +93,9 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """`reference`: the model of this profile and these readings.
+    """Connect to the model of this profile and these readings, named `reference`.
 
-    `reference:neutral` is a release whose settings that no document names do nothing.
+    `reference:neutral` is a release whose undocumented settings have no effect.
     """
     if rest not in ("", NEUTRAL):
         problem = f"reference takes nothing after it but :{NEUTRAL}"

@@ -1,4 +1,6 @@
-"""HTTP to brokers: one redirect policy, and one time limit for a request and all its redirects."""
+"""HTTP to brokers: one policy for redirects, and one time limit for a request with its
+redirects.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ import urllib3
 from urllib3 import exceptions as failures
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of an answer; a load report of 10,000 bundles has some 3 MB."""
+"""Maximum size of an answer in bytes; a load report of 10,000 bundles has some 3 MB."""
 
 CHUNK = 1 << 16
 MOST_HOSTS = 1000
@@ -27,10 +29,10 @@ FORBIDDEN = (401, 403)
 
 
 class NoAnswer(Exception):
-    """A request without a usable answer: which one, and why.
+    """A request without a usable answer; the message gives the request and the reason.
 
     Attributes:
-        status: of the answer, 0 where there was none.
+        status: of the answer, or 0 without one.
     """
 
     def __init__(self, problem: str, status: int = 0) -> None:
@@ -52,13 +54,13 @@ class Hop:
 
     @property
     def authoritative(self) -> bool:
-        """True if that broker says that the next one may decide."""
+        """True if the redirecting broker allows the next one to decide."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, from the broker at a URL, after these redirects."""
+    """An answer: the URL of the broker that sent it, and the redirects before it."""
 
     url: str
     status: int
@@ -72,7 +74,7 @@ class Reply:
 
     @property
     def fine(self) -> bool:
-        """True if the request was granted."""
+        """True if the request succeeded."""
         return 200 <= self.status < 300
 
     @property
@@ -82,12 +84,12 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The body as text, without quotes around it."""
+        """The body as text, without surrounding quotes."""
         return self.body.decode().strip().strip('"')
 
     @property
     def why(self) -> str:
-        """The status and the broker's own reason, on one line."""
+        """The status and the broker's reason on one line."""
         try:
             said = self.read
         except ValueError:
@@ -99,15 +101,15 @@ class Reply:
 
 
 Guard = Callable[[str, str], None]
-"""Raises NoAnswer for a redirect, from one URL to another, that must not be followed."""
+"""Raises `NoAnswer` if a redirect from the first URL to the second must not be followed."""
 
 
 class Client:
-    """Sends requests, one at a time to each host; may be shared by threads.
+    """Sends requests, one at a time to each host; threads may share it.
 
-    Connections are kept for reading requests where `keep` says so. A change always gets a new
-    one: a kept connection may have been closed at the other end, and then nobody knows whether
-    the change was made.
+    If `keep`, connections for reading requests are reused. A change always gets a new connection: a
+    reused one may already be closed by the other end, which would leave unknown whether the change
+    was made.
     """
 
     def __init__(
@@ -131,9 +133,9 @@ class Client:
         )
 
     def ask(self, method: str, url: str, body: bytes | None, seconds: float) -> Reply:
-        """Return the answer at the end of all redirects, whatever its status.
+        """Return the answer after all redirects, whatever its status.
 
-        A change is sent once, whatever becomes of the connection. Errors: `NoAnswer`.
+        A change is sent only once, even if the connection fails. Errors: `NoAnswer`.
         """
         end, begun = time.monotonic() + seconds, url
         hops: list[Hop] = []
@@ -154,10 +156,12 @@ class Client:
     def _sent(
         self, method: str, url: str, body: bytes | None, end: float, seconds: float
     ) -> tuple[int, bytes, str | None]:
-        """Status, body and the place that a redirect names. Errors: `NoAnswer`."""
+        """Return status, body, and the location of a redirect. Errors: `NoAnswer`."""
         try:
             if self._kept is not None and method == READING:
-                with suppress(failures.ProtocolError):  # a kept connection was closed meanwhile
+                with suppress(
+                    failures.ProtocolError
+                ):  # A reused connection had been closed meanwhile.
                     return self._exchange(self._kept, method, url, body, end, seconds)
             once = {} if method == READING else {"Content-Type": "application/json"}
             with self._pools(Connection="close", **once) as pools:
@@ -196,7 +200,7 @@ class Client:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why there is no answer, in a few words."""
+    """Return the reason why there is no answer, in a few words."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in REASONS.items():
         if any(type(one) is kind for one in causes):

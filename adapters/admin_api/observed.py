@@ -1,4 +1,4 @@
-"""Changes of a cluster between two looks: bundles assigned, unloaded and split."""
+"""Changes of a cluster between two observations: bundles assigned, unloaded and split."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Owner = tuple[str, int]
-"""The broker that owns a bundle, and the transaction since which."""
+"""The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
 Held = tuple[str, int | None]
-"""Owner of a bundle, and the transaction of the acquisition; None for a part that it kept."""
+"""The owner of a bundle and the transaction of acquisition, or None for a part that it kept."""
 
 
 class Declined(Exception):
-    """An event without effect: `ignored` or `refused`, and why."""
+    """An event without effect: `ignored` or `refused`, with the reason."""
 
     def __init__(self, how: str, why: str) -> None:
         super().__init__(how, why)
@@ -23,14 +23,14 @@ class Declined(Exception):
 
 
 class Divided(Protocol):
-    """The bundles of namespaces."""
+    """Source of the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
-        """Bundles of a namespace by range; empty if it has not been used."""
+        """Return the bundles of a namespace by range; empty if the namespace is unused."""
 
 
 class Watchable(Protocol):
-    """A cluster whose owners of bundles can be read."""
+    """A cluster whose bundle owners can be read."""
 
     @property
     def brokers(self) -> Container[str]:
@@ -41,7 +41,7 @@ class Watchable(Protocol):
         """The bundles of its namespaces."""
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Bundles of these namespaces that are owned: the broker, and since when."""
+        """Return the owned bundles of these namespaces, each with broker and acquisition."""
 
 
 @dataclass
@@ -49,28 +49,28 @@ class SeenStep:
     """The outcome of one event."""
 
     reason: str
-    """Reason for the release of bundles in this step if no other is known."""
+    """Reason for the release of bundles in this step, unless another one is known."""
     leaving: str | None = None
-    """A broker that goes down in this step: its bundles are lost, not unloaded."""
+    """A broker that goes down in this step, whose bundles are lost rather than unloaded."""
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Broker to the local data that it wrote: when, and the last of it."""
+    """For each broker that wrote local data: the times, and the latest data."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
-    """Time at which the leader wrote bundle data, and the number of samples in it."""
+    """Times at which the leader wrote bundle data, and the number of samples in the data."""
     time_passed: bool = False
-    """True if the answer also says that nothing was written."""
+    """True if the answer has to state even that nothing was written."""
     leader_node: str | None = None
-    """The broker that the leader's node names when the step is over."""
+    """The broker that the leader's node names at the end of the step."""
 
     def parted(self, bundle: str) -> bool:
-        """True if a bundle came of a division in this step."""
+        """True if a bundle is a part of one that was split in this step."""
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
-        """Return the result in the shape of the protocol."""
+        """Return the result in the format of the protocol."""
         found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         found |= {name: one for name, one in lists.items() if one}
@@ -96,9 +96,9 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Note in a step the changes since the last look; return True if there are any.
+        """Record in a step the changes since the last observation; return True if there are any.
 
-        `reason` returns why a bundle was released, where that is known.
+        `reason` returns why a bundle was released, if that is known.
         """
         spaces = list(namespaces)
         before = dict(self.held)
@@ -121,10 +121,10 @@ class Observed:
         return before != self.held
 
     def _together(self, spaces: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, Owner]]:
-        """The ranges of each namespace, and the owners of these, as of one moment.
+        """Return a consistent pair of the ranges of each namespace and the owners of these ranges.
 
-        A bundle that is split stays locked for a moment after it was divided, and its parts are
-        before: whatever is no range of its namespace is no bundle.
+        A split bundle stays locked for a moment after the split, and its parts are locked before
+        it. A lock that is no range of its namespace is therefore ignored.
         """
         while True:
             ranges = self._ranges_of(spaces)
@@ -137,7 +137,9 @@ class Observed:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _divided(self, space: str, new: list[str], step: SeenStep) -> None:
-        """Note the bundles that were split since; their parts belong to the owner of the whole."""
+        """Record the bundles that were split; their parts belong to the owner of the
+        whole bundle.
+        """
         old = self._ranges.get(space)
         self._ranges[space] = new
         if not old or old == new:
@@ -155,5 +157,5 @@ class Observed:
                 self.held |= dict.fromkeys(names, (owner, None))
 
     def divided(self, space: str) -> list[str]:
-        """The ranges of a namespace when it was last looked at."""
+        """Return the ranges of a namespace at the last observation."""
         return self._ranges.get(space, [])

@@ -1,7 +1,7 @@
-"""The admin API of a cluster of somebody's own: read, and changed where that is asked for.
+"""The admin API of a user's own cluster, for reading and, if requested, for changes.
 
-A token comes from the environment or a file, goes to no host over plain HTTP that was reached by
-TLS first, and stands in no message.
+A token comes from the environment or a file. It is never sent over plain HTTP after a redirect from
+TLS, and never appears in a message.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TOKEN = "PULSAR_CONFORMANCE_TOKEN"
 """The environment variable that holds a token."""
 
 CHANGING = 30.0
-"""Seconds that a change may take at least: an unload waits for its bundle to be closed."""
+"""Minimum time limit of a change, in seconds: an unload waits until its bundle is closed."""
 
 
 class BadUrl(UserError):
-    """Raised for an unusable URL or its options; the message says what to write instead."""
+    """An unusable URL or option; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _split(url: str) -> SplitResult:
 
 
 class AdminApi:
-    """Asks brokers, over connections that are kept."""
+    """Asks brokers over persistent connections."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -90,14 +90,14 @@ class AdminApi:
         return f"{urlsplit(self.access.base).scheme}://{broker}"
 
     def get(self, path: str, base: str | None = None, *, text: bool = False) -> Any:
-        """Return a broker's answer as JSON, or as text if `text` allows it.
+        """Return a broker's answer as JSON, or as text if `text` is true.
 
         Errors: `NoAnswer`.
         """
         return self._answer(READING, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
-        """Send a change; a text is sent unchanged, any other body as JSON.
+        """Send a change; a text is sent as it is, any other body as JSON.
 
         Errors: `NoAnswer`.
         """
@@ -124,7 +124,7 @@ class AdminApi:
 
 
 def _stays_secure(url: str, to: str) -> None:
-    """Check that a redirect keeps TLS, which hides the token. Errors: `NoAnswer`."""
+    """Check that a redirect does not leave TLS, which protects the token. Errors: `NoAnswer`."""
     try:
         parts = _split(to)
     except BadUrl as wrong:

@@ -1,4 +1,4 @@
-"""Requests of the admin API: those of administrators and those of clients."""
+"""Requests to the admin API, by administrators and by clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """Create a namespace, with a number of bundles or the broker's default."""
+    """Create a namespace with a number of bundles, or with the broker's default number."""
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
 
@@ -52,7 +52,7 @@ def look_up(topic: str) -> Request:
 
 
 def bundle_of(topic: str) -> Request:
-    """Read the range of the bundle that a topic is in."""
+    """Read the range of the bundle that contains a topic."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}/bundle", None
 
 
@@ -74,7 +74,7 @@ def unload_bundle(bundle: str) -> Request:
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Split a bundle, and unload its parts or not."""
+    """Split a bundle, with or without unloading its parts."""
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm
@@ -89,7 +89,7 @@ def set_dynamic(name: str, value: str) -> Request:
 
 
 def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Request:
-    """Register brokers to a failure domain, or delete it where there are none."""
+    """Register brokers in a failure domain, or delete the domain if there are none."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
 
@@ -101,13 +101,13 @@ def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> 
 
 
 def set_group(namespace: str, group: str | None) -> Request:
-    """Put a namespace in an anti-affinity group, or in none; the body is the bare name."""
+    """Set the anti-affinity group of a namespace, or remove it; the body is the bare name."""
     _, path, _ = read_group(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
 
 
 def read_group(namespace: str) -> Request:
-    """Read the anti-affinity group of a namespace, as the asked broker knows it."""
+    """Read the anti-affinity group of a namespace, as the broker knows it."""
     return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 
 

@@ -1,6 +1,6 @@
-"""Plays a story on a cluster: the events that an administrator and clients cause by requests.
+"""Playing stories on a cluster: events that administrators and clients cause by requests.
 
-How requests reach the cluster, and what else can happen to it, is left to subclasses.
+Subclasses define how requests reach the cluster, and which further events are possible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ About = Mapping[str, Any]
 
 
 def how_declined(status: int) -> str:
-    """Return the word of the protocol for a request that was answered with this status."""
+    """Return the protocol's word for a request that was answered with this status."""
     return "ignored" if status in (MISSING, CONFLICT) else "refused"
 
 
@@ -32,26 +32,26 @@ def setting_text(value: Any) -> str:
 
 
 class StoryPlayer(ABC):
-    """One story on one cluster, from its first event to its last.
+    """A story played on a cluster.
 
-    Names are those of the story; `real` gives those of the cluster where they differ.
+    Names are those of the story; `real` returns the cluster's own names.
     """
 
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """The events that can be played, each by the method of its name; these are requests alone."""
+    """Events that can be played, each by the method of the same name; these need only requests."""
 
     def __init__(self, cluster: Watchable) -> None:
         self.observed = Observed(cluster)
         self.spaces: list[str] = []
         self.owners: dict[str, str | None] = {}
-        """The owner of each topic in use, as its client last found it."""
+        """The owner of each topic in use, as found by its client most recently."""
         self.bundle: dict[str, str] = {}
         self.domains: set[str] = set()
 
     def happen(self, kind: str, about: About) -> dict[str, Any]:
-        """Play an event, and return what came of it in the shape of the protocol."""
+        """Play an event, and return its result in the format of the protocol."""
         step = SeenStep(self.reason(kind))
         try:
             getattr(self, kind)(about, step)
@@ -61,7 +61,7 @@ class StoryPlayer(ABC):
         return self.answer(step)
 
     def namespace(self, about: About, _step: SeenStep) -> None:
-        """The administrator creates a namespace."""
+        """Create a namespace as an administrator."""
         name = about["name"]
         if name in self.spaces:
             raise Declined("ignored", f"{name} exists")
@@ -69,7 +69,7 @@ class StoryPlayer(ABC):
         self.spaces.append(name)
 
     def topic(self, about: About, step: SeenStep) -> None:
-        """Clients use a topic from now on."""
+        """Let clients use a topic from now on."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.carry(topic, about)
@@ -79,14 +79,14 @@ class StoryPlayer(ABC):
             self.ask(requests.create_topic(self.real(topic)))
 
     def setting(self, about: About, _step: SeenStep) -> None:
-        """A setting is changed."""
+        """Change a setting."""
         why = why_invalid(about["name"], about["value"])
         if why:
             raise Declined("ignored", why)
         self.set(about["name"], about["value"], about["how"])
 
     def domain(self, about: About, _step: SeenStep) -> None:
-        """The administrator registers brokers to a failure domain."""
+        """Register brokers in a failure domain as an administrator."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
             raise Declined("ignored", f"there is no domain {name}")
@@ -97,12 +97,12 @@ class StoryPlayer(ABC):
         (self.domains.add if brokers else self.domains.discard)(name)
 
     def group(self, about: About, _step: SeenStep) -> None:
-        """The administrator puts a namespace in an anti-affinity group, or in none."""
+        """Set or remove the anti-affinity group of a namespace as an administrator."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
     def unload(self, about: About, _step: SeenStep) -> None:
-        """The administrator unloads a topic, a bundle or a namespace."""
+        """Unload a topic, a bundle or a namespace as an administrator."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
@@ -118,7 +118,7 @@ class StoryPlayer(ABC):
         self.ask_granted(asked)
 
     def split(self, about: About, _step: SeenStep) -> None:
-        """The administrator splits a bundle; its parts are unloaded where a setting says so."""
+        """Split a bundle as an administrator; a setting decides whether its parts are unloaded."""
         topic = about["bundleOf"]
         if topic not in self.bundle or not self.any_broker():
             raise Declined("ignored", f"{topic} is not in use")
@@ -142,7 +142,7 @@ class StoryPlayer(ABC):
         self.observed.look(spaces, step, self.why_released)
 
     def bundle_known(self, topic: str) -> bool:
-        """True if the bundle in which a topic was found is still one of its namespace."""
+        """True if the bundle in which a topic was found still exists."""
         part = self.bundle.get(topic, "").rpartition("/")[2]
         return part in self.observed.divided(namespace_of_topic(topic))
 
@@ -151,15 +151,15 @@ class StoryPlayer(ABC):
             raise Declined("ignored", f"there is no namespace {name}")
 
     def real(self, name: str) -> str:
-        """Return the cluster's name of a namespace, a bundle or a topic."""
+        """Return the cluster's own name of a namespace, bundle or topic."""
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return why bundles are released in an event, where nothing else is known."""
+        """Return why bundles are released in an event, unless another reason is known."""
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above
-        """Return why a bundle was released, where that is known."""
+        """Return why a bundle was released, if that is known."""
         return None
 
     def any_broker(self) -> bool:
@@ -171,7 +171,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return what came of an event that is over."""
+        """Return the result of an event that has ended."""
 
     @abstractmethod
     def ask(self, request: Request) -> object:
@@ -187,15 +187,15 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def set(self, name: str, value: Any, how: str) -> None:
-        """Change a setting in the brokers' files or while they run. Errors: `Declined`."""
+        """Change a setting in the brokers' files or at runtime. Errors: `Declined`."""
 
     @abstractmethod
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers to a domain, or delete it. Errors: `Declined`."""
+        """Register brokers in a domain, or delete the domain. Errors: `Declined`."""
 
     @abstractmethod
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Put a namespace in a group, or in none. Errors: `Declined`."""
+        """Add a namespace to a group, or remove it from its group. Errors: `Declined`."""
 
     @abstractmethod
     def unloads_parts(self) -> bool:
@@ -203,8 +203,8 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts are released that an owner still has; some may stay."""
+        """Wait until the owner has released the parts that it will not keep."""
 
     @abstractmethod
     def find(self, topic: str, step: SeenStep) -> None:
-        """Have a client look up its topic, if it has lost the owner or has none."""
+        """Let a client look up its topic if the topic has no known owner."""

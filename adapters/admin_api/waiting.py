@@ -1,4 +1,4 @@
-"""Waiting for a state of another process, which may be announced or has to be polled."""
+"""Waiting for a state of another process, which is announced or has to be polled."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ GLANCE = 0.02
 
 
 class Unsettled(Exception):
-    """A state that was not reached in time; the message names it and the time."""
+    """A state was not reached in time; the message gives the state and the time."""
 
 
 class Alarm:
-    """Wakes all waiting threads whenever anything happens."""
+    """Wakes all waiting threads when something happens."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._told = 0
 
     def tell(self) -> None:
-        """Announce that something happened: all waiting threads look again."""
+        """Wake all waiting threads, which then test their conditions again."""
         with self._changed:
             self._told += 1
             self._changed.notify_all()
 
     def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-        """Wait until it holds. Errors: `Unsettled`."""
+        """Wait until a condition is true. Errors: `Unsettled`."""
         end = time.monotonic() + seconds
         while True:
             seen = self._told

@@ -1,4 +1,4 @@
-"""One broker: its start, its end, and the two sensors by which it feels its load."""
+"""One broker: its start, its end, and the two sensors by which it measures its load."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
 IDLE_NIC = 10e6
-"""kbit/s of a host's network card, which is idle and never the bottleneck."""
+"""Capacity in kbit/s of a host's network card, which is idle and never the bottleneck."""
 
 IDLE_MEMORY = 32768.0
-"""MB of a host's memory, which is unused."""
+"""Size in MB of a host's memory, which is unused."""
 
 LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "modular": ModularManager,
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""Class names by the names in `target.MANAGERS`."""
+"""Classes of load managers, by the names in `target.MANAGERS`."""
 
 
 class LiveBroker:
-    """A `PulsarService` that runs."""
+    """A running `PulsarService`."""
 
     def __init__(
         self,
@@ -61,30 +61,30 @@ class LiveBroker:
         self.timers = Timers(self.service.getLoadManagerExecutor())
         self.notified = _Notified(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
-        # Until now it has reported how busy this machine is.
+        # Until now, it has reported the load of this machine.
         self.feel(0.0, {})
         self.manager.report()
 
     @property
     def leads(self) -> bool:
-        """True if it takes itself for the leader."""
+        """True if it considers itself the leader."""
         return bool(self.service.getLeaderElectionService().isLeader())
 
     @property
     def follows(self) -> str | None:
-        """The broker that it takes for the leader, by its registered name."""
+        """The broker that it considers the leader, by its registered name."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():
             return None
         return str(leader.get().getServiceUrl()).rpartition("//")[2]
 
     def setting(self, name: str) -> Any:
-        """Value of a setting in force."""
+        """Return the value of a setting in force."""
         configuration = self.service.getConfiguration()
         return field(configuration, name).get(configuration)
 
     def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what its sensors report: bytes per second, and the stats of each bundle."""
+        """Set what its sensors report: bytes per second, and the statistics of each bundle."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(java_class(USAGE)(usage, capacity))
@@ -103,7 +103,7 @@ class LiveBroker:
         self.manager.feel(stats)
 
     def stop(self) -> None:
-        """End it in order: it gives its bundles up, and says that it goes."""
+        """Stop it in an orderly way: it releases its bundles, and announces its end."""
         self.service.close()
 
     def leave(self) -> None:
@@ -112,7 +112,7 @@ class LiveBroker:
         self.service.close()
 
     def crash(self) -> None:
-        """Stop it at once, with its connections in both directions closed."""
+        """Stop it at once, closing all its connections."""
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
             channel = field(brokers, name).get(brokers)
@@ -125,18 +125,18 @@ class LiveBroker:
         self.service.getLocalMetadataStore().close()
 
     def clear_away(self) -> None:
-        """Free the threads and the memory of a crashed broker, as far as possible."""
+        """Release the threads and memory of a crashed broker, as far as possible."""
         clear_away(self.service)
 
 
 def new_service(configuration: Java) -> Java:
-    """A broker that has not started."""
+    """Return a broker that has not been started."""
     none = java_class("java.util.Optional").empty()
     return java_class("org.apache.pulsar.broker.PulsarService")(configuration, none, _Exit())
 
 
 def clear_away(service: Java) -> None:
-    """Stop a broker in the background; errors are ignored."""
+    """Stop a broker in the background, ignoring errors."""
     Thread(target=_close, args=(service,), daemon=True).start()
 
 
@@ -147,7 +147,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Exit:
-    """Keeps the status with which a broker would end its JVM."""
+    """Records the status with which a broker would end its JVM."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -160,7 +160,7 @@ class _Exit:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Notified:
-    """Counts notifications of a broker by the metadata store, after those of the load manager."""
+    """Counts notifications by the metadata store, after the load manager has received them."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm

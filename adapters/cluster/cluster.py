@@ -1,4 +1,4 @@
-"""The brokers of a cluster and its metadata: started, asked, watched, and brought to rest."""
+"""The brokers and metadata of a cluster: starting, asking, watching, and bringing them to rest."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""Settings with less priority than a case's broker.conf, these, and those with more."""
+"""Settings that a case's broker.conf overrides, that broker.conf, and settings that override it."""
 
 
 PATIENCE = 20.0
-"""Seconds that brokers may take to end together."""
+"""Seconds that brokers may take to stop together."""
 
 
 class LiveCluster:
-    """A cluster of no broker in the beginning."""
+    """A cluster that starts without brokers."""
 
     def __init__(
         self, folder: Path, manager: str, most: int, jars: Sequence[str] | None = None
     ) -> None:
         self._folder = folder
         self._jars = jars
-        """Folders of jars for the separate JVM of a broker that is going to crash."""
+        """Folders of jars for the separate JVM of a broker that will crash."""
         self.doomed: Collection[str] = ()
-        """The brokers that are going to crash."""
+        """The brokers that will crash later in the story."""
         self._manager = manager
         self._most = most
         self._numbers = count()
@@ -53,7 +53,7 @@ class LiveCluster:
         self._spare: Future[Metadata] | None = None
         self._clearing = ThreadPoolExecutor(1)
         self.brokers: dict[str, LiveBroker | SeparateBroker] = {}
-        """The brokers that are up, in the order in which they joined."""
+        """The running brokers, in the order in which they joined."""
         self._crashed: list[LiveBroker] = []
         self._ports: dict[str, Ports] = {}
 
@@ -63,9 +63,9 @@ class LiveCluster:
         return Metadata(folder, self.alarm)
 
     def begin(self) -> None:
-        """Bring it back to the beginning: no broker, and nothing written.
+        """Reset the cluster: no brokers, and no metadata.
 
-        There are two that take turns: what was there ends beside all that begins now.
+        Two sets of metadata take turns, so that the old one is cleared while the new one is in use.
         """
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
@@ -82,7 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """The metadata without brokers; what cannot be brought to rest is thrown away."""
+        """Return the metadata without brokers; discard whatever cannot be brought to rest."""
         for broker in crashed:
             broker.clear_away()
         try:
@@ -95,7 +95,7 @@ class LiveCluster:
     def _other(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
-        """New metadata to replace those that were discarded with their brokers."""
+        """Return new metadata to replace metadata that was discarded with its brokers."""
         for broker in brokers:
             broker.clear_away()
         with suppress(jpype.JException):
@@ -103,22 +103,22 @@ class LiveCluster:
         return self._metadata()
 
     def renew(self) -> None:
-        """Throw it away, and start a new one."""
+        """Discard the metadata, and start new ones."""
         self.metadata = self._other(self.metadata, (*self.brokers.values(), *self._crashed))
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Ports at which a broker of the story listens, or will listen."""
+        """Return the ports at which a broker of the story listens, or will listen."""
         if name not in self._ports:
             self._ports[name] = Ports.free()
         return self._ports[name]
 
     def names(self) -> dict[str, str]:
-        """Each broker of the story, and the name under which it is or will be registered."""
+        """Return each broker of the story with the name under which it is or will be registered."""
         return {name: ports.broker for name, ports in self._ports.items()}
 
     def name_of(self, port: int) -> str:
-        """The broker of the story at a web port."""
+        """Return the broker of the story that has a web port."""
         return next(
             (name for name, ports in self._ports.items() if ports.web == port), f"port {port}"
         )
@@ -131,7 +131,7 @@ class LiveCluster:
         file: Mapping[str, Any],
         above: Mapping[str, Any],
     ) -> None:
-        """Start a broker, and wait until all know of it. Errors: `Unsayable`, `Unsettled`."""
+        """Start a broker, and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
         if len(self.brokers) >= self._most:
             problem = f"more than {self._most} brokers at a time"
             raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
@@ -145,7 +145,7 @@ class LiveCluster:
         self.heard()
 
     def _within(self, name: str, ports: Ports, capacity: float, conf: Conf) -> LiveBroker:
-        """A broker in the JVM of the cluster."""
+        """Start a broker in the JVM of the cluster."""
         metadata = self.metadata.port
         configuration = broker_conf(*conf, manager=self._manager, metadata=metadata, ports=ports)
         return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
@@ -164,9 +164,9 @@ class LiveCluster:
         return SeparateBroker(name, ports, capacity, self._manager, told)
 
     def manager_of(self, beneath: Mapping[str, Any], above: Mapping[str, Any]) -> str:
-        """The class of the load manager that a broker of such a broker.conf runs.
+        """Return the class of the load manager that a broker with this broker.conf runs.
 
-        It starts, and goes. Errors: `JException` where it does not start.
+        The broker is started and stopped. Errors: `JException` if it does not start.
         """
         ports = Ports.free()
         configuration = broker_conf(
@@ -180,12 +180,12 @@ class LiveCluster:
             clear_away(service)
 
     def stop(self, name: str) -> None:
-        """A broker goes in order."""
+        """Stop a broker in an orderly way."""
         self.brokers.pop(name).stop()
         self.rest()
 
     def crash(self, name: str) -> None:
-        """A broker goes at once."""
+        """Let a broker crash."""
         broker = self.brokers.pop(name)
         if isinstance(broker, SeparateBroker):
             broker.crash()
@@ -197,17 +197,17 @@ class LiveCluster:
         self.rest()
 
     def leader(self) -> str | None:
-        """The broker that leads, if all agree."""
+        """The leading broker, if all agree on it."""
         leading = [name for name, broker in self.brokers.items() if broker.leads]
         return leading[0] if len(leading) == 1 else None
 
     def leader_node(self) -> str | None:
-        """The broker that the leader's node in the metadata names."""
+        """The broker named by the leader's node in the metadata."""
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
     def depose(self) -> None:
-        """Take the lead from the leader; wait until all brokers know the new one."""
+        """Make the leader lose the lead; wait until all brokers know the new leader."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
         heard = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
@@ -235,19 +235,19 @@ class LiveCluster:
         of: int = 0,
         seconds: float = loopback.SECONDS,
     ) -> Reply:
-        """Ask a broker that is up, the `of`th of them. Errors: `NoAnswer`."""
+        """Send a request to the `of`th running broker. Errors: `NoAnswer`."""
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
 
     def granted(self, method: str, path: str, body: Any = None) -> None:
-        """Ask for something that must be granted. Errors: `Unsettled`."""
+        """Send a request that must succeed. Errors: `Unsettled`."""
         reply = self.ask(method, path, body)
         if not reply.fine:
             raise Unsettled(f"{method} {path}: {reply.why}")
 
     def rest(self) -> None:
-        """Wait until the brokers agree on who is there and who leads, and have nothing to do."""
+        """Wait until the brokers are idle, and agree on members and leader."""
         if not self.brokers:
             return
         there = {broker.ports.broker for broker in self.brokers.values()}
@@ -273,10 +273,9 @@ class LiveCluster:
         return all(broker.follows == named for broker in self.brokers.values())
 
     def notified(self) -> None:
-        """Wait until every broker has been notified of all writes up to now.
+        """Wait until every broker has been notified of all writes so far.
 
-        ZooKeeper reports all writes in their order: a broker that knows the last one knows those
-        before it.
+        ZooKeeper reports writes in order: a broker that knows the last one knows all earlier ones.
         """
         before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
         self.metadata.mark()
@@ -288,7 +287,7 @@ class LiveCluster:
         )
 
     def heard(self) -> None:
-        """Wait until every broker has taken in all that was written until now."""
+        """Wait until every broker has processed everything written so far."""
         self.notified()
         for broker in self.brokers.values():
             broker.manager.settle()
@@ -296,7 +295,7 @@ class LiveCluster:
             broker.manager.hear()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Bundles of these namespaces that are owned: the broker, and since when."""
+        """Return the owned bundles of these namespaces, each with broker and acquisition."""
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
         told = next(iter(self.brokers.values())).manager.locks() if self.brokers else None

@@ -19,21 +19,22 @@ from pulsar_conformance.adapters.pulsar.target import Target
 HOST = "pulsar_conformance.adapters.cluster.host"
 
 PATIENT = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
-"""Metadata and a JVM start in ten seconds, and a story takes some; a busy machine takes many times
-that, and a long story minutes."""
+"""Time limits: metadata and a JVM start in ten seconds and a story takes a few, but a busy machine
+takes many times that, and long stories take minutes.
+"""
 
 
 ABORTED = "was killed by SIGABRT"
-"""Exit status of a JVM whose native code crashed."""
+"""Text in the error of a JVM whose native code crashed."""
 
 FRAME = "# Problematic frame:"
-"""The line of its last words before the one that says where."""
+"""The line in its crash report before the one that gives the place."""
 
 
 class ClusterConnection(ProcessConnection):
     """A child whose JVM holds a whole cluster.
 
-    If that JVM breaks down, the cluster is lost; a new one tries the story once more.
+    If that JVM crashes, the cluster is lost, and a new one tries the story again once.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class ClusterConnection(ProcessConnection):
         super().__init__(argv, name, profile, readings, limits)
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """The answers to one batch, one per case, not yet validated. Errors: `AdapterError`."""
+        """Return the answers to one batch, one for each case, not yet validated. Errors:
+        `AdapterError`.
+        """
         try:
             return super().exchange(operation, batch)
         except AdapterError as error:
@@ -63,7 +66,7 @@ class ClusterConnection(ProcessConnection):
         return super().exchange(operation, batch)
 
     def remarks(self) -> list[str]:
-        """Report the place at which its JVM crashed, if it did."""
+        """Return the place at which the JVM crashed, if it did."""
         return [
             f"{self.adapter}: its JVM broke down and was started anew, {one}"
             for one in self._breaks
@@ -71,7 +74,7 @@ class ClusterConnection(ProcessConnection):
 
 
 def check(rest: str) -> None:
-    """Check a name without regard to the installation. Errors: `BadTarget`."""
+    """Check a name, but not whether its jars are installed. Errors: `BadTarget`."""
     if not is_url(rest):
         check_release(ClusterTarget.parse(rest).release)
 
@@ -79,7 +82,7 @@ def check(rest: str) -> None:
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or fetches the jars, and start the child; a cluster at a URL is there already."""
+    """Find or download the jars and start the child; a cluster at a URL already exists."""
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated
 

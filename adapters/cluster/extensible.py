@@ -1,4 +1,4 @@
-"""The extensible load manager, whose brokers tell each other in system topics what they own."""
+"""The extensible load manager, whose brokers exchange ownership through system topics."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PATIENCE = 20
 """Seconds for a system topic to answer."""
 
 STATES = 1_000
-"""More than the states that a bundle goes through within a millisecond."""
+"""More than the number of states that a bundle passes through in a millisecond."""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""Quantities of a bundle, whose sums are those of a broker."""
+"""Quantities of a bundle that add up to those of a broker."""
 
 
 class ExtensibleManager(LoadManager):
-    """ExtensibleLoadManagerImpl."""
+    """Operates an `ExtensibleLoadManagerImpl`."""
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     parts_go: ClassVar[float] = 1.0
-    """It waits for a split itself, and tells of each bundle that is on its way from then on."""
+    """It waits for splits itself, and reports each bundle that is in transit from then on."""
 
     def __init__(self, service: Java) -> None:
         super().__init__(service)
@@ -53,7 +53,7 @@ class ExtensibleManager(LoadManager):
         return field(probe, "usage").get(probe)
 
     def feel(self, stats: Java) -> None:
-        """The sum of the table of traffic, and that the table is new."""
+        """Update the traffic total, and mark the traffic table as new."""
         bundles = list(field(stats, "bundleStats").get(stats).values().toArray())
         total = field(stats, "brokerStats").get(stats)
         for name in TRAFFIC:
@@ -78,7 +78,7 @@ class ExtensibleManager(LoadManager):
                 _wait(producer.flushAsync())
 
     def hear(self) -> None:
-        """Read to the end of every system topic that it listens to."""
+        """Read every system topic that it subscribes to, up to the end."""
         self._units.flush(PATIENCE * 1000)
         for store in self._stores:
             view = field(store, "tableView").get(store)
@@ -94,7 +94,7 @@ class ExtensibleManager(LoadManager):
         self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
-        """Owned bundles and their owners, by the latest messages in the system topic."""
+        """Return the owned bundles and their owners, by the latest messages in the system topic."""
         self._units.flush(PATIENCE * 1000)
         known = self.known()
         return {
@@ -105,7 +105,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def rests(self) -> bool:
-        """True if it has found its role, no bundle is on its way, and every owner is up."""
+        """True if its role is settled, no bundle is in transit, and every owner is running."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -117,7 +117,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def passes(self, minutes: float) -> None:
-        """Age everything it remembers by some minutes."""
+        """Make everything it remembers older by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
@@ -126,12 +126,12 @@ class ExtensibleManager(LoadManager):
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
 
     def known(self) -> set[str]:
-        """The brokers of which it knows that they are up."""
+        """The brokers that it considers running."""
         found = _wait(self.java.getBrokerRegistry().getAvailableBrokersAsync())
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """None: its shedding is not judged, see `check_story_is_decided`."""
+        """Return None: its shedding is not judged, see `check_story_is_decided`."""
         return set()
 
     def _run_through(self) -> None:
@@ -140,7 +140,9 @@ class ExtensibleManager(LoadManager):
             pool.submit(no_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def _states(self) -> Iterator[tuple[str, str, str, int]]:
-        """Each bundle, its state, its owner or the one to be, and when it got there."""
+        """Yield each bundle with its state, its present or future owner, and the time
+        of the state.
+        """
         for entry in list(self._units.entrySet().toArray()):
             data = entry.getValue()
             since = int(data.timestamp()) * STATES + int(data.versionId()) % STATES
@@ -149,7 +151,7 @@ class ExtensibleManager(LoadManager):
 
 @jpype.JImplements("java.util.function.BiConsumer", deferred=True)
 class _Echo:
-    """Waits until a message in a system topic, which keeps nothing, has arrived."""
+    """Waits for the arrival of a message in a system topic that stores nothing."""
 
     def __init__(self) -> None:
         self._heard = threading.Event()
@@ -179,7 +181,7 @@ def _wait(future: Java) -> Java:
 
 
 def check_version(version: str) -> None:
-    """Check that a release has such a manager and that it is observable. Errors: `CannotLoad`."""
+    """Check that a release has this manager, and that it is observable. Errors: `CannotLoad`."""
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"
@@ -191,7 +193,7 @@ def check_version(version: str) -> None:
 
 
 def check_story_is_decided(case: Mapping[str, Any]) -> None:
-    """Check that documents describe this manager's strategy in a story. Errors: `Unsayable`."""
+    """Check that documents describe this manager's decisions in a story. Errors: `Unsayable`."""
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])

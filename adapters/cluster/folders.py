@@ -1,4 +1,4 @@
-"""The temporary folder of a cluster, locked as long as its process lives."""
+"""The temporary folder of a cluster, which is locked while its process lives."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PAUSE = 0.02
 """Seconds between two attempts to remove a folder."""
 
 UNLOCKED = 3600.0
-"""Seconds after which a folder without a lock is taken for abandoned, rather than for new."""
+"""Seconds after which a folder without a lock counts as abandoned rather than new."""
 
 
 def create_locked_folder() -> tuple[Path, IO[bytes]]:
-    """Create a folder and lock it; return both. The lock ends with this process at the latest."""
+    """Create and lock a folder; return both. The lock ends with this process at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -29,9 +29,9 @@ def create_locked_folder() -> tuple[Path, IO[bytes]]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of processes that are gone, wherever on this file system they ran.
+    """Remove the folders of processes that have ended, wherever they ran on this file system.
 
-    A process ID says nothing of that: a container that shares the folder has IDs of its own.
+    Process IDs do not show that: a container that shares the folder has its own IDs.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_abandoned(folder):
@@ -45,7 +45,7 @@ def _is_abandoned(folder: Path) -> bool:
         return True
     except FileNotFoundError:
         return folder.exists() and time.time() - folder.stat().st_mtime > UNLOCKED
-    except OSError:  # locked, or another user's
+    except OSError:  # It is locked, or belongs to another user.
         return False
 
 

@@ -1,4 +1,4 @@
-"""The child process of a cluster: a JVM with one release, and what answers the protocol.
+"""The child process of a cluster: a JVM with one release, and the code that speaks the protocol.
 
 `python -m pulsar_conformance.adapters.cluster.host JSON` speaks it on standard input and output.
 """
@@ -28,19 +28,19 @@ UNPACKED = "unpacked"
 
 REPLAY = "cluster.replay"
 BATCH = 1
-"""A story takes seconds."""
+"""Cases in a batch; a story takes seconds."""
 
 OPENED = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
 OPTIONS = (
-    # Signals are this process's own business.
+    # This process handles signals itself.
     "-Xrs",
     *(one for one in jvm.OPTIONS if not one.startswith(("-Xmx", "-XX:+ErrorFile"))),
     "-Xmx1500m",
-    # Its last words are to be those that say where it broke down.
+    # A crash report must go to standard error, to show where the JVM crashed.
     "-XX:ErrorFile=/dev/null",
     "-XX:MaxDirectMemorySize=512m",
     "-Dio.netty.tryReflectionSetAccessible=true",
-    # Attaching to a JVM leaves a socket in /tmp, whatever the temporary folder is.
+    # Otherwise attaching to a JVM leaves a socket in /tmp, whatever the temporary folder.
     "-XX:+DisableAttachMechanism",
     # The description of the admin API is unused and slow to build.
     "-Djersey.config.allowSystemPropertiesProvider=true",
@@ -58,12 +58,12 @@ class ClusterHost:
         self._told = json.loads(sys.argv[1])
         jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
         folder = Path(self._told["folder"])
-        # RocksDB, Snappy and LZ4 unpack their libraries there, and a JVM that is ended leaves them.
+        # RocksDB, Snappy and LZ4 unpack their libraries there, and remain if the JVM is killed.
         unpacked = folder / UNPACKED
         unpacked.mkdir()
         jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
         jpype.java.util.logging.LogManager.getLogManager().reset()
-        # They name Java types in decorators, and those are known from here on.
+        # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
         from pulsar_conformance.adapters.cluster.decisions import deciders
@@ -93,7 +93,7 @@ class ClusterHost:
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return name, operations and the parts that are stubbed."""
+        """Return name, operations, and the parts that are stubbed."""
         from pulsar_conformance.adapters.cluster.decisions import QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
@@ -118,9 +118,9 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster's answer; an obstacle becomes a failure of the case.
+        """Return the cluster's answer; any obstacle becomes a failure of the case.
 
-        Then the cluster is thrown away, and a story is tried once more on a new one.
+        After a failure the cluster is discarded, and a story is tried again once on a new one.
         """
         found = self._told_by(operation, case)
         if "failed" in found:
@@ -168,9 +168,9 @@ class ClusterHost:
 
 
 def end_with(suite: int, signals: int, folder: Path) -> None:
-    """End this process, and all that it started, with the suite or when a signal asks for it."""
+    """End this process and all that it started, when the suite ends or a signal arrives."""
     poll = select.poll()
-    poll.register(suite, 0)  # the end of a pipe is always reported
+    poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)
     poll.poll()
     folders.remove(folder)
@@ -178,7 +178,7 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
 
 
 def signalled() -> int:
-    """A pipe that can be read once a signal asks to end; the main thread may be busy in Java."""
+    """Return a pipe that becomes readable on a signal; the main thread may be busy in Java."""
     told, tells = os.pipe()
     os.set_blocking(tells, False)
     signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
@@ -188,7 +188,7 @@ def signalled() -> int:
 
 
 def main() -> int:
-    """Answer until bye, or until the suite is gone."""
+    """Answer until bye, or until the suite has ended."""
     told = json.loads(sys.argv[1])
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()
@@ -200,7 +200,7 @@ def main() -> int:
     finally:
         folders.remove(folder)
         lock.close()
-    # Threads of brokers and of ZooKeeper outlive any order to end.
+    # Threads of brokers and ZooKeeper would survive an orderly exit.
     os._exit(status)
 
 

@@ -17,10 +17,10 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Ports:
-    """Ports of a broker before and after a restart.
+    """Ports of a broker, the same before and after a restart.
 
-    They are reserved for as long as this object lives: its sockets are bound, and do not listen.
-    A server that sets SO_REUSEADDR, as those of a broker do, may bind the same port.
+    They are reserved while this object lives: its sockets are bound but do not listen. Servers that
+    set SO_REUSEADDR, as brokers do, can bind the same port.
     """
 
     web: int
@@ -29,7 +29,7 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Reserve two ports that no other process uses, or will be given."""
+        """Reserve two ports that no other process uses or will get."""
         sockets = socket.socket(), socket.socket()
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,7 +39,7 @@ class Ports:
 
     @property
     def broker(self) -> str:
-        """The name under which a broker is registered."""
+        """Return the name under which a broker is registered."""
         return f"{LOOPBACK}:{self.web}"
 
 
@@ -49,12 +49,12 @@ def _guard(url: str, to: str) -> None:
         raise NoAnswer(f"{url} redirects to {to}, elsewhere")
 
 
-# Brokers crash and come back at the same ports: no connection outlives its request.
+# Brokers crash and return at the same ports, so connections are not reused.
 _CLIENT = Client(_guard, keep=False)
 
 
 def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
-    """Ask the broker at a port, following redirects; a text is sent unchanged, else JSON.
+    """Send a request to a port, following redirects; texts are sent as they are, else JSON.
 
     Errors: `NoAnswer`.
     """

@@ -1,4 +1,4 @@
-"""The parts of a load manager that are reached from outside: its clock and its pending work."""
+"""Parts of a load manager that are accessed from outside: its clock and its pending work."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ class LoadManager(ABC):
     """The load manager of one broker."""
 
     leader: ClassVar[str] = LEADER
-    """The node of the metadata by which the leader is elected."""
+    """The metadata node by which the leader is elected."""
 
     parts_go: ClassVar[float] = 5.0
-    """Seconds within which the parts of a bundle are released that was split; the request to split
-    it is answered before."""
+    """Seconds within which the parts of a split bundle are released; the split request is answered
+    earlier.
+    """
 
     def __init__(self, service: Java) -> None:
         self._outer = service.getLoadManager().get()
@@ -40,7 +41,7 @@ class LoadManager(ABC):
         self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
-        """Wait for the thread in which it takes reports in and has bundles split."""
+        """Wait for the thread in which it processes reports and requests splits."""
         for name in ("executors", "scheduler"):
             threads = field(self.java, name)
             if threads is not None:
@@ -51,16 +52,16 @@ class LoadManager(ABC):
                     )
 
     def feel(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Take notice of a new table of traffic, where it does not look there by itself."""
+        """Notify it of a new traffic table, unless it checks the table by itself."""
 
     def hear(self) -> None:  # noqa: B027  most say all that they have to say in the metadata
-        """Take in what other brokers have said, where that is not in the metadata."""
+        """Process what other brokers have sent, unless that is in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most are ended with their broker, and quickly
         """Stop without a handover, as no other broker is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Bundles and their owners as it knows them; none where the metadata tell that."""
+        """Return the bundles and owners that it knows, or none if the metadata have them."""
         return None
 
     @property
@@ -70,7 +71,7 @@ class LoadManager(ABC):
 
     @abstractmethod
     def passes(self, minutes: float) -> None:
-        """Age everything it remembers by some minutes."""
+        """Make everything it remembers older by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:
@@ -78,11 +79,11 @@ class LoadManager(ABC):
 
     @abstractmethod
     def shed(self) -> set[str]:
-        """The bundles that it remembers to have shed."""
+        """The bundles that it remembers having shed."""
 
 
 class ModularManager(LoadManager):
-    """ModularLoadManagerImpl."""
+    """Operates a `ModularLoadManagerImpl`."""
 
     def passes(self, minutes: float) -> None:
         """Make its last report and its grace map older."""
@@ -107,7 +108,7 @@ class ModularManager(LoadManager):
 
 
 class SimpleManager(LoadManager):
-    """SimpleLoadManagerImpl."""
+    """Operates a `SimpleLoadManagerImpl`."""
 
     def __init__(self, service: Java) -> None:
         super().__init__(service)
@@ -115,7 +116,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def passes(self, minutes: float) -> None:
-        """Make its last report older, and forget bundles that were shed long ago."""
+        """Make its last report older, and remove bundles that were shed long ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
@@ -134,7 +135,7 @@ class SimpleManager(LoadManager):
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def shed(self) -> set[str]:
-        """The bundles that it keeps from being shed again."""
+        """The bundles that it protects from being shed again."""
         return _texts(self._hot().asMap().keySet())
 
     def _hot(self) -> Java:

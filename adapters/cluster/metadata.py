@@ -1,4 +1,4 @@
-"""ZooKeeper and a bookie on loopback, and what is written there."""
+"""ZooKeeper and a bookie on loopback, and their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
 TICK, CONNECTIONS = 3000, 1000
-"""ZooKeeper's tick in milliseconds, and how many connections it takes from one host."""
+"""ZooKeeper's tick in milliseconds, and the maximum number of connections from one host."""
 
 SESSION = 300_000
 """Session timeout in milliseconds, long enough for a busy machine. A crash in a story ends the
@@ -31,22 +31,22 @@ BOOKIE = {
     "dbStorage_rocksDB_blockCacheSize": "1048576",
     "journalMaxGroupWaitMSec": "1",
 }
-"""Little memory, and no waiting."""
+"""Settings of the bookie: little memory, and no waiting."""
 
 KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
-"""Nodes that ZooKeeper and the bookie keep for themselves."""
+"""Nodes that ZooKeeper and the bookie use themselves."""
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
 MARK = "/conformance"
-"""A node that the suite writes, to find out which brokers have been notified."""
+"""A node that the suite writes to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths at which the leader writes the data of bundles and of brokers."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """The content of a node, the transaction that created it, and the number of changes."""
+    """Content of a node, the transaction that created it, and the number of changes."""
 
     data: Any
     since: int
@@ -55,14 +55,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Lock:
-    """The ownership of a bundle: by the broker with this web port, since this transaction."""
+    """Ownership of a bundle: the web port of the broker, and the transaction of acquisition."""
 
     port: int
     since: int
 
 
 class Metadata:
-    """The metadata of one cluster, seen from outside of every broker."""
+    """The metadata of one cluster, accessed directly rather than through a broker."""
 
     def __init__(self, folder: Path, alarm: Alarm) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
@@ -90,13 +90,13 @@ class Metadata:
         self._server.shutdown()
 
     def wipe(self) -> None:
-        """Remove all that brokers have written."""
+        """Remove everything that brokers have written."""
         for name in self._children("/"):
             if name not in KEPT:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
-        """Write a mark after all earlier writes, of which every broker is notified."""
+        """Write a mark after all earlier writes; every broker is notified of it."""
         if self._client.exists(MARK, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
@@ -105,7 +105,7 @@ class Metadata:
             self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
-        """Each bundle of a namespace that a broker owns."""
+        """Return each owned bundle of these namespaces, with its lock."""
         found = {}
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")
@@ -115,14 +115,14 @@ class Metadata:
         return found
 
     def ranges(self, namespace: str) -> list[str]:
-        """Bundles of a namespace by range; empty if it has not been used."""
+        """Return the bundles of a namespace by range; empty if the namespace is unused."""
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
         return ranges_between(read.data["bundles"]["boundaries"])
 
     def reports(self) -> dict[str, int]:
-        """Each broker that is registered, and how often it has reported."""
+        """Return each registered broker, and the number of its reports."""
         found = {}
         for name in self._children(BROKERS):
             state = self._client.exists(f"{BROKERS}/{name}", False)
@@ -131,7 +131,7 @@ class Metadata:
         return found
 
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
-        """Each node beneath a path that holds JSON, by the rest of its path."""
+        """Yield each node below a path that contains JSON, by the rest of its path."""
         for name in self.tree(path):
             read = self._read(name)
             if read is not None:
@@ -142,24 +142,24 @@ class Metadata:
         return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
 
     def register(self, broker: str, report: str) -> None:
-        """A broker that reports this, and does nothing else."""
+        """Register a broker that has this report, but does not run."""
         open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
         mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
         self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
 
     def end_session(self, broker: str) -> None:
-        """ZooKeeper takes a broker for dead at once."""
+        """Make ZooKeeper consider a broker dead at once."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
     def since(self, path: str) -> int | None:
-        """Transaction that created a node; None if it does not exist."""
+        """Return the transaction that created a node; None if it does not exist."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """Web port of the leader by its node; None if the node names nobody."""
+        """Return the leader's web port by its node; None if the node names no broker."""
         read = self._read(LEADER)
         return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 
@@ -176,7 +176,7 @@ class Metadata:
             raise
 
     def _read(self, path: str) -> Node | None:
-        """Return the content of a node; None where there is no node, or nothing in it."""
+        """Return the content of a node; None if it is missing or empty."""
         state = java_class("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)
@@ -189,19 +189,19 @@ class Metadata:
         return Node(json.loads(bytes(data)), int(state.getCzxid()), int(state.getVersion()))
 
     def tree(self, path: str = "") -> Iterator[str]:
-        """Every node beneath a path."""
+        """Yield every node below a path."""
         for name in self._children(path or "/"):
             yield f"{path}/{name}"
             yield from self.tree(f"{path}/{name}")
 
 
 def ranges_between(cuts: Iterable[str]) -> list[str]:
-    """The bundles between boundaries, by range."""
+    """Return the bundles between boundaries, by range."""
     return [f"{first}_{last}" for first, last in pairwise(cuts)]
 
 
 def _zookeeper(folder: Path) -> tuple[Java, Java]:
-    """A server that listens on loopback alone, which the ensemble's own would not."""
+    """Start a server that listens only on loopback, which ZooKeeper's own server would not."""
     folder.mkdir()
     place = java_class("java.io.File")(str(folder))
     server = java_class("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
@@ -213,7 +213,7 @@ def _zookeeper(folder: Path) -> tuple[Java, Java]:
 
 
 def _bookie() -> Java:
-    """A small bookie on the loopback interface."""
+    """Start a small bookie on the loopback interface."""
     conf = java_class("org.apache.bookkeeper.conf.ServerConfiguration")()
     address = java_class("java.net.InetAddress").getByName(LOOPBACK)
     loopback = java_class("java.net.NetworkInterface").getByInetAddress(address).getName()

@@ -1,7 +1,6 @@
-"""Two clusters of one kind, each of which is asked half of a batch.
+"""Two clusters of the same kind, each of which is asked half of a batch.
 
-A cluster waits half of the time, for its metadata or for a broker to start: two of them make use of
-two cores.
+A cluster waits half of the time, for metadata or the start of a broker; two of them use two cores.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.protocol import JSON
 
 BATCH = 32
-"""Cases that are asked together."""
+"""Number of cases that are asked together."""
 
 WORTH = 8
-"""Number of cases from which the second cluster is asked half: it takes seconds to start."""
+"""Number of cases from which on a second cluster is used, which takes seconds to start."""
 
 
 class ClusterPair(Connection):
-    """A cluster, and a second one next to it from the first long batch on.
+    """A cluster and, from the first long batch on, a second one.
 
-    Which cluster is asked a case is known by its place, so that the same batches in the same order
-    are answered the same.
+    The position of a case decides which cluster is asked, so that equal batches in equal order get
+    equal answers.
     """
 
     def __init__(self, start: Callable[[], ProcessConnection]) -> None:
@@ -43,12 +42,12 @@ class ClusterPair(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if connecting again restarts it without any state."""
+        """True if reconnecting restarts it without any state."""
         return self._first.restarts
 
     @property
     def pid(self) -> int:
-        """The process id of the first."""
+        """The process ID of the first cluster."""
         return self._first.pid
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -71,17 +70,17 @@ class ClusterPair(Connection):
             list(aside.map(lambda one: one.bye(), self._both))
 
     def close(self) -> None:
-        """Say bye to both, kill what remains, and raise nothing."""
+        """Say bye to both, and kill what is left; never raises an error."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.close(), self._both))
 
     def kill(self) -> None:
-        """End the second at once, whatever it is doing."""
+        """Kill the second cluster at once, whatever it is doing."""
         if self._second is not None:
             self._second.kill()
 
     def remarks(self) -> list[str]:
-        """Remarks on how they worked."""
+        """Return remarks about their work."""
         return [remark for one in self._both for remark in one.remarks()]
 
     def stderr_tail(self) -> str:

@@ -1,4 +1,4 @@
-"""A broker in a JVM of its own, as the cluster that it belongs to knows it: it can be killed."""
+"""A broker in a JVM of its own, which can be killed, as its cluster sees it."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class SeparateBroker:
 
     @property
     def leads(self) -> bool:
-        """True if it takes itself for the leader."""
+        """True if it considers itself the leader."""
         return bool(self._line.ask("broker", "leads"))
 
     @property
     def follows(self) -> str | None:
-        """The broker that it takes for the leader, by its registered name."""
+        """The broker that it considers the leader, by its registered name."""
         found: str | None = self._line.ask("broker", "follows")
         return found
 
     def setting(self, name: str) -> Any:
-        """Value of a setting in force as JSON, or as text if JSON has no such value."""
+        """Return the value of a setting in force as JSON, or as text if JSON has no such value."""
         return self._line.ask("broker", "setting", name)
 
     def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
@@ -61,12 +61,12 @@ class SeparateBroker:
         self._line.ask("broker", "feel", throughput, table)
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it in an orderly way."""
         self._line.ask("broker", "stop")
         self._line.end()
 
     def leave(self) -> None:
-        """End it with all others."""
+        """Stop it together with all others."""
         self._line.ask("broker", "leave")
         self._line.end()
 
@@ -96,15 +96,15 @@ class SeparateManager:
         self._line.ask("manager", "settle")
 
     def hear(self) -> None:
-        """Take in what other brokers have said."""
+        """Process what other brokers have sent."""
         self._line.ask("manager", "hear")
 
     def passes(self, minutes: float) -> None:
-        """Age everything it remembers by some minutes."""
+        """Make everything it remembers older by some minutes."""
         self._line.ask("manager", "passes", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Bundles and their owners as it knows them."""
+        """Return the bundles and owners that it knows."""
         told = self._line.ask("manager", "locks")
         return None if told is None else {name: Lock(*one) for name, one in told.items()}
 
@@ -118,7 +118,7 @@ class SeparateManager:
         return set(self._line.ask("manager", "known"))
 
     def shed(self) -> set[str]:
-        """The bundles that it remembers to have shed."""
+        """The bundles that it remembers having shed."""
         return set(self._line.ask("manager", "shed"))
 
 
@@ -129,34 +129,34 @@ class SeparateTimers:
         self._line = line
 
     def set_aside(self, clock: float) -> None:
-        """Take whatever was scheduled since."""
+        """Intercept all tasks that have been scheduled since."""
         self._line.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """The tasks that are due at a minute of the story or before."""
+        """Return the tasks that are due at a minute of the story."""
         for one in self._line.ask("timers", "due", by):
             yield Timer(*one)
 
     def run(self, timer: Timer) -> None:
-        """Run a task of the broker now, and wait for its end."""
+        """Run a task of the broker now, and wait until it ends."""
         self._line.ask("timers", "run", timer.task)
 
 
 class SeparateNotified:
-    """The notifications of its metadata store."""
+    """The notifications by its metadata store."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     @property
     def count(self) -> Mapping[str, int]:
-        """Number of notifications of each node."""
+        """Return the number of notifications of each node."""
         told: dict[str, int] = self._line.ask("notified", "count")
         return told
 
 
 class Line:
-    """The process, and the line to it: a JSON line for each question, and one for its answer."""
+    """The process, and a pipe to it: a line of JSON for each request and each answer."""
 
     def __init__(self, told: Told) -> None:
         words = [sys.executable, "-m", HOST, json.dumps(told)]
@@ -166,7 +166,7 @@ class Line:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """Return an attribute of a part, or the result of a method. Errors: `Unsettled`."""
+        """Return an attribute of a part, or the result of calling it. Errors: `Unsettled`."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
@@ -195,6 +195,6 @@ class Line:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process, without a chance for it to do anything."""
+        """Kill the process without a chance to clean up."""
         self._child.kill()
         self._child.wait()

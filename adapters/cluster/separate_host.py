@@ -1,6 +1,6 @@
 """The process of one broker that can be killed.
 
-`python -m pulsar_conformance.adapters.cluster.separate_host JSON` is started by a `SeparateBroker`.
+A `SeparateBroker` starts it as `python -m pulsar_conformance.adapters.cluster.separate_host JSON`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """Return an attribute of a part, or the result of a method, as JSON."""
+        """Return an attribute of a part, or the result of calling it, as JSON."""
         special: Callable[..., Any] | None = SPECIAL.get((part, name))
         if special is not None:
             return special(self, *given)
@@ -59,7 +59,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """The tasks that are due, by a number under which they can be run."""
+        """Return the tasks that are due, by numbers under which they can be run."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
@@ -80,11 +80,11 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""Attributes whose values JSON cannot express."""
+"""Attributes with values that JSON cannot express."""
 
 
 def java_as_json(found: Any) -> Any:
-    """A value of Python's or Java's as JSON has it."""
+    """Return a value of Python or Java as JSON."""
     if isinstance(found, set):
         return sorted(found)
     boxes = jpype.java.lang
@@ -95,7 +95,7 @@ def java_as_json(found: Any) -> Any:
 
 
 def end_with(suite: int) -> None:
-    """End this process with the one that started it, whatever it is busy with."""
+    """End this process together with the one that started it, whatever it is doing."""
     poll = select.poll()
     poll.register(suite, 0)
     poll.poll()
@@ -103,7 +103,7 @@ def end_with(suite: int) -> None:
 
 
 def main() -> None:
-    """Answer until the line is closed."""
+    """Answer requests until the pipe is closed."""
     told = json.loads(sys.argv[1])
     threading.Thread(target=end_with, args=(os.dup(0),), daemon=True).start()
     questions, answers = python_host.take_pipes()

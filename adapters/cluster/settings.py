@@ -37,16 +37,16 @@ SMALL: Mapping[str, Any] = {
     "topicLevelPoliciesEnabled": False,
     "systemTopicEnabled": False,
 }
-"""Few threads, little memory, one bookie, and patience."""
+"""Settings with a small footprint: few threads, little memory, one bookie, long timeouts."""
 
 SENSED: Mapping[str, Any] = {
-    # The table of traffic is the story's.
+    # The story controls the traffic table.
     "statsUpdateFrequencyInSecs": 36000,
     "loadBalancerOverrideBrokerNicSpeedGbps": 1,
-    # A broker looks once a minute whether it has to report; the documented interval stays.
+    # Brokers check every minute whether a report is due; the documented interval is kept.
     "loadBalancerReportUpdateMinIntervalMillis": 60000,
 }
-"""Settings that the stand-ins of the sensors need."""
+"""Settings that the stubbed sensors need."""
 
 
 def broker_conf(
@@ -58,7 +58,7 @@ def broker_conf(
     metadata: int,
     ports: Ports,
 ) -> Java:
-    """The configuration of a broker with the settings of a story.
+    """Return the broker.conf of a broker in a story with these settings.
 
     Errors: `Unsayable`.
     """

@@ -1,4 +1,4 @@
-"""Stand-ins for the world around a cluster, with the reason of each."""
+"""Stubs that replace the world around a cluster, each with its justification."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }
-"""Stand-ins by type or part, and why each is allowed."""
+"""Stubs by type or part, each with the reason why it is allowed."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),
@@ -47,6 +47,6 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings that make irrelevant the sensors that a story cannot control: name to value, and why.
-They keep their values where only a decision is asked for.
+"""Settings that neutralize sensors which a story cannot control, each with value and reason. They
+keep their values if only a decision is asked for.
 """

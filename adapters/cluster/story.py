@@ -1,4 +1,4 @@
-"""A story, really done: each event happens to the cluster, and what is seen is its answer."""
+"""A story that really takes place: each event happens to the cluster, and is then observed."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """True if time passes: the timers run, and shedding is one of them."""
+        """True while time passes: timers run, and shedding is one of them."""
         self._asked = 0
 
     def reason(self, kind: str) -> str:
-        """Shedding, unless an administrator asks for it."""
+        """Return "shed", unless an administrator requests the unload."""
         return "admin" if kind in ("unload", "split") else "shed"
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return the result of the event, with what was written and the leader's node."""
+        """Return the result of an event, with everything written and the leader's node."""
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
@@ -67,7 +67,7 @@ class LiveStory(StoryPlayer):
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Start a broker; then send the requests that the administrator could not send before."""
+        """Start a broker, then send the administrator's requests that had to wait for one."""
         name = about["broker"]
         if name in self._cluster.brokers:
             raise Declined("ignored", f"{name} is up")
@@ -82,13 +82,13 @@ class LiveStory(StoryPlayer):
             self.ask(request)
 
     def broker_down(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """A broker crashes."""
+        """Let a broker crash."""
         name = self._up(about)
         step.leaving = name
         self._cluster.crash(name)
 
     def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Stop a broker in order, let others take its bundles, and start a new one."""
+        """Stop a broker in an orderly way, let others take its bundles, and start it again."""
         name = self._up(about)
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
@@ -97,13 +97,13 @@ class LiveStory(StoryPlayer):
         self._start(name, capacity)
 
     def leader_lost(self, _about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The leader loses the lead."""
+        """Make the leader lose the lead."""
         if not self._cluster.brokers:
             raise Declined("ignored", "no broker leads")
         self._cluster.depose()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create it, and its tenant before."""
+        """Create a namespace, and first its tenant."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.ask_granted(requests.create_namespace(name, bundles))
 
@@ -113,7 +113,7 @@ class LiveStory(StoryPlayer):
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
     def set(self, name: str, value: Any, how: str) -> None:
-        """Change it in the brokers' files, or while they run."""
+        """Change a setting in the brokers' files, or at runtime."""
         if how == "conf":
             self._file[name] = value
             return
@@ -130,13 +130,13 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register them by their real names, whether or not they are up."""
+        """Register brokers by their real names, whether or not they are running."""
         self.ask_granted(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Put it there."""
+        """Set the group of a namespace."""
         self.ask_granted(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
@@ -151,7 +151,7 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next(self, end: float, step: SeenStep) -> bool:
-        """Run the next tasks that are due by then: all of one kind and time."""
+        """Run the next due tasks, all of one kind and time."""
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()
@@ -181,7 +181,7 @@ class LiveStory(StoryPlayer):
                 broker.manager.passes(minutes)
 
     def _feel(self) -> None:
-        """Set every broker's measured load to that of the topics that it owns."""
+        """Set every broker's measured load to the load of the topics that it owns."""
         tables: dict[str, dict[str, dict[str, float]]] = {}
         for topic, rates in self._rates.items():
             owner, bundle = self.owners.get(topic), self.bundle.get(topic, "")
@@ -196,7 +196,7 @@ class LiveStory(StoryPlayer):
             broker.feel(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait for as long as this load manager takes."""
+        """Wait as long as this load manager may take."""
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
         with suppress(Unsettled):
@@ -207,7 +207,7 @@ class LiveStory(StoryPlayer):
             )
 
     def find(self, topic: str, step: SeenStep) -> None:
-        """Look a topic up, and note who decided where its bundle goes."""
+        """Look a topic up, and record which broker decided where its bundle goes."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -230,7 +230,7 @@ class LiveStory(StoryPlayer):
         return reply
 
     def why_released(self, bundle: str) -> str | None:
-        """Return "shed" if the leader remembers that it shed the bundle."""
+        """Return "shed" if the leader remembers having shed the bundle."""
         if not self._sheds:
             return None
         leader = self._cluster.leader()
@@ -243,15 +243,15 @@ class LiveStory(StoryPlayer):
         return bool(broker.setting(UNLOADS_PARTS))
 
     def ask_granted(self, request: Request) -> None:
-        """Send a request; with no broker up, as soon as one is. Errors: `Declined`."""
+        """Send a request now, or as soon as a broker runs. Errors: `Declined`."""
         reply = self.ask(request)
         if reply is not None and not reply.fine:
             raise Declined(how_declined(reply.status), reply.why)
 
     def ask(self, request: Request) -> Reply | None:
-        """Send a request to each broker in turn; with none up, as soon as one is.
+        """Send a request to each broker in turn; without one, as soon as one runs.
 
-        When it returns, all brokers know the changes that the request made.
+        When it returns, all brokers know the changes made by the request.
         """
         if not self._cluster.brokers:
             self._later.append(request)
@@ -271,9 +271,9 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release reads a topic's name in the same way. Errors: `Unsayable`.
+    """Check that the release parses a topic's name in the same way. Errors: `Unsayable`.
 
-    It takes four parts for tenant, cluster, namespace and topic; or no longer supports such names.
+    A release takes names of four parts for tenant, cluster, namespace and topic, or rejects them.
     """
     try:
         space = str(
@@ -291,7 +291,7 @@ def replay(
     beneath: Mapping[str, Any],
     above: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """Yield one step per event, on a cluster that is reset first."""
+    """Reset the cluster, play a story, and yield one step for each event."""
     cluster.begin()
     cluster.doomed = {
         event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event

@@ -17,13 +17,13 @@ MANAGERS: Mapping[str, str] = {
 """The load managers that are judged, with the class that `loadManagerClassName` names."""
 
 CRASHES = ("close", "kill")
-"""Kinds of crash: `close` its sockets and session at once, or `kill` its process, which is a
-separate one and takes some seconds more to start.
+"""Kinds of crash: `close` closes sockets and session at once; `kill` kills the process, which must
+be a separate one and takes some more seconds to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")
 MOST_BROKERS = 12
-"""Maximum number of brokers, unless the name sets one: each takes 50 MB and 60 threads."""
+"""Default maximum number of brokers: each takes 50 MB and 60 threads."""
 
 
 class BadCluster(BadTarget):

@@ -1,8 +1,8 @@
 """The load manager's timers, run by the story's clock.
 
-A broker schedules what it does at intervals in one thread pool. Each task there is set aside
-as soon as it is scheduled, and runs when the story's clock reaches the time that the broker gave
-it; whether and when it is scheduled again is the broker's doing.
+A broker schedules its periodic work in one thread pool. Each task is intercepted as soon as it is
+scheduled, and runs when the story's clock reaches the time that the broker set. The broker decides
+whether and when it is scheduled again.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ KINDS = (
     "SplitScheduler",
     "ServiceUnitStateChannelImpl",
 )
-"""The tasks that run, by their class or by the one whose lambda they are; where several are due at
-once, in this order."""
+"""The tasks that run, by their class or by that of their lambda; simultaneous tasks run in this
+order.
+"""
 
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 GRAIN = 30 * NANOS
-"""Nanoseconds to which delays are rounded up, as some time has passed since they were set."""
+"""Nanoseconds to which delays are rounded up, to compensate for time passed since they were set."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""Nanoseconds after which a task would run by itself: never."""
+"""Delay in nanoseconds that stands for never."""
 
 
 @dataclass(frozen=True)
 class Timer:
-    """A task of a broker that is set aside, and the story's minute at which it is due.
+    """An intercepted task of a broker, and the minute of the story at which it is due.
 
     Attributes:
         task: Java's, or its number in a JVM that is not this one.
@@ -58,7 +59,7 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Take whatever was scheduled since; `clock` is the story's minute."""
+        """Intercept all tasks scheduled since the last call; `clock` is the story's minute."""
         self.run_through()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
@@ -73,13 +74,13 @@ class Timers:
             self._at(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """The tasks that are due at a minute of the story or before."""
+        """Return the tasks that are due at a minute of the story."""
         for timer in self._known.values():
             if timer.kind in KINDS and timer.due <= by:
                 yield timer
 
     def run(self, timer: Timer) -> None:
-        """Run a task of the broker now, and wait for its end."""
+        """Run a task of the broker now, and wait until it ends."""
         self._known.pop(timer.task)
         self._at(timer.task, int(java_class("java.lang.System").nanoTime()))
         self.run_through()
@@ -99,7 +100,7 @@ class Timers:
 
 
 def _kind(java: Java) -> str:
-    """Simple class name of a scheduled task, or of the object that it belongs to."""
+    """Return the simple class name of a scheduled task, or of the object that it belongs to."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)
@@ -110,5 +111,5 @@ def _kind(java: Java) -> str:
 
 @cache
 def no_task() -> Java:
-    """A task that does nothing: a thread that is never started, used as a Runnable."""
+    """Return a task that does nothing: a thread that is never started, used as a Runnable."""
     return java_class("java.util.concurrent.Executors").callable(java_class("java.lang.Thread")())

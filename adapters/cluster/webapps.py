@@ -1,8 +1,8 @@
-"""The applications behind a broker's admin API: made once, and lent to one broker after another.
+"""The web applications of a broker's admin API, created once and reused by later brokers.
 
-A broker that starts describes hundreds of requests to Jersey, which costs six times as much as all
-else that it does then. What Jersey makes of them is the same for every broker: an application
-knows its broker by the context of its servlet alone.
+A starting broker describes hundreds of requests to Jersey, which takes six times as long as the
+rest of its start. Jersey's result is the same for every broker, since an application knows its
+broker only by the context of its servlet.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_cla
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Fields of the servlet whose listeners are called at start and end."""
+"""Fields of the servlet for listeners that are called at its start and end."""
 
 
 def reuse_webapps() -> None:
-    """Let each broker that starts from now on reuse what an earlier one left.
+    """Let each broker that starts from now on reuse the applications of earlier ones.
 
-    To be called once, before any broker has been started.
+    Call this once, before any broker is started.
     """
     if not exists("javassist.ClassPool"):
-        return  # a build without it starts its brokers as usual
+        return  # Builds without Jersey's servlet start their brokers as usual.
     apps, servlet = WebApps(), _changed()
     field(servlet, STARTS).set(None, _Told(apps.starts))
     field(servlet, ENDS).set(None, _Told(apps.ends))
 
 
 def _changed() -> Java:
-    """Jersey's servlet, which makes no application when it starts, and ends none."""
+    """Patch Jersey's servlet, so that it neither creates an application at its start
+    nor ends one.
+    """
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     classes = java_class("javassist.ClassPool")()
     classes.appendClassPath(java_class("javassist.LoaderClassPath")(loader))
@@ -48,14 +50,14 @@ def _changed() -> Java:
 
 
 class WebApps:
-    """The applications that no broker has at present, by their path."""
+    """The applications that no broker uses at present, by path."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
         self._lent: dict[Java, tuple[str, WebApp]] = {}
 
     def starts(self, servlet: Java) -> None:
-        """A broker starts a servlet, which gets the application for its path."""
+        """Give a starting servlet the application for its path."""
         path = str(servlet.getServletContext().getContextPath())
         free = self._free[path]
         app = free.pop() if free else WebApp(servlet)
@@ -63,13 +65,13 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Record that a broker ends a servlet, once no request uses it."""
+        """Take the application back once no request uses a servlet that ends."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 
 
 class WebApp:
-    """Jersey's application of one path, for the broker to which it is lent."""
+    """Jersey's application for one path, and the broker that uses it."""
 
     def __init__(self, servlet: Java) -> None:
         """Copy the configuration from the first broker's servlet, and keep no reference to it."""
@@ -100,14 +102,14 @@ class WebApp:
 
 @jpype.JImplements("java.lang.reflect.InvocationHandler", deferred=True)
 class _Present:
-    """Passes calls on to the object that has its place at present."""
+    """A proxy that forwards calls to the object that is current."""
 
     def __init__(self) -> None:
         self.target: Java = None
         self.instead: dict[str, Java] = {}
 
     def of(self, kind: Java) -> Java:
-        """An object of this interface."""
+        """Return a proxy with this interface."""
         kinds = jpype.JArray(java_class("java.lang.Class"))([kind])
         return java_class("java.lang.reflect.Proxy").newProxyInstance(
             kind.getClassLoader(), kinds, self
@@ -115,7 +117,7 @@ class _Present:
 
     @jpype.JOverride
     def invoke(self, proxy: Java, method: Java, arguments: Java) -> Java:  # noqa: ARG002  Java's signature
-        """Handle a call. Errors: those that the call throws."""
+        """Forward a call. Errors: those that the call throws."""
         name = str(method.getName())
         if name in self.instead:
             return self.instead[name]
@@ -127,7 +129,7 @@ class _Present:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Told:
-    """Tells a function."""
+    """Calls a function when a servlet starts or ends."""
 
     def __init__(self, tell: Callable[[Java], None]) -> None:
         self._tell = tell

@@ -1,4 +1,4 @@
-"""Reports of brokers and load data of the leader: what is written, and when."""
+"""Reports of brokers and load data of the leader: their content and time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 Stamps = Mapping[str, tuple[int, int]]
-"""By node: the time of its creation, and the number of writes since."""
+"""For each node, the time of its creation and the number of writes since."""
 
 
 class Writings:
-    """Local data of brokers and data of bundles at the last look."""
+    """Local data of brokers and data of bundles at the last observation."""
 
     def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster
@@ -27,7 +27,7 @@ class Writings:
         self._averages = stamps(self._nodes(AVERAGES))
 
     def look(self, clock: float, step: SeenStep) -> None:
-        """Note in a step the writes since the last look, at this minute of the story."""
+        """Record in a step the writes since the last observation, with the story's minute."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
 
@@ -36,14 +36,14 @@ class Writings:
         told, self._reports = self._reports, stamps(nodes.items())
         for broker, name in self._cluster.names().items():
             before, now = told.get(name), self._reports.get(name)
-            # A broker that registers writes, too, and was not up before.
+            # A broker that registers also writes, but was not running before.
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})
                 said["minutes"].append(clock)
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
-        """Note the leader's writes: data of bundles, or of brokers if there are none of bundles."""
+        """Record the leader's writes of bundle data or, without any, of broker data."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps(nodes.items())
         averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))
@@ -62,12 +62,12 @@ class Writings:
 
 
 def stamps(nodes: Iterable[tuple[str, Node]]) -> Stamps:
-    """When each of these nodes was written."""
+    """Return when each of these nodes was written."""
     return {name: (node.since, node.times) for name, node in nodes}
 
 
 def protocol_report(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A broker's local data in the shape of the protocol."""
+    """Return a broker's local data in the format of the protocol."""
     found: dict[str, Any] = {
         name: {"usage": data[name]["usage"], "limit": data[name]["limit"]}
         for name in RESOURCES

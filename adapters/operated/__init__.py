@@ -1,4 +1,4 @@
-"""A cluster that somebody operates, by its admin URL: read, and changed only where that is allowed.
+"""A user's own cluster, accessed by its admin URL: read, and changed only if that is allowed.
 
-No JVM is needed. `looking.py` is what `collect` sees, too.
+No JVM is needed. `looking.py` reads what `collect` records, too.
 """

@@ -1,4 +1,4 @@
-"""The part of an adapter's name after `cluster:` where it is a URL."""
+"""The part of an adapter's name after `cluster:` if it is a URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMES = ("http:", "https:")
 KEYS = ("cluster", "token-file", "tls-trust", "changes")
 ALLOWED = "allowed"
 PATIENCE = 10.0
-"""Seconds that a broker may take for one answer, unless --time-limit says otherwise."""
+"""Default time limit for a broker's answer, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
-        """Parse the text after `cluster:`. Errors: `BadUrl`, which leaves out possible secrets."""
+        """Parse the text after `cluster:`. Errors: `BadUrl`, with possible secrets removed."""
         url, *rest = text.split(",")
         told = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
         if told.get("changes", ALLOWED) != ALLOWED:
@@ -43,5 +43,5 @@ class Address:
 
 
 def is_url(rest: str) -> bool:
-    """True if the text after `cluster:` is a URL, rather than a release or a folder."""
+    """True if the text after `cluster:` is a URL rather than a release or a folder."""
     return rest.startswith(SCHEMES)

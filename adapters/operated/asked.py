@@ -1,4 +1,4 @@
-"""Questions that an unchanged cluster can answer, by the rule that they show; and its answers."""
+"""Questions that a cluster can answer as it is, by rule; and its answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pulsar_conformance.reference.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16
-"""Partitions of a topic whose placement shows in a namespace of as many equal bundles."""
+"""Number of partitions and of equal bundles that reveal how partitions are located."""
 
 NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
 class OwnQuestions:
-    """Answers questions of a cluster about itself from what it reports."""
+    """Answers questions about a cluster from its reports."""
 
     def __init__(self, standing: Standing, reader: Reader) -> None:
         self._standing = standing
@@ -28,11 +28,11 @@ class OwnQuestions:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations of which it can answer a case."""
+        """The operations with cases that it can answer."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
-        """Every row of questions that can be asked, by the rule that it shows."""
+        """The sequences of questions that can be asked, by the rule that they test."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -60,7 +60,7 @@ class OwnQuestions:
                 yield rule, (("manager.choose", case),)
 
     def _divided(self) -> list[JSON]:
-        """One case for each number of bundles of a namespace."""
+        """Yield a case for each number of bundles that a namespace has."""
         counts = {len(cuts) - 1 for cuts in self._standing.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 
@@ -70,7 +70,7 @@ class OwnQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._standing.topics[space])}
 
     def _partitioned(self) -> Iterator[JSON]:
-        """Made-up partitions: which bundle a name lies in can be asked where there is no topic."""
+        """Yield questions about invented partitions; a bundle can be asked for without a topic."""
         for space, cuts in self._standing.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
@@ -83,7 +83,7 @@ class OwnQuestions:
                 yield {"report": self._standing.look.reports[broker]}
 
     def _configured(self) -> list[JSON]:
-        """Configurations of the brokers whose reports show their manager."""
+        """Yield the configuration of brokers whose reports show their load manager."""
         found = []
         for broker in sorted(self._standing.managers()):
             case = self._configuration(broker)
@@ -92,14 +92,16 @@ class OwnQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Once it was changed dynamically, what broker.conf says cannot be seen any more."""
+        """Return the configuration; after a dynamic change, that of broker.conf is unknown."""
         dynamic, conf = self._standing.dynamic.get(MANAGER), self._standing.classes.get(broker)
         if dynamic is None and not conf:
             return None
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Boundaries of a namespace with that many bundles, an incorrect one first."""
+        """Return the boundaries of a namespace with that many bundles, preferring
+        incorrect ones.
+        """
         having = {
             space: cuts
             for space, cuts in self._standing.boundaries.items()
@@ -111,7 +113,7 @@ class OwnQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """The bundle of each topic, as a broker says; each topic is asked of a different broker."""
+        """Return the bundle of each topic; each topic is asked of a different broker."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
@@ -130,7 +132,7 @@ class OwnQuestions:
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:
-        """The load manager that wrote a report, by the class that its broker is configured with."""
+        """Return the load manager that wrote a report, by its broker's configured class."""
         for broker, report in self._standing.look.reports.items():
             manager = self._standing.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
@@ -138,7 +140,7 @@ class OwnQuestions:
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """The load manager that runs, by the report that it writes; one that is wrong, if any."""
+        """Return the running load manager by its reports, preferring a wrong one."""
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker

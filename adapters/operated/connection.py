@@ -1,4 +1,4 @@
-"""`cluster:URL`: a cluster of the operator's own, asked in this process by its admin API."""
+"""`cluster:URL`: a user's own cluster, asked from this process by its admin API."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
 BATCH = 20
-"""Questions are answered one after another anyway."""
+"""Cases in a batch; questions are asked one after another anyway."""
 
 
 class OperatedConnection(Connection):
-    """Reads a cluster when it is created, and answers from what it has read."""
+    """Reads a cluster when it is created, and answers from the data."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name
@@ -71,7 +71,7 @@ class OperatedConnection(Connection):
         return True
 
     def remarks(self) -> list[str]:
-        """Return remarks on the cluster, and on what cannot be asked of it."""
+        """Return remarks about the cluster, and about questions that it cannot be asked."""
         return self._lines
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -101,7 +101,7 @@ class OperatedConnection(Connection):
 
 
 def connect_operated(rest: str, name: str, profile: str, limits: Limits) -> Connection:
-    """A cluster by its admin URL. Errors: `AdapterError`."""
+    """Connect to a cluster by its admin URL. Errors: `AdapterError`."""
     seconds = PATIENCE if limits == Limits() else limits.base
     try:
         address = Address.parse(rest, seconds)

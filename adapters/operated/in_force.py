@@ -1,4 +1,4 @@
-"""The settings of a running broker, as its admin API writes them, under their documented names."""
+"""The settings of a running broker, from its admin API, under their documented names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
 SPELT_RIGHT = "Bandwidth"
-"""Correct spelling, from 4.0 on, in the settings of the bandwidth's weight; see `SLIP`."""
+"""Correct spelling used from 4.0 on in the settings for bandwidth weights; see `SLIP`."""
 
 SLIP = "Bandwith"
 
@@ -20,13 +20,13 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
 }
-"""The parser of each type; values of other types stay texts."""
+"""The parser of each type; values of other types stay text."""
 
 
 def documented(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings, typed, without those that have no readable value.
+    """Return the documented settings with types, without those whose value is unreadable.
 
-    Whatever else a broker is configured with, secrets among it, is not looked at.
+    All other settings of a broker, which may include secrets, are ignored.
     """
     found = {}
     for name, setting in specs.load().settings.items():
@@ -43,5 +43,5 @@ def documented(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """A list as broker.conf writes it."""
+    """Format a list as broker.conf does."""
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text

@@ -1,4 +1,4 @@
-"""Looks at a cluster: all brokers are asked at the same time."""
+"""Observations of a cluster; all brokers are asked at the same time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.specs.errors import UserError
 
 AT_ONCE = 16
-"""Brokers that are asked at the same time."""
+"""Number of brokers that are asked at the same time."""
 
 UNLOADED = "brk_lb_unload_bundle_total"
 """Name of the leader's metric that counts the bundles it has shed."""
 
 GLOBAL = "global"
 RARELY = 10
-"""Number of looks between two readings of the anti-affinity groups, a request a namespace."""
+"""Number of observations between readings of anti-affinity groups: a request for each namespace."""
 
 Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """Raised if the cluster is ambiguous; the message says what to add."""
+    """An ambiguous or unknown cluster; the message says what to add."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Look:
     sight: Sight
     reports: Mapping[str, Any]
     troubles: Mapping[str, str]
-    """The parts that could not be read, and why."""
+    """The parts that could not be read, each with the reason."""
 
 
 class Looker:
-    """Looks at one cluster repeatedly."""
+    """Observes one cluster repeatedly."""
 
     def __init__(self, api: AdminApi, cluster: str) -> None:
         self._api = api
@@ -57,7 +57,9 @@ class Looker:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> Looker:
-        """At the cluster of that name, or at the only one. Errors: `NoCluster`, `NoAnswer`."""
+        """Return a looker at the named cluster, or at the only one. Errors: `NoCluster`,
+        `NoAnswer`.
+        """
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
         if cluster is not None and cluster not in found:
             raise NoCluster(f"--cluster {cluster}: there are {', '.join(found) or 'none'}")
@@ -66,7 +68,9 @@ class Looker:
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Look:
-        """The current state of the cluster. Errors: `NoAnswer` if no broker lists active ones."""
+        """Return the current state of the cluster. Errors: `NoAnswer` if no broker lists active
+        ones.
+        """
         troubles: dict[str, str] = {}
         brokers = self._brokers()
         answers = dict(zip(brokers, self._pool.map(self._broker, brokers), strict=True))
@@ -97,11 +101,11 @@ class Looker:
         return Look(Sight(**{**vars(now), "divided": divided}), reports, troubles)
 
     def close(self) -> None:
-        """End the threads that ask."""
+        """Stop the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _brokers(self) -> tuple[str, ...]:
-        """The brokers that are up, from the first broker that answers."""
+        """Return the active brokers, as listed by the first broker that answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
@@ -114,7 +118,7 @@ class Looker:
         raise errors[0]
 
     def _broker(self, broker: str) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles, its load report, and why something is missing."""
+        """Return a broker's bundles and load report, and the reason if something is missing."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -141,7 +145,7 @@ class Looker:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """The settings in force at the leader that documents name."""
+        """Return the documented settings in force at the leader."""
         base = self._api.of(leader or self._known[0])
         told = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented(told)
@@ -151,7 +155,7 @@ class Looker:
         return {name: frozenset(one.get("brokers") or ()) for name, one in told.items()}
 
     def _shed(self, leader: str | None) -> float | None:
-        """Number of bundles that the leader has shed since its election."""
+        """Return the number of bundles that the leader has shed since its election."""
         if leader is None:
             return None
         told = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
@@ -186,7 +190,7 @@ class Looker:
         return self._api.get(path, base, text=True)
 
     def _divided(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
-        """Bundles that no longer exist, and those that replaced them."""
+        """Return bundles that no longer exist, with the bundles that replaced them."""
         has = now.holder()
         missing = [bundle for bundle in before.holder() if bundle not in has]
         found = {}
@@ -207,7 +211,7 @@ class Looker:
     def _tried(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """Read a part; where that fails, note the trouble and return None."""
+        """Read a part; on failure, record the trouble and return None."""
         try:
             return read()
         except NoAnswer as error:
@@ -218,5 +222,5 @@ class Looker:
 
 
 def _of_users(namespace: str) -> bool:
-    """True if it is not one that each broker keeps for itself, `pulsar/HOST:PORT`."""
+    """True unless it is a namespace that brokers use themselves, `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

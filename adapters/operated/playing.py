@@ -24,31 +24,31 @@ from pulsar_conformance.adapters.operated.standing import Standing
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
 
 UNREACHED = (0, *FORBIDDEN)
-"""The status of an answer that is not about the request itself."""
+"""Statuses of answers that are not about the request itself."""
 
 
 class PlayedCluster:
-    """The cluster under the names of a story: its brokers by their order, namespaces by number."""
+    """The cluster with the names of a story: brokers by order, namespaces by number."""
 
     def __init__(self, api: AdminApi, standing: Standing, tenant: OwnTenant) -> None:
         self._api = api
         self._standing = standing
         self._tenant = tenant
         self.brokers: dict[str, str] = {}
-        """The story's brokers, and the names under which they are registered."""
+        """Registered names of the story's brokers."""
         self._spaces: dict[str, str] = {}
 
     @property
     def metadata(self) -> PlayedCluster:
-        """Bundles of the namespaces, read from the same brokers."""
+        """The bundles of the namespaces, read from the same brokers."""
         return self
 
     def bind(self, name: str) -> None:
-        """Name the next broker."""
+        """Assign a name of the story to the next broker."""
         self.brokers[name] = sorted(self._standing.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
-        """Create a namespace in the tenant. Errors: `NoAnswer`."""
+        """Create a namespace in the story's tenant. Errors: `NoAnswer`."""
         number = f"ns-{len(self._spaces) + 1}"
         self._spaces[name] = f"{self._tenant.name}/{number}"
         self._tenant.namespace(number, bundles)
@@ -66,7 +66,7 @@ class PlayedCluster:
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Owned bundles; the time of acquisition is unknown. Errors: `NoAnswer`."""
+        """Return the owned bundles; the time of acquisition is unknown. Errors: `NoAnswer`."""
         named = {self.real(space): space for space in namespaces}
         found: dict[str, Owner] = {}
         for name, broker in self.brokers.items():
@@ -79,13 +79,13 @@ class PlayedCluster:
         return found
 
     def bundle_of(self, topic: str) -> str:
-        """The bundle in which a topic lies. Errors: `NoAnswer`."""
+        """Return the bundle that contains a topic. Errors: `NoAnswer`."""
         _, path, _ = requests.bundle_of(self.real(topic))
         part = str(self._api.get(path, text=True)).strip().strip('"')
         return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """The broker that serves a topic; a topic without an owner is assigned one.
+        """Return the broker that serves a topic, which is assigned one if it has none.
 
         Errors: `NoAnswer`, `Unsettled`.
         """
@@ -111,7 +111,7 @@ class PlayedCluster:
 
 
 class PlayedStory(StoryPlayer):
-    """A story on an existing cluster, which can only answer requests."""
+    """A story on an existing cluster, which can only receive requests."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
@@ -122,27 +122,27 @@ class PlayedStory(StoryPlayer):
         self._standing = standing
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return owners, leader and what changed. Errors: `NoAnswer`."""
+        """Return owners, leader and changes. Errors: `NoAnswer`."""
         return step.answer(self.owners, self._cluster.leader())
 
     def real(self, name: str) -> str:
-        """Return the name in the story's own tenant."""
+        """Return the name in the tenant of the story."""
         return self._cluster.real(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Bind the name in the story to a broker that is running."""
+        """Assign the story's name to a running broker."""
         self._cluster.bind(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create it in the tenant."""
+        """Create a namespace in the tenant."""
         self._granted(lambda: self._cluster.create(name, bundles))
 
     def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
-        """Change it while brokers run, to be set back."""
+        """Change a setting at runtime; it is restored afterwards."""
         self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register them under a name of the tenant's, and wait until every broker knows it."""
+        """Register brokers in a domain of the tenant, and wait until every broker knows it."""
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         self._granted(lambda: self._tenant.domain(real, named))
@@ -154,7 +154,7 @@ class PlayedStory(StoryPlayer):
         self._tenant.seen(self._cluster.every(path, known), f"every broker knows {name}")
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Put it in a group of the tenant's, and wait until every broker knows it."""
+        """Add a namespace to a group of the tenant, and wait until every broker knows it."""
         space = self._cluster.real(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
@@ -167,7 +167,7 @@ class PlayedStory(StoryPlayer):
         return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait for as long as anything may take."""
+        """Wait for the longest time that any load manager may take."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
             self._tenant.seen(
@@ -186,13 +186,13 @@ class PlayedStory(StoryPlayer):
             return
         self.owners[topic] = owner = self._cluster.owner_of(topic)
         space = namespace_of_topic(topic)
-        # Some managers name the owner before they count the bundle as owned.
+        # Some managers report the owner before they count the bundle as owned.
         self._tenant.seen(
             lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request; its rejection is a failure of the story."""
+        """Send a request; a rejection is a failure of the story."""
         self._tenant.ask(request)
 
     def ask_granted(self, request: requests.Request) -> None:

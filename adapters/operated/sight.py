@@ -1,4 +1,4 @@
-"""A cluster as one look at it shows it."""
+"""The state of a cluster in a single observation."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Sight:
     divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def holder(self) -> dict[str, str]:
-        """Each bundle that is owned, and by whom."""
+        """The owner of each owned bundle."""
         return {bundle: broker for broker, held in self.owners.items() for bundle in held}

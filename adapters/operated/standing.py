@@ -17,12 +17,12 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.managers import MANAGERS
 
 MOST_NAMESPACES, MOST_TOPICS = 20, 10
-"""Maximum numbers of namespaces to read of a large cluster, and of topics of each."""
+"""Maximum number of namespaces to read in a large cluster, and of topics in each."""
 
 MANAGER = "loadManagerClassName"
 NESTED = "systemResourceUsage"
 MADE_UP = "persistent://{}/conformance-{}"
-"""A name that no topic has; its bundle can be asked for nevertheless."""
+"""Name of a nonexistent topic, whose bundle can be asked for nevertheless."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,16 @@ class Standing:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Load manager that wrote each broker's report, where its shape shows that."""
+        """The load manager that wrote each broker's report, if its format shows that."""
         told = {broker: shape_of(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in told.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
-        """The load manager whose class a broker is configured with, where documents name it."""
+        """The load manager whose class a broker is configured with, if it is documented."""
         return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
-        """Each bundle that several brokers say they own."""
+        """The bundles that several brokers report as their own."""
         found = defaultdict(list)
         for broker, held in sorted(self.sight.owners.items()):
             for bundle in held:
@@ -73,7 +73,7 @@ class Standing:
 
 
 def shape_of(report: Any) -> str | None:
-    """The load manager whose report has this shape; None if no documented one has it."""
+    """Return the load manager whose reports have this format; None if none is documented."""
     if not isinstance(report, dict):
         return None
     top = any(report.get(name) is not None for name in RESOURCES)
@@ -91,7 +91,7 @@ class Reader:
         self._asked = 0
 
     def read(self) -> Standing:
-        """The cluster now. Errors: `NoAnswer` where it does not tell which brokers are up."""
+        """Return the present state. Errors: `NoAnswer` if the running brokers are unknown."""
         look = self._looker.look(Sight())
         spaces = users(look.sight)
         boundaries, topics = {}, {}
@@ -113,13 +113,15 @@ class Reader:
         )
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
-        """The boundaries of a namespace; None if it was deleted or may not be read."""
+        """Return the boundaries of a namespace; None if it was deleted or is not readable."""
         told = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = told.get("boundaries") if isinstance(told, dict) else None
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """The range in which a topic lies, as the next of the brokers says. Errors: `NoAnswer`."""
+        """Return the range that contains a topic, asking the brokers in turn. Errors:
+        `NoAnswer`.
+        """
         turns = sorted(brokers)
         self._asked += 1
         base = self._api.of(turns[self._asked % len(turns)]) if turns else None
@@ -146,11 +148,11 @@ class Reader:
 
 
 def users(sight: Sight) -> list[str]:
-    """Namespaces with a bundle that a broker owns, without those that Pulsar keeps itself."""
+    """Return namespaces with owned bundles, without those that Pulsar uses itself."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 
 
 def _plain(topic: object) -> bool:
-    """True if it is the name of a topic in a namespace of two parts."""
+    """True for the name of a topic in a namespace of two parts."""
     return isinstance(topic, str) and topic.startswith("persistent://") and topic.count("/") == 4

@@ -1,4 +1,4 @@
-"""Stories that an operator's cluster can play, and stories built for it."""
+"""Stories that a user's own cluster can play, and stories generated for it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from pulsar_conformance.specs.text import counted
 REPLAY = "cluster.replay"
 CANNOT = "an admin API alone cannot play it"
 CALM = 60.0
-"""Percent: where a broker is used more, load may decide where something is placed."""
+"""Usage in percent above which load may influence placement."""
 
 CAPACITY = 1e8
-"""Bytes a second: of no account, as nothing is sent."""
+"""Capacity in bytes per second; it does not matter, since no messages are sent."""
 
 NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
-"""The setting that says how many bundles a namespace gets, and as many as the documents say."""
+"""The setting for the default number of bundles, and its documented value."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
-"""The setting that a story with a split needs; the oldest brokers do not report it."""
+"""The setting that stories with a split need; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
@@ -47,7 +47,7 @@ IMPOSSIBLE = {
     "leader_lost": "nobody is deposed",
     "tick": "time passes by the cluster's own clock, and nobody waits for it",
 }
-"""Events that an admin API alone can't cause, and why."""
+"""Events that an admin API cannot cause, each with the reason."""
 
 OWNERSHIP = (
     "OWN-01", "OWN-02", "OWN-03", "OWN-07", "OWN-08", "OWN-09", "OWN-10", "OWN-11",
@@ -59,7 +59,7 @@ DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
     """Play a story in a tenant of its own, and remove everything afterwards.
 
-    Errors: `NoAnswer` where the cluster cannot be reached, `LeftBehind`.
+    Errors: `NoAnswer` if the cluster cannot be reached, `LeftBehind`.
     """
     why, changed = unplayable(api, standing, case)
     if why:
@@ -90,7 +90,7 @@ def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
 def unplayable(
     api: AdminApi, standing: Standing, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Reason why a story cannot be played, if any, and the settings to change for it."""
+    """Return the reason why a story cannot be played, if any, and the settings to change for it."""
     why = next(filter(None, _hindrances(standing, case)), None)
     if why:
         return why, {}
@@ -115,12 +115,12 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _kept_apart(case: Mapping[str, Any]) -> bool:
-    """True if it is about groups or domains, which count as long as no broker is overloaded."""
+    """True for stories about groups or domains, which decide while no broker is overloaded."""
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
 def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield the reasons, apart from settings, why a story can't be played."""
+    """Yield the reasons, apart from settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     first = list(takewhile(lambda event: event[0] == "broker_up", events))
@@ -155,7 +155,7 @@ def _in_force(standing: Standing, name: str, value: Any) -> bool:
 
 
 def _busy(api: AdminApi, standing: Standing) -> str | None:
-    """Reason why load may influence placement; None if no broker is busy.
+    """Return the reason why load may influence placement; None if no broker is busy.
 
     Errors: `NoAnswer`.
     """
@@ -181,7 +181,7 @@ def _percent(usage: Any) -> float:
 
 
 def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
-    """Stories for as many brokers as there are, under the settings in force, by their rules."""
+    """Return stories for the existing brokers under the settings in force, by rule."""
     brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
     settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
@@ -199,7 +199,7 @@ def _topic(space: str, number: int = 1) -> str:
 
 
 def _ownership(*, split: bool) -> list[JSON]:
-    """First uses, and unloads by the administrator; or splits, where the parts are reported."""
+    """Return first uses with unloads by the administrator, or with splits if parts are reported."""
     topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
     return [
         {"namespace": {"name": "shop/eu", "bundles": 4}},
@@ -225,14 +225,16 @@ def _grouped(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """A group with as many namespaces as brokers, one of which moves to another group."""
+    """Return a group with as many namespaces as brokers; one namespace moves to a
+    different group.
+    """
     alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
     return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Two domains, then none, then again two, and one of them with a broker of the other."""
+    """Return changes of domains: two, none, two again, and one with a broker of the other."""
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [
         {"domain": {"name": "north", "brokers": north}},

@@ -1,4 +1,4 @@
-"""A tenant of a story's own, and everything that is changed for it, undone when it is over."""
+"""A tenant for one story, and every change made for it, undone afterwards."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SAYABLE = re.compile(r"[-=:.\w]+")
 """Characters of a namespace's name."""
 
 WAS, UNSET = "was:", "unset:"
-"""Prefixes of the namespace that records a setting's former state: set dynamically to a value, or
-unset with this value in force.
+"""Prefixes of namespaces that record a setting's former state: set dynamically to a value, or not
+set and with this value in force.
 """
 
 GONE = 404
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that ask a process to end, the interrupt first."""
+"""Signals that ask a process to end, the interrupt first."""
 
 WHY_MAIN = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
@@ -39,19 +39,21 @@ SECONDS = 20.0
 
 
 class LeftBehind(Exception):
-    """Changes that could not be undone, and why."""
+    """Changes that could not be undone, with the reason."""
 
 
 class NotTheMainThread(Exception):
-    """A cluster would be changed where a signal could end the process before that is undone."""
+    """Refused to change a cluster, since a signal could end the process before changes
+    are undone.
+    """
 
 
 class CannotUndo(Exception):
-    """A change that could not be undone afterwards, and is not made; why."""
+    """A change that is not made, since it could not be undone; the message gives the reason."""
 
 
 class OwnTenant:
-    """A tenant with a random name, and the changes to undo, the last one first."""
+    """A tenant with a random name, and the changes to undo, latest first."""
 
     def __init__(self, api: AdminApi, standing: Standing) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
@@ -61,12 +63,12 @@ class OwnTenant:
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
     def create(self) -> None:
-        """Create it. Errors: `NoAnswer`."""
+        """Create the tenant. Errors: `NoAnswer`."""
         self._later(f"tenant {self.name}", partial(self._gone, f"{ADMIN}/tenants/{self.name}"))
         self.ask(requests.create_tenant(self.name, self._standing.cluster))
 
     def ask(self, request: requests.Request) -> None:
-        """Send a change that needs no undoing. Errors: `NoAnswer`."""
+        """Send a change that need not be undone. Errors: `NoAnswer`."""
         self._api.change(*request)
 
     def namespace(self, name: str, bundles: int | None) -> None:
@@ -76,7 +78,7 @@ class OwnTenant:
         self.ask(requests.create_namespace(space, bundles))
 
     def domain(self, name: str, brokers: list[str]) -> None:
-        """Register brokers to a domain, or delete it. Errors: `NoAnswer`."""
+        """Register brokers in a domain, or delete the domain. Errors: `NoAnswer`."""
         cluster = self._standing.cluster
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"
@@ -85,19 +87,19 @@ class OwnTenant:
         self.ask(request)
 
     def setting(self, name: str, value: str) -> None:
-        """Change a setting while brokers run. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
+        """Change a setting at runtime. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
         before = self._dynamic().get(name)
         kept = before if before is not None else self._in_force(name).pop()
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
             raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be set again")
-        # A later run that finds the tenant also finds the former settings.
+        # The former settings are recorded in the tenant, for a later run to find.
         self.namespace(marker, 1)
         self._later(f"setting {name}", partial(self._set_back, name, kept, unset=before is None))
         self._set(name, value)
 
     def undo(self) -> None:
-        """Undo every change, whatever one of them raises; signals wait. Errors: `LeftBehind`."""
+        """Undo every change, even if some raise errors; defer signals. Errors: `LeftBehind`."""
         left, why = [], ""
         with signals_deferred():
             while self._undo:
@@ -113,7 +115,7 @@ class OwnTenant:
                 raise LeftBehind(f"{names}; remove it by pulsar-admin ({why})")
 
     def seen(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until it is so. Errors: `Unsettled`, `NoAnswer`."""
+        """Wait until a condition is true. Errors: `Unsettled`, `NoAnswer`."""
         self._alarm.until(holds, what, SECONDS)
 
     def _later(self, what: str, undone: Callable[[], None]) -> None:
@@ -134,7 +136,7 @@ class OwnTenant:
         self.seen(emptied, f"{space} is deleted")
 
     def _deleted(self, path: str) -> bool:
-        """True if it no longer exists. Errors: `NoAnswer` if waiting would not help."""
+        """True if an object no longer exists. Errors: `NoAnswer` if waiting would not help."""
         try:
             self._api.change("DELETE", path)
         except NoAnswer as error:
@@ -148,7 +150,7 @@ class OwnTenant:
         self.seen(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
     def _set_back(self, name: str, value: str, *, unset: bool) -> None:
-        """Set the former value, then unset it if it was unset: brokers keep the value."""
+        """Restore the former value, then unset it if it was unset: brokers keep the value."""
         self._set(name, value)
         if unset:
             self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")
@@ -170,9 +172,9 @@ def _bare(text: str) -> str:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer every request to end until the block is over, also where the block raises.
+    """Defer signals until the block ends, even if it raises an error.
 
-    It then becomes an interrupt, with the text of what was raised.
+    A deferred signal then becomes an interrupt that includes the text of the error.
     """
     came: list[int] = []
     with _handling(lambda number, _: came.append(number), ENDING):
@@ -187,9 +189,9 @@ def signals_deferred() -> Iterator[None]:
 
 
 def interrupted_by_every_signal() -> AbstractContextManager[None]:
-    """Turn each request to exit into an interrupt, so that changes are undone.
+    """Turn each signal into an interrupt, so that changes are undone.
 
-    Errors: `NotTheMainThread` in any other thread, where no signal can be caught.
+    Errors: `NotTheMainThread` in any other thread, where signals cannot be caught.
     """
     return _handling(signal.default_int_handler, ENDING[1:])
 
@@ -207,7 +209,7 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
 
 
 def left(api: AdminApi, standing: Standing) -> Iterator[str]:
-    """Yield what earlier runs did not undo, one tenant a line."""
+    """Yield the changes that earlier runs did not undo, one tenant a line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

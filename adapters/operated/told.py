@@ -1,4 +1,4 @@
-"""Remarks on a cluster for a person, on what no question of the protocol asks."""
+"""Remarks about a cluster, on matters that no question of the protocol covers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.operated.standing import MOST_NAMESPACES, Stand
 from pulsar_conformance.specs.text import counted
 
 MOST = 8
-"""Number of items of a kind that are named."""
+"""Maximum number of items of a kind that are listed."""
 
 UNASKED = (
     "not asked, as nothing was changed: what it sheds, splits and places, and what follows from "
@@ -23,7 +23,7 @@ UNASKED = (
 def remark_lines(
     standing: Standing, defaults: Mapping[str, Any], *, changes: bool
 ) -> Iterator[str]:
-    """Remarks, one per line, the most general first."""
+    """Yield remarks, one a line, the most general first."""
     sight, name = standing.sight, standing.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
@@ -49,7 +49,7 @@ def remark_lines(
 
 
 def _spread(standing: Standing) -> Iterator[str]:
-    """Failure domains with their brokers, and groups with the domains of their namespaces."""
+    """Yield failure domains with their brokers, and groups with their namespaces' domains."""
     sight = standing.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
     if sight.domains:

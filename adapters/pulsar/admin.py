@@ -1,4 +1,6 @@
-"""The admin API of namespaces, `admin.v2.Namespaces`, past its web server and access checks."""
+"""The admin API of namespaces, `admin.v2.Namespaces`, called without web server or
+access checks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
 POLICIES = "org.apache.pulsar.common.policies.data.Policies"
 CREATING = ("validatePoliciesAsync", "validatePolicies")
 SPLITTING = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
-"""Methods that make a request's decision, by the names they had."""
+"""Names, in different releases, of the method that decides on a split request."""
 
 GUARDS = (
     "validateSuperUserAccess",
@@ -33,7 +35,7 @@ GUARDS = (
 
 
 class Admin:
-    """Requests about one namespace, once the web server has let a user in."""
+    """Requests about one namespace by an authorized user."""
 
     def __init__(
         self, configuration: Java, namespace: Java, replies: Mapping[str, Any] | None = None
@@ -46,7 +48,7 @@ class Admin:
         field(self._java, "namespaceName").set(self._java, namespace)
 
     def boundaries(self, bundles: int | None) -> list[str]:
-        """The boundaries that a new namespace gets. Errors: `TurnedDown`."""
+        """Return the boundaries that a new namespace gets. Errors: `TurnedDown`."""
         policies = java_class(POLICIES)()
         if bundles is not None:
             policies.bundles = so_many(bundles)
@@ -71,7 +73,7 @@ class Admin:
     def _arguments(
         self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
     ) -> Iterator[Java]:
-        """Return the arguments of the request, in the release's order."""
+        """Return the arguments of the request in the order that the release expects."""
         texts = iter((part, algorithm))
         for kind in methods(self._java, name)[0].getParameterTypes():
             simple = str(kind.getSimpleName())
@@ -94,7 +96,7 @@ class Admin:
 
 
 def _guards() -> Mapping[str, Any]:
-    """Substitutes for permissions and clusters."""
+    """Return stubs for permissions and clusters."""
     policies = java_class(POLICIES)()
     found: dict[str, Any] = {
         "clientAppId": "",
@@ -109,7 +111,7 @@ def _guards() -> Mapping[str, Any]:
 
 
 def wait(outcome: Java) -> None:
-    """Wait for a future. Errors: `Unanswered` if nothing is left that could complete it."""
+    """Wait for a future. Errors: `Unanswered` if nothing can complete it any more."""
     if outcome is None:
         return
     if not outcome.isDone():
@@ -119,7 +121,7 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn rejections by the admin API, but not its failures, into `TurnedDown`."""
+    """Turn rejections by the admin API into `TurnedDown`, but not its failures."""
     try:
         yield
     except jpype.JException as error:
@@ -136,7 +138,7 @@ def _wraps(error: Java) -> bool:
 
 
 def _refuses(error: Java) -> bool:
-    """True if this is a response that blames the request."""
+    """True for a response that says that the request is at fault."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

@@ -1,4 +1,4 @@
-"""Settings, through the release's own configuration loader."""
+"""Settings, read by the release's own configuration loader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
 WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
-"""Types that the loader reads from digits alone."""
+"""Types that the loader reads only from digits."""
 
 
 LARGEST = {
@@ -24,11 +24,11 @@ LARGEST = {
 
 
 class Unsayable(Exception):
-    """A value that the release's broker.conf cannot hold."""
+    """A value that the release's broker.conf cannot express."""
 
 
 def weight(configuration: Java, resource: str) -> float:
-    """The weight of a resource, as strategies read it; from 4.0 on it is spelt right as well."""
+    """Return the weight of a resource, as strategies read it; 4.0 added the correct spelling."""
     names = (resource, resource.replace("Bandwidth", "Bandwith"))
     getters = (f"getLoadBalancer{name}ResourceWeight" for name in names)
     return float(
@@ -37,7 +37,7 @@ def weight(configuration: Java, resource: str) -> float:
 
 
 class Configurations:
-    """Builds configurations from the settings of a case and the defaults below them."""
+    """Builds configurations from the settings of a case, and defaults."""
 
     def __init__(self, beneath: Mapping[str, Any]) -> None:
         self._beneath = dict(beneath)
@@ -46,7 +46,7 @@ class Configurations:
         self._types: dict[str, str | None] = {}
 
     def of(self, settings: Mapping[str, Any]) -> Java:
-        """A `ServiceConfiguration`; a name that the release doesn't know is ignored, as it does.
+        """Return a `ServiceConfiguration`; unknown names are ignored, as the release does.
 
         Errors: `Unsayable` for a value that a field of the release cannot hold.
         """
@@ -78,7 +78,7 @@ class Configurations:
         return None if found is None else found.get(empty)
 
     def _written(self, name: str, value: Any) -> str:
-        """A value as a line of broker.conf has it."""
+        """Return a value as in a line of broker.conf."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -95,5 +95,5 @@ class Configurations:
 
 
 def _line(name: str, value: str) -> str:
-    """Return a value as broker.conf writes it; the loader strips blanks around it."""
+    """Return a line of broker.conf; the loader strips blanks around the value."""
     return f"{name}={value}".replace("\n", "\\n")

@@ -26,19 +26,20 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
 SHELLS = "org.mockito:mockito-core:3.12.4"
-"""Builds the stubs. From 4 on it looks for its Java caller, but ours is Python."""
+"""Builds the stubs. From version 4 on it looks for its caller in Java, but ours is Python."""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""The broker's jar, also in a build, which has jars of tests and sources next to it."""
+"""The broker's jar, even in a build folder with jars of tests and sources."""
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
-"""Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
-first case of a kind, takes many times that."""
+"""Time limits: a release starts in two or three seconds and answers a case in milliseconds, but a
+busy machine, or the first case of a kind, takes many times that.
+"""
 
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """Turn every reason why jars can't be found or fetched into an `AdapterError`."""
+    """Turn every reason why jars are missing or cannot be downloaded into an `AdapterError`."""
     try:
         yield
     except BadTarget as wrong:
@@ -54,7 +55,7 @@ def starting(name: str) -> Iterator[None]:
 def connect_pulsar(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or fetches the jars, and start the child."""
+    """Find or download the jars, and start the child."""
     with starting(name):
         target = Target.parse(rest)
         version, jars = released_jars(target)
@@ -75,9 +76,9 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child whose JVM holds one release; of one that was not examined, the nearest is found.
+    """A child whose JVM holds one release; for an unexamined one, the nearest release is found.
 
-    `others` names the parts that are another release's.
+    `others` names the parts that were taken from another release.
     """
 
     def __init__(
@@ -114,12 +115,12 @@ class ReleasedConnection(ProcessConnection):
         return answer
 
     def remarks(self) -> list[str]:
-        """Say which examined release it is nearest to, if it was not examined itself."""
+        """Return which examined release is the nearest, if the release was not examined itself."""
         return self._remarks
 
 
 def check_machine() -> None:
-    """Check that a machine has what it needs besides the jars. Errors: `BadTarget`."""
+    """Check that the machine has what is needed besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install jpype1")
     if problem := without_java():
@@ -127,7 +128,7 @@ def check_machine() -> None:
 
 
 def released_jars(target: Target) -> tuple[str, Path]:
-    """The version, and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
+    """Return the version and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
     release = versions.fetched(target.release)
     if release and not Path(target.release).is_dir():
         check_machine()
@@ -154,7 +155,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
 
 
 def check_release(text: str) -> None:
-    """Check that a text is a folder or a version that can be fetched. Errors: `BadTarget`."""
+    """Check that a text is a folder, or a version that can be fetched. Errors: `BadTarget`."""
     if not Path(text).is_dir() and versions.fetched(text) is None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
@@ -165,7 +166,7 @@ def check_release(text: str) -> None:
 
 
 def check(rest: str) -> None:
-    """Check a name without regard to the installation. Errors: `BadTarget`."""
+    """Check a name, but not whether its jars are installed. Errors: `BadTarget`."""
     check_release(Target.parse(rest).release)
 
 
@@ -177,14 +178,14 @@ def _in_a_class_path(*paths: Path) -> None:
 
 
 def fetched_shells() -> Path:
-    """The folder of the jars that stub Pulsar. Errors: `maven.CannotFetch`."""
+    """Return the folder of the jars that build the stubs. Errors: `maven.CannotFetch`."""
     pom = maven.plain_pom([SHELLS])
     fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
     return _fetched(f"shells-{SHELLS.rpartition(':')[2]}", fill)
 
 
 def _fetched(shelf_name: str, fill: Callable[[Path], None]) -> Path:
-    """The folder of jars in the cache, which is filled where they are not whole."""
+    """Return the folder of jars in the cache, downloading them if it is incomplete."""
     shelf = Shelf(shelf_name)
     damage = ""
     try:

@@ -21,13 +21,13 @@ from pulsar_conformance.specs import load
 PULSAR = "org.apache.pulsar."
 BROKEN = "the adapter broke, not Pulsar, at "
 BATCH = 200
-"""Cases a message: some seconds, so that a slow machine stays within the time limit."""
+"""Number of cases in a batch: some seconds, so that slow machines stay within the time limit."""
 
 
 class Released:
-    """Speaks the protocol for the release in the command line."""
+    """Speaks the protocol for the release given in the command line."""
 
-    # Every host receives readings; a release has its own.
+    # Every host gets readings, but a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         told = json.loads(sys.argv[2])
         self._start(told)
@@ -43,8 +43,8 @@ class Released:
         jvm.start([*plugin, *folders])
 
     def _make(self, told: Mapping[str, Any], profile: str) -> None:
-        """The release, ready for questions. Errors: `CannotLoad`."""
-        # They name Java types in decorators, and those are known from here on.
+        """Return the release, ready for questions. Errors: `CannotLoad`."""
+        # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
 
         settings = told["settings"]
@@ -65,12 +65,12 @@ class Released:
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
-    # Every host receives both; a release does not depend on them.
+    # Every host gets both, but a release depends on neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return name, operations and the parts that are stubbed.
+        """Return name, operations, and the parts that are stubbed.
 
-        It names no readings: the options of a run say by which it is judged, the documents' usual
-        ones or those that `--characterize` finds.
+        It declares no readings: the options of a run decide by which it is judged, by default those
+        of the documents or those that `--characterize` finds.
         """
         release = self._release
         plugin = release.shedder or release.placer
@@ -88,7 +88,7 @@ class Released:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the release's answer; an exception of its own is the case's failure."""
+        """Return the release's answer; if it throws an exception, the case has failed."""
         from pulsar_conformance.adapters.pulsar import shells
 
         try:
@@ -116,7 +116,7 @@ class Released:
 
 
 def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise where an exception comes from classes that can't be loaded."""
+    """Return the error to raise if an exception was caused by classes that cannot be loaded."""
     while error is not None:
         missing = jvm.missing_classes(error)
         if missing is not None:
@@ -126,12 +126,12 @@ def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
 
 
 def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
-    """The places that a user's own class takes. Errors: `CannotLoad`."""
+    """Return the roles that a user's own class takes. Errors: `CannotLoad`."""
     return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
 
 def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
-    """Return a Java exception with its innermost places: the plug-in's, if any, and Pulsar's."""
+    """Return a Java exception with its innermost places, in the plug-in and in Pulsar."""
     frames = error.getStackTrace()
     own = next((str(one) for one in frames if _outermost(one.getClassName()) in plugged), None)
     pulsars = (str(one) for one in frames if str(one.getClassName()).startswith(PULSAR))

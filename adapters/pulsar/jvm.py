@@ -12,7 +12,7 @@ import jpype
 from pulsar_conformance.adapters.errors import CannotLoad
 
 Java: TypeAlias = Any
-"""A Java object or class as JPype shows it."""
+"""A Java object or class, as JPype represents it."""
 
 OPTIONS = (
     "-Xmx1g",
@@ -24,20 +24,20 @@ OPTIONS = (
     "-XX:+ErrorFileToStderr",
     "-Djava.awt.headless=true",
     "-Dlog4j2.StatusLogger.level=OFF",
-    # A Java newer than the Byte Buddy that makes the shells.
+    # Needed for Java versions newer than the Byte Buddy that builds the stubs.
     "-Dnet.bytebuddy.experimental=true",
-    # Netty and Jackson of the releases reach into the JDK.
+    # Netty and Jackson of the releases access internals of the JDK.
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
     "--add-opens=java.management/sun.management=ALL-UNNAMED",
 )
-"""One short-lived JVM that writes no file: no crash report, no performance data."""
+"""Options of a short-lived JVM that writes no files: no crash report, no performance data."""
 
 
 def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
-    """Start the JVM with these jars and folders, in this order, and without output."""
+    """Start the JVM with these jars and folders, in this order, without output."""
     jpype.startJVM(
         *options,
         classpath=[os.fspath(one) for one in class_path],
@@ -54,7 +54,7 @@ def jars(folder: Path) -> list[Path]:
 
 @cache
 def java_class(name: str) -> Java:
-    """A class by its full name. Errors: `CannotLoad`."""
+    """Return a class by its full name. Errors: `CannotLoad`."""
     try:
         return jpype.JClass(name)
     except TypeError:
@@ -62,7 +62,7 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """A message if classes cannot be loaded, which is not a decision of the release."""
+    """Return a message that classes cannot be loaded, which is no decision of the release."""
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
     said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="
@@ -70,7 +70,7 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 WHOLE = "look whether all jars are there and whole"
-"""The hint where a class is missing."""
+"""The hint if a class is missing."""
 
 
 @cache
@@ -85,7 +85,7 @@ def exists(name: str) -> bool:
 
 
 def field(of: Java, name: str) -> Java:
-    """A field of a class or of its superclasses, whatever its visibility; None if absent."""
+    """Return a field of a class or its superclasses, even a private one; None if absent."""
     return _field(_class(of), name)
 
 
@@ -106,9 +106,9 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """The methods of that name of a class or of those above it, public or not.
+    """Return the methods of a class or its superclasses by name, even private ones.
 
-    Those with fewer parameters come first; the JVM itself gives them in any order.
+    Methods with fewer parameters come first; the JVM returns them in any order.
     """
     return _methods(_class(of), name)
 
@@ -126,7 +126,7 @@ def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
 
 
 def call(on: Java, name: str, *arguments: Java) -> Java:
-    """Call a method that only its own package may call. Errors: those that it throws."""
+    """Call a method that only its package may call. Errors: those that it throws."""
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
     try:
         return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
@@ -136,7 +136,7 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
 
 @cache
 def mapper() -> Java:
-    """The Jackson mapper that the release reads its metadata store with."""
+    """Return the Jackson mapper with which the release reads its metadata store."""
     factory = java_class("org.apache.pulsar.common.util.ObjectMapperFactory")
     if not methods(factory, "getMapper"):
         return factory.create()
@@ -144,12 +144,12 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """A property as spelt in the name of its getter."""
+    """Return a property in the spelling of its getter."""
     return name[:1].upper() + name[1:]
 
 
 def java_list(values: Iterable[Any]) -> Java:
-    """A `java.util.ArrayList` of these."""
+    """Return a `java.util.ArrayList` of these objects."""
     found = java_class("java.util.ArrayList")()
     for value in values:
         found.add(value)

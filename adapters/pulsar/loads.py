@@ -1,4 +1,4 @@
-"""Load data, read by the release's own classes from the JSON that Pulsar itself writes."""
+"""Load data, read by the release's own classes from JSON in Pulsar's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, jav
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Packages of BrokerData and BundleData; the second applies until 2.10."""
+"""Packages of BrokerData and BundleData; the second one is for releases before 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -22,21 +22,21 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
 UNUSED = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
-"""Averages and how many samples they hold."""
+"""The averages, and the number of samples in each."""
 
 PORT = ":8080"
-"""Brokers are host and port to Pulsar; in cases any name will do."""
+"""Pulsar names brokers by host and port; cases may use any name."""
 
 Json = Mapping[str, Any]
 
 
 PORTED = re.compile(r".+:[0-9]+")
 _ported: set[str] = set()
-"""Brokers whose names have a port in a case already."""
+"""Brokers whose names in a case already have a port."""
 
 
 def broker_id(name: str) -> str:
-    """A broker as Pulsar names it."""
+    """Return Pulsar's name of a broker."""
     if PORTED.fullmatch(name):
         _ported.add(name)
         return name
@@ -44,14 +44,14 @@ def broker_id(name: str) -> str:
 
 
 def broker_name(identifier: Java) -> str:
-    """A broker as the case names it."""
+    """Return the case's name of a broker."""
     name = str(identifier)
     return name if name in _ported else name.removesuffix(PORT)
 
 
 @cache
 def json_reader() -> Java:
-    """Read JSON as the release's own Jackson does, and ignores unknown fields."""
+    """Return a reader like the release's own Jackson, which ignores unknown fields."""
     mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
     feature = java_class("com.fasterxml.jackson.databind.DeserializationFeature")
     return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
@@ -78,10 +78,10 @@ class Loads:
     def fill(
         self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
     ) -> None:
-        """Fill the leader's load data: reports, and averages of the bundles that have any.
+        """Fill the leader's load data: reports, and the averages of bundles that have any.
 
-        It has no data of a bundle that was never measured. If it `assigned` every owned bundle,
-        it has the values that it assumes for such a bundle.
+        It has no data of an unmeasured bundle, unless every owned bundle was `assigned`: then it
+        has the values that it assumes.
         """
         written = {self._identify(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
@@ -92,16 +92,17 @@ class Loads:
             known = {**{name: self._averages({}) for name in owned}, **known}
         stored = load_data.getBundleData()
         for entry in self._read(known, self._bundles).entrySet():
-            # One by one as the leader does: putAll makes a table of another size, in another order.
+            # Added one by one, as the leader does: putAll makes a table of a different size and
+            # order.
             stored.put(entry.getKey(), entry.getValue())
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
-        """Averages by bundle, of those of which the leader has any: it keeps no others."""
+        """Return the averages of those bundles for which the leader keeps any."""
         known = {name: data for name, data in bundles.items() if any(map(_samples, data.values()))}
         return self._read({name: self._averages(one) for name, one in known.items()}, self._bundles)
 
     def sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
-        """The `TimeAverageBrokerData` of a broker that owns these bundles."""
+        """Return the `TimeAverageBrokerData` of a broker with these bundles."""
         found = self._sums()
         found.reset(java_class("java.util.HashSet")(java_list(owned)), measured, default_stats)
         return found
@@ -154,7 +155,7 @@ def _samples(average: Json) -> int:
 
 
 def _never_measured() -> Json:
-    """Return the load that the release assumes of a bundle before its first sample."""
+    """Return the load that the release assumes for a bundle before its first sample."""
     manager = java_class(MANAGER)
     rate = float(manager.DEFAULT_MESSAGE_RATE)
     throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)
@@ -162,5 +163,5 @@ def _never_measured() -> Json:
 
 
 def _moved(name: str) -> Java:
-    """A class of load data, wherever the release has it."""
+    """Return a class of load data from whichever package the release has it in."""
     return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

@@ -1,4 +1,4 @@
-"""The release's own ModularLoadManagerImpl, with shells around it."""
+"""The release's own ModularLoadManagerImpl, surrounded by stubs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Source of the active brokers in the manager of 2.4; later ones ask a lock manager."""
+"""Source of active brokers in the manager of 2.4; later ones use a lock manager."""
 
 
 class Manager:
-    """A load manager for one case, which keeps nothing for the next."""
+    """A load manager for one case, without state from earlier cases."""
 
     def __init__(self, service: Service) -> None:
         self.java = service.shells.around(MANAGER)
@@ -33,7 +33,7 @@ class Manager:
 
     @property
     def strategy(self) -> Java:
-        """The shedding strategy that the manager made for itself."""
+        """The shedding strategy that the manager created."""
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
@@ -46,7 +46,7 @@ class Manager:
             _pipeline(self.java).set(0, wrapped)
 
     def look_who_is_up(self) -> None:
-        """Does what precedes each decision in some releases."""
+        """Do what precedes each decision in some releases."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
 
@@ -59,12 +59,12 @@ class Manager:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the manager's own threads."""
+        """Stop the manager's own threads."""
         end_threads(self.java)
 
 
 def shedding_strategy(manager: Java) -> Java:
-    """The shedding strategy that a manager made for itself."""
+    """Return the shedding strategy that a manager created."""
     alone = field(manager, "loadSheddingStrategy")
     if alone is not None:
         return alone.get(manager)
@@ -77,7 +77,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """End the threads of a load manager, and of the one that it is wrapped around."""
+    """Stop the threads of a load manager, and of the one that it wraps."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:
@@ -89,6 +89,6 @@ def end_threads(manager: Java) -> None:
 
 @cache
 def default_stats() -> Java:
-    """The load that a manager of the release assumes of a bundle without samples."""
+    """Return the load that a manager of the release assumes for a bundle without samples."""
     with Manager(Service(Configurations({}).of({}))) as manager:
         return field(manager.java, "defaultStats").get(manager.java)

@@ -1,4 +1,4 @@
-"""Downloading jars with the Maven on this machine."""
+"""Download of jars with the Maven on this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.specs.text import counted
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"
 EVERY = 5.0
-"""Seconds between two lines of progress."""
+"""Seconds between progress messages."""
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -44,9 +44,9 @@ class CannotFetch(UserError):
 
 
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
-    """A POM that asks for a release's broker, with the versions that the release manages.
+    """Return a POM for a release's broker, with the versions that the release manages.
 
-    Without its parent as a BOM, Maven 3.8 goes on resolving without end.
+    Without the release's parent as a BOM, Maven 3.8 never finishes resolving.
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
@@ -54,7 +54,7 @@ def pulsar_pom(version: str, pins: Sequence[str]) -> str:
 
 
 def plain_pom(artefacts: Sequence[str]) -> str:
-    """A POM that asks for artefacts, given as group:name:version."""
+    """Return a POM for artifacts given as group:name:version."""
     return POM.format(managed="", wanted="".join(map(_dependency, artefacts)))
 
 
@@ -67,7 +67,7 @@ def _dependency(artefact: str, more: str = "") -> str:
 
 
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
-    """Copy a release's jars to a folder; where a part of `REPLACEABLE` is missing, `near`'s.
+    """Download a release's jars to a folder; missing parts of `REPLACEABLE` come from `near`.
 
     Errors: `CannotFetch`.
     """
@@ -84,7 +84,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
 
 
 def replaced(version: str, library: Path) -> list[str]:
-    """Name the parts in a release's folder that are another release's."""
+    """Return the parts in a release's folder that come from another release."""
     part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
     found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
     return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
@@ -101,11 +101,11 @@ REPLACEABLE = (
     "pulsar-transaction",
     "pulsar-websocket",
 )
-"""Parts of a broker that decide nothing about load balancing, by the beginning of their names."""
+"""Prefixes of artifacts of a broker that have no influence on load balancing."""
 
 
 def fetch_artifacts(what: str, pom: str, library: Path) -> None:
-    """Copies the artifacts of a POM to a folder, with progress on standard error.
+    """Download the artifacts of a POM to a folder, showing progress on standard error.
 
     Errors: `CannotFetch`.
     """
@@ -127,7 +127,7 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
-    """Run Maven and returns its output. Errors: `CannotFetch`."""
+    """Run Maven, and return its output. Errors: `CannotFetch`."""
     _tell(f"{what}: fetching with Maven, some 200 MB the first time")
     begun = shown = time.monotonic()
     said: list[str] = []
@@ -173,7 +173,7 @@ NETWORK = re.compile(
 
 
 def _why(what: str, said: Sequence[str]) -> CannotFetch:
-    """The meaning of Maven's own messages."""
+    """Return the meaning of Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _tail(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)

@@ -1,4 +1,4 @@
-"""Namespaces and their bundles, in the release's own factory."""
+"""Namespaces and their bundles, created by the release's own factory."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ FIRST, LAST = "0x00000000", "0xffffffff"
 
 
 def namespace_name(name: str) -> Java:
-    """A namespace's name, read by the release."""
+    """Return a namespace's name, parsed by the release."""
     return java_class("org.apache.pulsar.common.naming.NamespaceName").get(name)
 
 
 def topic_name(name: str) -> Java:
-    """A topic's name, read by the release."""
+    """Return a topic's name, parsed by the release."""
     return java_class("org.apache.pulsar.common.naming.TopicName").get(name)
 
 
 def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
-    """A namespace divided at these boundaries, as `NamespaceBundles`."""
+    """Return a namespace divided at these boundaries, as `NamespaceBundles`."""
     points = java_list(boundaries)
     kind = java_class(BUNDLES_DATA)
     if methods(kind, "builder"):
@@ -32,13 +32,13 @@ def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str])
 
 
 def so_many(count: int) -> Java:
-    """A request for `count` bundles, as `BundlesData`."""
+    """Return a request for `count` bundles, as `BundlesData`."""
     kind = java_class(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Register a namespace with these bundles, and others in the gaps, in the factory."""
+    """Register a namespace with these bundles in the factory, filling gaps with other bundles."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = namespace_bundles(factory, name, sorted(cuts))
@@ -46,5 +46,5 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
 
 
 def range_of(bundle: Java) -> str:
-    """The range of a `NamespaceBundle`, as in its name."""
+    """Return the range of a `NamespaceBundle`, as in its name."""
     return str(bundle.getBundleRange())

@@ -1,7 +1,7 @@
-"""The examined release whose answers are nearest to those of another release.
+"""The examined release whose answers are closest to those of another release.
 
-`telling.json` has the cases and defaults in which the examined releases differ, with the answer of
-each. Reasons of a refusal or failure are not compared.
+`telling.json` has the cases and defaults that distinguish the examined releases, with the answer of
+each. Reasons for refusals and failures are not compared.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Point:
 
 @cache
 def telling() -> Mapping[str, Any]:
-    """Return the cases and defaults that tell releases apart."""
+    """Return the cases and defaults that distinguish releases."""
     read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
     return read
 
@@ -54,7 +54,7 @@ def outcome(answer: JSON) -> JSON:
 
 
 def points(ask: Ask) -> Iterator[Point]:
-    """Yield the answers of a release where the examined ones differ."""
+    """Yield the answers of a release wherever the examined ones differ."""
     for one in telling()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
         yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
@@ -64,7 +64,9 @@ def points(ask: Ask) -> Iterator[Point]:
 
 
 def nearest(version: str, found: list[Point]) -> str:
-    """Return the examined release with the most equal answers; of ties, the closest version."""
+    """Return the examined release with the most equal answers; among equals, the
+    closest version.
+    """
     wanted = order(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:
@@ -77,7 +79,7 @@ def nearest(version: str, found: list[Point]) -> str:
 
 
 def remarks(version: str, ask: Ask) -> list[str]:
-    """Say which examined release is nearest and why, what to judge by, and where it differs."""
+    """Yield which examined release is nearest and why, what to judge by, and the differences."""
     found = list(points(ask))
     near = nearest(version, found)
     apart = [one for one in found if one.known[near] != one.found]
@@ -106,4 +108,4 @@ def _short(value: JSON) -> str:
 
 
 MOST = 80
-"""Characters of an answer that a remark shows."""
+"""Maximum number of characters of an answer in a remark."""

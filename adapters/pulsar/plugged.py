@@ -1,4 +1,4 @@
-"""A user's additions to a release: settings that it has, and a strategy of a kind that it takes."""
+"""A user's additions to a release: settings, and a strategy class."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KINDS = {
     "shedder": (SHEDDING, "loadBalancerLoadSheddingStrategy"),
     "placer": (PLACEMENT, "loadBalancerLoadPlacementStrategy"),
 }
-"""Each kind's interface, and the setting that names a class of it."""
+"""The interface of each kind of strategy, and the setting that names its class."""
 
 
 def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """The places that a class takes, shedder or placer or both. Errors: `CannotLoad`.
+    """Return the roles that a class takes: shedder, placer or both. Errors: `CannotLoad`.
 
-    The last part of its name is enough for one of the release's own.
+    For a class of the release itself, the last part of its name is enough.
     """
     try:
         strategy = find_strategy(asked, (SHEDDING, PLACEMENT), version)
@@ -73,9 +73,9 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 
 
 def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
-    """Check that a release instantiates a user's class. Errors: `CannotLoad`.
+    """Check that a release creates an object of a user's class. Errors: `CannotLoad`.
 
-    A release that cannot may merely log it, and use a strategy of its own instead.
+    A release that fails to do so may only log that, and use its own strategy instead.
     """
     try:
         made = str(make().getClass().getName())
@@ -88,7 +88,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 
 
 def _why(strategy: str) -> str:
-    """Reason why a class cannot be instantiated, as far as it is known."""
+    """Return the reason why a class cannot be instantiated, as far as it is known."""
     try:
         java_class(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:

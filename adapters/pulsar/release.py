@@ -1,4 +1,4 @@
-"""One release as the operations see it: its configuration, its load data, its plug-in."""
+"""One release, as operations use it: its configuration, its load data, its plug-in."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Answer = dict[str, Any]
 
 
 class Unsupported(Exception):
-    """A case that the release cannot be asked; the message says why."""
+    """A case that the release cannot be asked; the message gives the reason."""
 
 
 class TurnedDown(Exception):
-    """The release rejected the request; the message says why."""
+    """A request that the release rejected; the message gives the reason."""
 
 
 class Unanswered(Exception):
-    """The release would let a request wait forever; the message says where."""
+    """A request that the release would never answer; the message gives the place."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Release:
     identify: Callable[[str], str] = broker_id
 
     def configuration(self, settings: Mapping[str, Any]) -> Java:
-        """The `ServiceConfiguration` of a case. Errors: `Unsupported`."""
+        """Return the `ServiceConfiguration` of a case. Errors: `Unsupported`."""
         return self.configurations.of(settings)
 
     @cached_property
     def configurations(self) -> Configurations:
-        """Made by the release's loader."""
+        """The builder of configurations."""
         return Configurations({**defaults_beneath(self.defaults), **self.neutral})
 
     @cached_property
@@ -66,5 +66,5 @@ class Release:
 
     @cached_property
     def turns(self) -> NextAnswers:
-        """The turns that replace a release's random choices."""
+        """The sequences that replace the release's random choices."""
         return NextAnswers()

@@ -1,4 +1,4 @@
-"""A shell of PulsarService: what the classes under test see of the broker around them."""
+"""A stub of PulsarService: the broker, as seen by the classes under test."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ LIBRARY = "lib"
 
 
 class Damaged(Exception):
-    """Raised if a download is no longer intact; the message says what is wrong."""
+    """A damaged download; the message says what is wrong."""
 
 
 class Shelf:
@@ -31,9 +31,9 @@ class Shelf:
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:
-        """True if the jars are there and intact. Errors: `Damaged`.
+        """True if the jars are complete and intact. Errors: `Damaged`.
 
-        The content of a jar is compared if the file was written to since.
+        The content of a jar is verified only if the file was modified.
         """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
@@ -60,9 +60,9 @@ class Shelf:
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
-        """Replace the content with what `fetch` puts in a folder, atomically.
+        """Replace the content, atomically, with the files that `fetch` writes to a folder.
 
-        Leftovers of a killed process are removed, too, so the shelf has to be locked.
+        Leftovers of killed processes are removed as well, so the shelf has to be locked.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()
@@ -77,7 +77,7 @@ class Shelf:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Remove leftovers of downloads that were given up."""
+        """Remove leftovers of abandoned downloads."""
         left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
         for folder in self.folder.parent.glob(".*.partial"):
             if left.fullmatch(folder.name):
@@ -85,7 +85,7 @@ class Shelf:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Locks the shelf against other downloads. Errors: `OSError` if it is not writable."""
+        """Lock the shelf against other downloads. Errors: `OSError` if it is not writable."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,8 +1,7 @@
-"""Shells: objects of a release's own types that surround the class under test.
+"""Stubs: objects of a release's own types that surround the class under test.
 
-A shell answers by the name of the called method. Everything else is empty: no
-policy, no stored data, a completed future. `STANDINS` lists every shell, with the reason why it may
-stand in.
+A stub answers by the name of the called method. Everything without a reply is empty: no policy, no
+stored data, a completed future. `STANDINS` lists every stub, with the reason why it is allowed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 Replies = Mapping[str, Any]
-"""Method or Type.method, each with its return value or a function of the arguments."""
+"""Return values, or functions of the arguments, by method or Type.method."""
 
 Reply = Callable[[Java], Java]
 """Returns the value of an invocation."""
@@ -43,7 +42,7 @@ STANDINS: Mapping[str, str] = {
     "NamespaceBundleFactory.invalidateBundleCache": "nothing is split in earnest, so the bundles "
     "of a namespace stay known",
 }
-"""Stand-ins by type or method, and why each is allowed."""
+"""Stubs by type or method, each with the reason why it is allowed."""
 
 
 class Shells:
@@ -57,19 +56,21 @@ class Shells:
         _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
-        """An object of a type that only answers; one for each type."""
+        """Return a pure stub of a type, one for each type."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
     def around(self, type_name: str, *arguments: Java) -> Java:
-        """A real object, made by its own constructor; methods with a reply return that reply."""
+        """Return a real object, built by its own constructor; methods with a reply are stubbed."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._real(type_name, settings)
 
     def unmade(self, type_name: str) -> Java:
-        """Like `around`, but without a constructor: set all fields except the logger."""
+        """Like `around`, but without calling a constructor: all fields except the
+        logger are set.
+        """
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
@@ -77,12 +78,12 @@ class Shells:
         return java
 
     def forget(self) -> None:
-        """Release everything that it handed out, and stop answering."""
+        """Release all objects that it returned, and stop answering."""
         self._made.clear()
         self._answer.forget()
 
     def _real(self, type_name: str, settings: Java) -> Java:
-        """An object whose methods run unchanged and unobserved, except for those with a reply."""
+        """Return an object whose methods run normally, except for those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
         for method in _replied(type_name, self._replied):
@@ -90,7 +91,7 @@ class Shells:
         return java
 
     def _empty(self, method: Java) -> Reply:
-        """The empty value of the type that the method returns."""
+        """Return the empty value of a method's return type."""
         kind = _returned(method)
         if kind.startswith(FUTURE):
             return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
@@ -112,24 +113,24 @@ _IN_USE: list[Shells] = []
 
 
 def release_stubs() -> None:
-    """Release the stubs of a case, through which Java and Python hold references to each other."""
+    """Release the stubs of a case, through which Java and Python refer to each other."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
 
 
 UNREPLIED: set[str] = set()
-"""Type.method of every call since the last `release_stubs` that had no reply, and got null."""
+"""Type.method of every call without a reply since the last `release_stubs`; it got null."""
 
 NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """The part of a NullPointerException's message that names the method that returned null."""
 
 
 def own_trouble(error: Java) -> str | None:
-    """Return why an exception comes from a stub, or None for one of the release itself.
+    """Return why an exception is the fault of a stub, or None if it is the release's own.
 
-    That is one of Mockito's, one of Python's that came through Java, and a null that a shell
-    returned for want of a reply.
+    Faults of stubs are exceptions of Mockito, exceptions of Python that passed through Java, and a
+    null that a stub returned because it had no reply.
     """
     while error is not None:
         text = str(error.toString())
@@ -168,18 +169,18 @@ def _final(type_name: str) -> bool:
 
 
 def done(value: Java = None) -> Java:
-    """A completed future; a pending one would be waited for forever."""
+    """Return a completed future; a pending one would be waited for forever."""
     return java_class(FUTURE).completedFuture(value)
 
 
 def some(value: Java) -> Java:
-    """An Optional that holds a value, or an empty one for None."""
+    """Return an Optional that holds a value, or an empty one for None."""
     return java_class(OPTIONAL).ofNullable(value)
 
 
 @cache
 def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """The methods of a type that have one of these replies."""
+    """Return the methods of a type that have one of these replies."""
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_
     while java is not None:
@@ -199,7 +200,7 @@ def _stub(stubber: Java, shell: Java, method: Java) -> None:
 
 
 def _anything(kind: str) -> Java:
-    """Any argument of a type; the value itself counts for nothing."""
+    """Return a matcher of any argument of a type."""
     value = java_class("org.mockito.ArgumentMatchers").any()
     return NOTHING[kind]() if kind in NOTHING else value
 
@@ -209,11 +210,13 @@ NOTHING: Mapping[str, Callable[[], Java]] = {
     "int": lambda: java_class("java.lang.Integer").valueOf(0),
     "long": lambda: java_class("java.lang.Long").valueOf(0),
 }
-"""A value of each primitive type that a method with a reply takes."""
+"""A value of each primitive type that is a parameter of a method with a reply."""
 
 
 class _Always:
-    """A constant return value; if it is used often, Mockito returns it without a call from Java."""
+    """A constant return value; frequently used ones are returned by Mockito without a call to
+    Python.
+    """
 
     def __init__(self, value: Java) -> None:
         self._value = value
@@ -229,12 +232,12 @@ class _Always:
 
 
 OFTEN = 3
-"""Calls from Java that cost as much as one stub in Mockito."""
+"""Number of calls from Java that cost as much as one stub in Mockito."""
 
 
 @cache
 def _names(method: Java) -> tuple[str, str]:
-    """Type.method and method."""
+    """Return Type.method and method."""
     name = str(method.getName())
     return f"{method.getDeclaringClass().getSimpleName()}.{name}", name
 

@@ -1,4 +1,4 @@
-"""The strategies that a release has, by the names that people give them."""
+"""Strategies of a release, by the names that users give them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
 PLACEMENT = f"{PACKAGE}ModularLoadManagerStrategy"
-"""The interfaces of the modular manager's strategies."""
+"""Interfaces of the modular manager's strategies."""
 
 KINDS: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
 SETTINGS: Mapping[str, str] = {
@@ -31,11 +31,11 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 
 
 ALIKE = 0.75
-"""Similarity from which one name is suggested for another; all names end in Shedder."""
+"""Similarity from which on a name is suggested for an unknown one; all names end in Shedder."""
 
 
 class NoStrategy(Exception):
-    """Raised for a name that is not a strategy of the requested kind; the message says why.
+    """A name that is not a strategy of the requested kind; the message gives the reason.
 
     Attributes:
         absent: there is no class of that name at all.
@@ -48,14 +48,14 @@ class NoStrategy(Exception):
 
 @cache
 def released(kind: str) -> tuple[str, ...]:
-    """The full names of a release's own strategies of a kind, in the order of their last parts."""
+    """Return the full names of a release's own strategies of a kind, sorted by their last parts."""
     return tuple(name for name in _classes() if _is(name, kind) and not _abstract(name))
 
 
 def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
-    """The full name of a strategy of one of these kinds, a release's own or a user's.
+    """Return the full name of a strategy of one of these kinds, the release's own or a user's.
 
-    The last part of the name is enough for a release's own. Errors: `NoStrategy`.
+    For the release's own, the last part of the name is enough. Errors: `NoStrategy`.
     """
     wanted = tuple(kinds)
     own = [name for kind in wanted for name in released(kind)]
@@ -81,15 +81,15 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_pair(name: str) -> bool:
-    """True for a class that both sheds and places, and plans where its unloads go."""
+    """True for a class that both sheds and places, and plans the destination of its unloads."""
     return _is(name, SHEDDING) and _is(name, PLACEMENT)
 
 
 def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
-    """Return the settings that name a strategy of a kind; both, where it is a pair.
+    """Return the settings that select a strategy of a kind, or of both kinds for a pair.
 
-    A manager refuses to start with such a class in one of them alone. 3.0 compares the setting of
-    shedding with `COMPARED`, which no manager but the simple one reads besides.
+    A manager refuses to start if only one of the settings names such a class. 3.0 compares the
+    setting for shedding with `COMPARED`, which only the simple manager reads otherwise.
     """
     if not is_pair(name):
         return {SETTINGS[kind]: name}
@@ -97,7 +97,7 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
 
 
 def _has(kinds: Iterable[str], version: str) -> str:
-    """The strategies of a release that there are."""
+    """Return the strategies that a release has."""
     texts = [f"{', '.join(map(_last, released(kind)))} for {KINDS[kind]}" for kind in kinds]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
@@ -113,7 +113,7 @@ def _last(name: str) -> str:
 
 @cache
 def _classes() -> tuple[str, ...]:
-    """The classes of the release's own load balancing, without those inside of others."""
+    """Return the classes of the release's own load balancing, without inner classes."""
     source = java_class(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
     folder = PACKAGE.replace(".", "/")
     with zipfile.ZipFile(Path(unquote(urlparse(str(source)).path))) as jar:
@@ -139,7 +139,7 @@ def _abstract(name: str) -> bool:
 
 @cache
 def _loaded(name: str) -> Java:
-    """A class, or None if a class that it depends on is missing."""
+    """Return a class, or None if a class that it depends on is missing."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
         return jpype.java.lang.Class.forName(name, False, loader)

@@ -1,4 +1,4 @@
-"""The part after `pulsar:` in an adapter's name."""
+"""The part of an adapter's name after `pulsar:`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ("strategy", "classpath", "set")
 
 
 class BadTarget(UserError):
-    """Raised for an unusable name; the message says what is wrong."""
+    """An unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Target:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """Name and value; without a value the release's own default. Errors: `BadTarget`."""
+    """Parse name and value; an empty value is the release's default. Errors: `BadTarget`."""
     name, equals, value = text.partition("=")
     if not name.strip() or not equals:
         raise BadTarget(f"set={text}: write set=NAME=VALUE, as in set=minUnloadMessage=1000")

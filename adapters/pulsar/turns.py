@@ -1,4 +1,4 @@
-"""Repeatable chance: the possible choices of a release, each in its turn."""
+"""Repeatable randomness: each possible choice of a release, in turn."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FEWEST, EACH = 60, 25
-"""A chooser is asked 60 times, and more until it was asked 25 times for each answer that it gave
-and for one more: one that draws evenly hides an answer in less than one in a thousand million
-questions."""
+"""A random chooser is asked 60 times, and more often until there are 25 calls for each answer seen
+so far plus one: if it draws uniformly, it hides an answer in less than one of 1e9 questions.
+"""
 
 
 class NextAnswers:
-    """Answers a question that is asked again at once with the next of its possible answers.
+    """Answers a question that is repeated immediately with the next of its possible answers.
 
-    The last question is all that is remembered, so that the same questions, alone or in a batch,
-    get the same answers.
+    Only the last question is remembered, so that equal questions, alone or in a batch, get equal
+    answers.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class NextAnswers:
     def take(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` gives when asked often enough."""
+        """Return the next of the answers that `draw` returns when called often enough."""
         given = {draw()}
         asks = 1
         while choices > 1 and asks < max(FEWEST, EACH * min(choices, len(given) + 1)):

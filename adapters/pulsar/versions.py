@@ -1,4 +1,4 @@
-"""The known releases and the neutralized settings, as data in one file each."""
+"""Known releases and neutralized settings, as data in one file each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOCUMENTS = (
     ([2, 5], "documented-2.10"),
     ([0], "documented-2.4"),
 )
-"""The oldest version that each set of documents is about, the newest first."""
+"""The first version to which each set of documents applies, newest first."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Neutral:
 
 @cache
 def releases() -> Mapping[str, Known]:
-    """Every release that has a file, the oldest first."""
+    """Return every release that has a data file, oldest first."""
     found = [_known(file) for file in RELEASES.glob("*.yaml")]
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
@@ -91,15 +91,15 @@ def _known(file: Path) -> Known:
 
 
 def order(version: str) -> tuple[list[int], str]:
-    """Return a key by which versions are in order; a milestone is before its release."""
+    """Return a sort key for versions; a milestone is before its release."""
     numbers, _, milestone = version.partition("-")
     return [int(part) for part in re.findall(r"\d+", numbers)], milestone or "~"
 
 
 def fetched(version: str) -> Known | None:
-    """Return the data to fetch a release by, or None where the text is no version to fetch.
+    """Return the data for downloading a release, or None if the text is no such version.
 
-    Those that were not examined are fetched from `OLDEST` on.
+    Releases that were not examined can be downloaded from `OLDEST` on.
     """
     if version in releases():
         return releases()[version]
@@ -119,7 +119,7 @@ def closest(version: str) -> str:
 
 
 def documents_of(version: str) -> str:
-    """Return the profile of the newest documents that are about a version."""
+    """Return the profile of the newest documents that apply to a version."""
     if version in releases():
         return releases()[version].documents
     numbers = order(version)[0]

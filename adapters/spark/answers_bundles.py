@@ -23,12 +23,12 @@ MOST_BUNDLES = 1 << 20
 
 
 def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The values that every other operation uses for settings that are left out."""
+    """Return the values that all other operations use for settings that are left out."""
     return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
 
 
 def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """Boundaries of equal width; the last bundle takes the remainder. [BUNDLE-01 … 03]"""
+    """Return boundaries of equal width; the last bundle takes the remainder. [BUNDLE-01 … 03]"""
     rows = cases.select(
         "cycle",
         "settings",
@@ -53,14 +53,14 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The bundle of each topic, in the order of the topics."""
+    """Return the bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
     return cases.select("cycle", json_answer(bundles=found).alias("answer"))
 
 
 def split(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The parts that a bundle is split into."""
+    """Return the parts into which a bundle is split."""
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
     rows = cases.select(
@@ -92,7 +92,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The bundles that are split, and those whose parts are unloaded."""
+    """Return the bundles that are split, and those whose parts are unloaded."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
     stats, namespace = (

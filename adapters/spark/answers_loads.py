@@ -1,6 +1,4 @@
-"""`usage.*` and `average.*`: the usage of brokers and the load of bundles, as answers. [USAGE,
-DATA]
-"""
+"""`usage.*` and `average.*`: usage of brokers and load of bundles. [USAGE, DATA]"""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from pyspark.sql import functions as F
 
 
 def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """The largest usage of a broker, weighted or not, and its resource."""
+    """Return a broker's largest usage, weighted or not, and its resource."""
     settings, weighted = F.col("settings"), F.col("weighted")
     percent = usage.percents(F.col("broker"))
     percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
@@ -34,7 +32,7 @@ def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """The speed of the network interface, in Gbit/s."""
+    """Return the speed of the network interface, in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
     answer = first_answer(declined("refused", unknown), json_answer(gbps=speed))
@@ -42,11 +40,11 @@ def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two time frames, and the field of a case with the window of each. [DATA-03]"""
+"""The two time frames, each with the field of a case for its window. [DATA-03]"""
 
 
 def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The averages of a bundle after its samples, in both time frames."""
+    """Return the averages of a bundle after its samples, in both time frames."""
     frames = (
         F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
         for name, window in FRAMES.items()
@@ -79,7 +77,7 @@ def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def broker(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The sums over a broker's bundles, in both time frames."""
+    """Return the sums over a broker's bundles, in both time frames."""
     kilobyte = chosen.readings["kilobyte"]
     owned = cases.select("cycle", "bundles", F.explode_outer("owned").alias("bundle"))
     load, there = F.col("bundles")[F.col("bundle")], F.col("bundle").isNotNull()

@@ -1,4 +1,4 @@
-"""`shed.select`: cases as the rows of `shedding`, and what is chosen as an answer. [SHED]"""
+"""`shed.select`: cases as rows for `shedding`, and answers from the chosen bundles. [SHED]"""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
     ),
 }
-"""Minutes since a bundle was unloaded: itself, or one that held its topics; by `grace-of`."""
+"""Minutes since the unload of a bundle, or of one that contained its topics, by `grace-of`."""
 
 
 def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The brokers of cases with the bundles that they own, in the columns of `shedding`."""
+    """Return the brokers of cases with the bundles that they own, in the columns of `shedding`."""
     named = F.nullif(F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.lit(""))
     strategy = F.nullif(F.col(f"settings.{shedding.STRATEGY}"), F.lit(""))
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
@@ -53,7 +53,7 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def _owned(report: Column, chosen: Basis) -> Column:
-    """The bundles of a broker, an array of structs."""
+    """Return the bundles of a broker as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
     moved = MOVED[chosen.readings["grace-of"]]
     found = F.transform(
@@ -75,7 +75,7 @@ def _owned(report: Column, chosen: Basis) -> Column:
 
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The bundles that each cycle unloads, in the order of decision within a broker."""
+    """Return the bundles that each cycle unloads, in order within each broker."""
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(
@@ -108,7 +108,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _weighing(chosen: Basis) -> Column:
-    """True if it matters which bundles of a broker may move: a row of `shedding`."""
+    """True for a row of `shedding` if it matters which bundles of the broker may move."""
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")
@@ -124,7 +124,7 @@ def _weighing(chosen: Basis) -> Column:
 
 
 def _missing(chosen: Basis) -> Column:
-    """The settings that a case lacks and its answer depends on; null if none."""
+    """Return the settings that the answer needs but the case lacks; null if there are none."""
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
     everywhere = (

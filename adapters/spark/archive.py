@@ -1,9 +1,9 @@
-"""The classes that Spark's Java process loads, kept for its later starts.
+"""Class data sharing for Spark's Java process, to speed up later starts.
 
-Java reads most of Spark's classes, checks them, and takes some seconds for it, each time. The first
-process lists what it loads, which costs nothing. When it ends, another Java makes a class data
-sharing archive of the list, in the background; processes after that map this file. Java ignores one
-that is not of the same Java and the same jars.
+Java reads and verifies most of Spark's classes at each start, which takes some seconds. The first
+process records the classes that it loads, at no cost. When it ends, another Java builds a class
+data sharing archive from that list in the background, and later processes map this file. Java
+ignores an archive of a different Java or different jars.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from pulsar_conformance.adapters.cache import root
 
 FOLDER = "spark"
 KEPT = 2
-"""Number of archives to keep, of 190 MB each: those of the newest environments."""
+"""Number of archives to keep, of 190 MB each: those of the most recent environments."""
 
 HEADER = 4
-"""The bytes that tell that it is one. Java writes them last."""
+"""Bytes that identify an archive; Java writes them last."""
 
 DAY = 24 * 60 * 60
-"""Seconds after which a failed archive is tried again."""
+"""Seconds after which building a failed archive is tried again."""
 
 POLITE = ("nice", "-n", "19")
 """Prefix of a command that runs at the lowest priority."""
 
 UNQUOTED = '"\\\n'
-"""Characters of a path that can't be quoted."""
+"""Characters that cannot be quoted in a path."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """Class archive of Javas with the same setup, in a file that need not exist yet."""
+    """Class archive for Java processes with the same setup; the file need not exist yet."""
 
     file: Path
 
     @property
     def classes(self) -> Path:
-        """The list that it is made of: there from when the making begins."""
+        """The list from which it is built, which exists once building has started."""
         return self.file.with_suffix(".classes")
 
     @property
@@ -57,7 +57,7 @@ class Archive:
         return self.file.with_suffix(f".{os.getpid()}.listing")
 
     def options(self) -> tuple[str, ...]:
-        """Return the options by which Java uses the archive, or lists the classes for it."""
+        """Return the options with which Java uses the archive, or records classes for it."""
         if set(UNQUOTED) & set(str(self.file)):
             return ()
         try:
@@ -66,26 +66,26 @@ class Archive:
             if _lately(self.classes):
                 return ()
             self.file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError:  # it goes without, as it would where nothing can be kept
+        except OSError:  # Start without an archive, as on a machine where nothing can be cached.
             return ()
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
     def make_at_exit(self, jvm: Any) -> None:
-        """Make it when this process exits, if the gateway's Java lists its classes."""
+        """Build the archive when this process exits, if the gateway's Java records its classes."""
         if not self.listing.exists():
             return
         told = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
         atexit.register(self.make, *told)
 
     def make(self, home: str, class_path: str) -> None:
-        """Start making it from the classes that this process's Java has listed, without waiting."""
+        """Start building the archive from the classes recorded so far, without waiting."""
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
             if _lately(self.classes):
                 return
             if any(map(_is_filled, class_path.split(os.pathsep))):
-                return  # Java archives no classes if the class path has a folder with classes
+                return  # Java archives nothing if the class path contains a folder of classes.
             _make_room(self.file.parent)
             with self.classes.open("x", encoding="utf-8") as classes:
                 classes.write(listed.rpartition("\n")[0] + "\n")
@@ -109,12 +109,12 @@ class Archive:
 
 
 def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
-    """Return the archive of Javas with these options and this folder of jars."""
+    """Return the archive for Java processes with these options and this folder of jars."""
     return Archive(root() / FOLDER / f"{_key(java_options, jars)}.jsa")
 
 
 def _key(java_options: Sequence[str], jars: Path) -> str:
-    """Tell apart Javas that load other classes, or the same ones from elsewhere."""
+    """Return a key that differs for Java processes that load different classes."""
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     files = [file for file in (program.resolve(), jars) if file.exists()]
@@ -124,7 +124,7 @@ def _key(java_options: Sequence[str], jars: Path) -> str:
 
 
 def _complete(file: Path) -> bool:
-    """True if there is one, and Java came to its end."""
+    """True if the archive exists and was written completely."""
     with suppress(FileNotFoundError), file.open("rb") as content:
         return any(content.read(HEADER))
     return False
@@ -136,12 +136,12 @@ def _lately(file: Path) -> bool:
 
 
 def _is_filled(place: str) -> bool:
-    """True if a part of a class path is a folder with anything in it."""
+    """True if an entry of a class path is a folder that is not empty."""
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 
 def _make_room(folder: Path) -> None:
-    """Remove archives of environments that were not set up lately, and lists that are of no use."""
+    """Remove archives of environments not used recently, and useless lists."""
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
     for old in (*archives[: 1 - KEPT], *(one for one in lists if not _lately(one))):

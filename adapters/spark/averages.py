@@ -1,4 +1,4 @@
-"""Loads over time: averages over samples, and their sums. [DATA]"""
+"""Loads over time: averages of samples, and their sums. [DATA]"""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from pyspark.sql import functions as F
 Readings = Mapping[str, str]
 
 NTH = "_nth"
-"""Number of samples up to a row."""
+"""Number of samples up to and including a row."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Samples and observations in the order of time: the key columns, and the order."""
+    """Samples and observations in the order of time: key columns, and order."""
 
     keys: Sequence[str]
     order: Sequence[str]
 
     def of(self, *more: str) -> WindowSpec:
-        """Rows of one key, and of any further columns, in order."""
+        """Return a window over the rows with equal keys, in order."""
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
-        """Rows up to the current one."""
+        """Return the window of rows up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
-        """Value of a column that many non-null rows before."""
+        """Return the value of a column that many non-null rows earlier."""
         return self._away("lag", column, count, more)
 
     def next(self, column: str) -> Column:
-        """The value of a column in the next row that has one; each row is looked at once."""
+        """Return the value of a column in the next row that has one, in a single pass."""
         return self._away("lead", column, 1, ())
 
     def _away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
@@ -48,11 +48,11 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
-"""Adds the needed columns to rows, with the struct of a window's samples at a look."""
+"""Adds the needed columns to rows, and returns the struct of a window's samples at a look."""
 
 
 WHOLE = 1 << 46
-"""Rates below this have their whole part summed as an integer, which loses nothing."""
+"""Rates below this have their integer part summed as an integer, which is exact."""
 
 
 def _whole(name: str) -> Column:
@@ -61,7 +61,7 @@ def _whole(name: str) -> Column:
 
 
 def _sums(course: Timeline) -> Column:
-    """Struct of the running sums of all samples: whole parts, and the rest of each."""
+    """Return a struct of the running sums of all samples: integer parts and fractions."""
     parts = {
         part: amount.alias(part)
         for name in RATE_FIELDS
@@ -97,14 +97,15 @@ def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[Data
 
 
 FADED = 200
-"""Number of windows after which the share of a sample is below the precision of a double."""
+"""Number of windows after which the weight of a sample is below double precision."""
 
 
 def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
-    """Return the result of the recurrence: each sample after `window` of them takes its share.
+    """Return the result of the recurrence: once there are `window` samples, each takes its share.
 
-    The weights of samples are powers of what is kept. They are summed in blocks, as those of a long
-    course differ by more than a double can hold; what a block had at its end goes into the next.
+    Weights of samples are powers of the share that is kept. They are summed in blocks, since those
+    of a long series differ by more than a double can hold. The final value of each block enters the
+    next one.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
@@ -179,7 +180,7 @@ def averages(
 
 
 def together(rates: Column) -> Column:
-    """Sum of structs of rates over rows; null if there are none. [DATA-08]"""
+    """Return the sum of structs of rates over rows; null if there are none. [DATA-08]"""
     return F.struct(
         *(F.coalesce(F.sum(rates[name]), constant(0)).alias(name) for name in RATE_FIELDS)
     )

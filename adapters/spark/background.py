@@ -1,4 +1,4 @@
-"""Work in a thread of its own, which goes on beside its caller."""
+"""Work in a separate thread, concurrent with the caller."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def background(work: Callable[[], Made], name: str) -> Future[Made]:
 
 
 def within(seconds: float, work: Callable[[], Made]) -> Made:
-    """The result of some work in a separate thread. Raises TimeoutError if it takes longer.
+    """Return the result of work in a separate thread; raises TimeoutError if it is too slow.
 
-    A client of Spark Connect whose server is gone retries for minutes.
+    A Spark Connect client retries for minutes if its server has gone.
     """
     promised = background(work, "within")
     if not wait([promised], seconds).done:

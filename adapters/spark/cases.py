@@ -15,7 +15,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Basis:
-    """The basis of a plan: a profile's documented defaults, and the readings."""
+    """The basis of a plan: a profile's documented defaults, and readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings
@@ -25,18 +25,18 @@ class Basis:
 class SparkOperation:
     """Answers an operation: the schema of its case, and the plan of its job.
 
-    The plan makes of cases (`cycle`, the number of a case, and the fields of `shape`) rows of
-    `cycle` and `answer`, a struct or a text of JSON, one a case.
+    The plan takes cases with `cycle`, the number of a case, and the fields of `shape`. It returns
+    rows of `cycle` and `answer`, a struct or JSON text, one for each case.
     """
 
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """The settings that it depends on: its cases have them, typed, in a struct `settings`."""
+    """Settings on which it depends: cases have them, with types, in a struct `settings`."""
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
-    """Answers as JSON to cases as JSON: rows of `cycle` and `text`, both ways."""
+    """Return answers as JSON to cases as JSON, both in rows of `cycle` and `text`."""
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
@@ -45,22 +45,22 @@ def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) 
 
 
 def parsed_cases(texts: DataFrame, shape: str) -> DataFrame:
-    """Fields of each case, with its number."""
+    """Return the fields of each case, with its number."""
     case = F.from_json("text", f"struct<{shape}>").alias("case")
     return texts.select("cycle", case).select("cycle", "case.*")
 
 
 def json_answer(**fields: Column) -> Column:
-    """An answer as JSON; null values are kept."""
+    """Return an answer as JSON, with null values."""
     made = F.struct(*(column.alias(name) for name, column in fields.items()))
     return F.to_json(made, {"ignoreNullFields": "false"})
 
 
 def declined(kind: str, why: Column) -> Column:
-    """`refused`, `unsupported` or `failed` with a reason; null where the reason is null."""
+    """Return `refused`, `unsupported` or `failed` with a reason; null if the reason is null."""
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 
 def first_answer(*answers: Column) -> Column:
-    """The first answer that is not null."""
+    """Return the first answer that is not null."""
     return F.coalesce(*answers)

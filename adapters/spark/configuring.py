@@ -1,4 +1,4 @@
-"""The settings of a session: whether it compiles what it is asked, and how they are given to it."""
+"""Settings of a session: whether it compiles its plans, and how settings are applied."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ COMPILED, INTERPRETED = (
 
 
 def configure(session: Any, settings: Mapping[str, str]) -> None:
-    """Give a session these settings."""
+    """Apply settings to a session."""
     for name, value in settings.items():
         session.conf.set(name, value)
 
 
 def few_rows(frame: Any) -> list[Any]:
-    """The rows of a frame of few, which is not compiled: that takes longer than they do."""
+    """Collect the rows of a small frame without compiling, which would take longer."""
     session = frame.sparkSession
     before = {name: session.conf.get(name) for name in INTERPRETED}
     configure(session, INTERPRETED)

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 NAME = "spark"
 BATCH = 20_000
-"""Cases a question. One is a job, unless they are too large together."""
+"""Number of cases in a batch; a batch is one job unless the cases are too large."""
 
 CHARACTERS = 1 << 26
-"""Maximum characters of JSON in one job, which are sent to the executors in a few messages."""
+"""Maximum characters of JSON in one job, which is sent to the executors in several messages."""
 
 COLD = 60.0
 """Extra seconds for the first job of an operation, which loads and compiles classes."""
 
 AT_ONCE = 2
-"""Jobs at a time: while one is planned, which one core does, the tasks of another are at work."""
+"""Number of jobs at a time: while one is planned on one core, tasks of the other run."""
 
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
@@ -45,7 +45,7 @@ ALGORITHMS = (
 
 
 class SparkConnection(Connection):
-    """Asks the engine; every batch is a job on the one Spark of this process."""
+    """Asks the engine; every batch is a job in the only Spark session of this process."""
 
     def __init__(
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
@@ -82,11 +82,11 @@ class SparkConnection(Connection):
 
     @property
     def concurrency(self) -> int:
-        """More than one, each with a separate job."""
+        """Number of threads that may ask it, each with a separate job."""
         return AT_ONCE
 
     def remarks(self) -> list[str]:
-        """The number of jobs, and how many cases each operation answered."""
+        """Return the number of jobs, and the number of cases answered for each operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -102,7 +102,7 @@ class SparkConnection(Connection):
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """One answer per case, in order."""
+        """Return one answer for each case, in order."""
         if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -117,7 +117,7 @@ class SparkConnection(Connection):
         return answers
 
     def _job(self, operation: str, texts: Sequence[str]) -> list[str]:
-        """The answers to cases, both as JSON."""
+        """Return the answers to cases, both as JSON."""
         from pulsar_conformance.adapters.spark.cases import answers_as_json
 
         spark = self._running()
@@ -129,7 +129,7 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, cases: int) -> None:
-        """Add a job to the remarks; others may end at the same time."""
+        """Count a job for the remarks; other threads may do so at the same time."""
         with self._counting:
             self._jobs[operation] += 1
             self._cases[operation] += cases
@@ -137,7 +137,7 @@ class SparkConnection(Connection):
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """The rows of a plan. Raises AdapterError where it breaks, or takes too long."""
+        """Return the rows of a plan. Raises AdapterError if it fails or takes too long."""
         seconds = self._limits.base + self._limits.per_case * cases
         seconds += 0 if operation in self._jobs else COLD
         try:
@@ -155,7 +155,7 @@ class SparkConnection(Connection):
         raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:
-        """Spark, once it runs. Raises AdapterError where it does not start."""
+        """Return the running Spark. Raises AdapterError if it does not start."""
         if self._starting is None:
             raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)
         try:
@@ -165,7 +165,7 @@ class SparkConnection(Connection):
             raise
 
     def bye(self) -> None:
-        """Release Spark, as soon as it runs; its last user ends it."""
+        """Release Spark once it is running; its last user ends it."""
         if self._starting is not None:
             self._starting.add_done_callback(_release)
             self._starting = None
@@ -181,7 +181,7 @@ def _release(starting: Future[session.Spark]) -> None:
 
 
 def _table(texts: Sequence[str]) -> Table:
-    """Number cases from 0, in a table that Spark reads without a Python process."""
+    """Return cases with numbers from 0, as a table that Spark reads without a Python process."""
     import pyarrow
 
     numbers = pyarrow.array(range(len(texts)), pyarrow.int64())
@@ -189,7 +189,7 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Texts in order, in portions of at most `CHARACTERS`, at least one text each."""
+    """Yield texts in order, in portions of at most `CHARACTERS` but at least one text."""
     together: list[str] = []
     length = 0
     for text in texts:
@@ -205,7 +205,9 @@ def portions(texts: Iterator[str]) -> Iterator[list[str]]:
 def connect_spark(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """`spark`, `spark:local[N]`, `spark:sc://host:port`: the engine, here or on a server."""
+    """Connect to `spark`, `spark:local[N]` or `spark:sc://host:port`: the engine, here
+    or remote.
+    """
     target = rest or "local[*]"
     if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"

@@ -1,4 +1,4 @@
-"""The Java process that we start for Spark: its settings, what it writes, and its sessions."""
+"""The Java process that is started for Spark: its settings, its output, and its sessions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from pulsar_conformance.adapters.spark.archive import Archive, archive_of
 from pulsar_conformance.adapters.spark.background import background
 
 GIVES_WAY = 0.001
-"""Seconds after which a thread of this process lets another one run, instead of Python's 0.005.
-PySpark sends Java thousands of messages while cases are drawn, and each waits that long for the
-drawing thread: measured, Spark is there after 7 s instead of 11."""
+"""Seconds after which a Python thread yields, instead of 0.005. PySpark sends Java thousands of
+messages while cases are drawn, and each waits that long for the drawing thread: measured, Spark is
+ready after 7 s instead of 11.
+"""
 
 TAIL = 20
-"""Lines of Spark's standard error that a message shows."""
+"""Number of lines of Spark's standard error in a message."""
 
 ZONE = "spark.sql.session.timeZone"
 OF_THE_SESSION: Mapping[str, str] = {
@@ -86,13 +87,13 @@ jobs together take 60 % of the CPU time that they take with Java's second compil
 
 
 class Log:
-    """The Java process's standard output and error: kept, but not shown."""
+    """Standard output and error of the Java process: stored, but not shown."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
 
     def tail(self) -> str:
-        """Its last lines, without Java's remarks on the class archive."""
+        """Return its last lines, without Java's messages about the class archive."""
         self.file.seek(0)
         lines = self.file.read().decode(errors="replace").splitlines()
         return "\n".join([line for line in lines if "[cds" not in line][-TAIL:])
@@ -107,27 +108,27 @@ import PySpark at once see halves of its modules.
 
 @dataclass
 class JavaProcess:
-    """Java process that starts with its first session and outlives every session."""
+    """A Java process that starts with its first session and outlives every session."""
 
     log: Log = field(default_factory=Log)
     _launching: Future[Any] | None = None
     _archive: Archive | None = None
     _interval: float = field(default_factory=sys.getswitchinterval)
-    """Python's own, which is restored when no session is left."""
+    """Python's own interval, restored when no session is left."""
 
     def launch(self, master: str, more: Mapping[str, str]) -> Future[Any]:
-        """Start it, if it does not run, and load what Python needs for it meanwhile.
+        """Start the process unless it runs, and meanwhile load the Python modules for it.
 
-        The result is PySpark's gateway to it, or the error for which it does not start.
+        The result is PySpark's gateway to it, or the error that prevented its start.
         """
         sys.setswitchinterval(min(GIVES_WAY, self._interval))
         if self._launching is None or _failed(self._launching):
-            # Only PySpark's own launcher lets the process write to elsewhere than this one.
+            # Only PySpark's own launcher can redirect the output of the process.
             import pyspark
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
-            # A Spark of one's own must not be the one that this variable names.
+            # This variable must not select a different Spark installation.
             os.environ.pop("SPARK_REMOTE", None)
             settings = _settings(master, more)
             if OPTIONS not in settings:
@@ -146,7 +147,9 @@ class JavaProcess:
         sys.setswitchinterval(self._interval)
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:
-        """A Spark session, with `more` settings over our own. Errors: those of PySpark."""
+        """Return a Spark session, with `more` settings overriding ours. Errors: those
+        of PySpark.
+        """
         with _interrupts_kept():
             return self._session(self.launch(master, more).result(), _settings(master, more))
 
@@ -168,7 +171,7 @@ def _failed(launching: Future[Any]) -> bool:
 
 
 def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a session, `more` over our own."""
+    """Return the settings of a session, with `more` overriding ours."""
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
     return {
@@ -184,14 +187,15 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
 
 
 JAVA = JavaProcess()
-"""Java process that this Python process shares among its sessions."""
+"""The Java process that all sessions of this Python process share."""
 
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Keep this process's handler of interrupts, and silence Py4J on them.
+    """Keep this process's interrupt handler, and suppress Py4J's logs of interrupts.
 
-    PySpark's own handler talks to Java in the middle of another talk, and Py4J then prints traces.
+    PySpark's own handler calls Java in the middle of another call, after which Py4J prints
+    tracebacks.
     """
     logging.getLogger().addFilter(_not_of_py4j)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -206,5 +210,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True for a record that is not Py4J's, whose errors are raised as well."""
+    """True for log records that are not Py4J's, whose errors are raised anyway."""
     return "py4j" not in Path(record.pathname).parts

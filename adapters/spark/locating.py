@@ -1,4 +1,4 @@
-"""Bundles of topics, as columns of one row per namespace. [BUNDLE-04 … 13]"""
+"""Bundles of topics, as columns of one row for each namespace. [BUNDLE-04 … 13]"""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ STEPS = tuple(1 << power for power in range(30, -1, -1))
 
 
 def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
-    """The range of the bundle of each topic, in their order; `partitions` is the reading.
+    """Return the bundle range of each topic, in order; `partitions` is the reading.
 
-    `boundaries` ascend from 0x00000000 to 0xffffffff. One step after the other, since what stands
-    in a lambda is worked out as often as it is written there.
+    `boundaries` ascend from 0x00000000 to 0xffffffff. The steps are separate columns, since
+    expressions inside a lambda are evaluated each time they occur.
     """
 
     def sought(topic: Column) -> Column:
@@ -50,11 +50,11 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
 
 
 def place_of(boundaries: Column, hashed: Column) -> Column:
-    """The place, from 0, of the bundle that holds a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
+    """Return the index of the bundle that contains a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
-    Both are texts of one length in hexadecimal, which compare as their numbers do. The last
-    boundary that is at most the hash is found in ever shorter steps: 13 for 4096 bundles. The very
-    last hash is in the last bundle.
+    Both are hexadecimal texts of equal length, which compare like their numbers. The last boundary
+    up to the hash is found by binary search: 13 steps for 4096 bundles. The last hash of all is in
+    the last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
     steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)

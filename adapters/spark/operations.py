@@ -1,4 +1,4 @@
-"""Every operation that Spark answers, by its name in the protocol."""
+"""Every operation that Spark answers, by ID."""
 
 from __future__ import annotations
 

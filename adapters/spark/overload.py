@@ -14,10 +14,10 @@ OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 SETTINGS = (OVERLOAD_THRESHOLD,)
 
 MARGIN = 5
-"""Points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
+"""Points that an overloaded broker sheds in addition to its excess. [OVERLOAD-02]"""
 
 FEWEST = 2
-"""Bundles that a broker has at least, to shed any. [OVERLOAD-07]"""
+"""Minimum number of bundles of a broker that sheds any. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
@@ -33,24 +33,24 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
-    """The traffic that an overloaded broker sheds. [OVERLOAD-02]"""
+    """Return the traffic that an overloaded broker sheds. [OVERLOAD-02]"""
     return (used - threshold + constant(MARGIN)) * weight / constant(100)
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Brokers with `overloadshedder`: its levels."""
+    """Return the brokers with `overloadshedder`, a struct of their levels."""
     return brokers.withColumn("overloadshedder", levels(readings))
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if a bundle goes."""
+    """True if a bundle is shed."""
     level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
     return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
 
 
 def levels(readings: Mapping[str, str]) -> Column:
-    """Struct of a broker's usage and threshold in percent, over, and need."""
+    """Return a struct of a broker's usage and threshold in percent, overload, and need."""
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(
         used.alias("usage"),

@@ -61,7 +61,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     scored = scored.withColumns(
         {"_least": F.min("score").over(every), "by_chance": F.min("left_out").over(every)}
     )
-    # One without a score takes the bundle only where no other is considered.
+    # A broker without a score takes the bundle only if no other is considered.
     best = (
         F.when(F.col("by_chance"), F.col("broker").isNotNull())
         .when(F.col("_least").isNull(), ~F.col("left_out"))
@@ -71,7 +71,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first name that may be chosen; where chance decides, they take turns.
+    """Return the first name that may be chosen; where the choice is random, names take turns.
 
     `turn` counts the questions: a repeated question gets the next name. [PLACE-05]
     """

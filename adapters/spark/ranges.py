@@ -10,48 +10,48 @@ HASHES = LAST_HASH + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
 BOUNDARY = 10
-"""Characters of a boundary, such as 0x40000000."""
+"""Length of a boundary such as 0x40000000."""
 
 RANGE = 2 * BOUNDARY + 1
-"""Characters of a range, such as 0x00000000_0x40000000."""
+"""Length of a range such as 0x00000000_0x40000000."""
 
 
 def hash_of(topic: Column) -> Column:
-    """CRC-32 of the complete topic name in UTF-8. [BUNDLE-11]"""
+    """Return the CRC-32 of a complete topic name in UTF-8. [BUNDLE-11]"""
     return F.crc32(F.encode(topic, "UTF-8"))
 
 
 def boundary_value(boundary: Column) -> Column:
-    """The number that a boundary such as 0x40000000 writes."""
+    """Return the number that a boundary such as 0x40000000 denotes."""
     return F.conv(F.substring(boundary, 3, BOUNDARY), 16, 10).cast("bigint")
 
 
 def hex_of(value: Column) -> Column:
-    """A number as boundaries write it."""
+    """Format a number as a boundary."""
     return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), BOUNDARY - 2, "0"))
 
 
 def lower_of(name: Column) -> Column:
-    """The lower boundary of a bundle, from its range or its full name, as text."""
+    """Return the lower boundary of a bundle as text, from its range or its full name."""
     return F.substring(name, -RANGE, BOUNDARY)
 
 
 def upper_of(name: Column) -> Column:
-    """The upper boundary of a bundle, as text."""
+    """Return the upper boundary of a bundle as text."""
     return F.substring(name, -BOUNDARY, BOUNDARY)
 
 
 def range_name(lower: Column, upper: Column) -> Column:
-    """The name of the range between two numbers."""
+    """Return the name of the range between two numbers."""
     return F.concat(hex_of(lower), F.lit("_"), hex_of(upper))
 
 
 def namespace_of(bundle: Column) -> Column:
-    """`tenant/namespace` of a bundle's full name."""
+    """Return the `tenant/namespace` of a bundle's full name."""
     return F.substring(bundle, F.lit(1), F.length(bundle) - RANGE - 1)
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if one bundle holds the range of another; boundaries compare as text."""
+    """True if one bundle contains the range of the other; boundaries compare as text."""
     same = namespace_of(whole) == namespace_of(part)
     return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

@@ -1,4 +1,6 @@
-"""`shed.cycles`: each cycle of many rows is a job, with what the cycles before it left. [SHED]"""
+"""`shed.cycles`: the n-th cycles of all cases are one job, with the results of earlier
+ones. [SHED]
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Yield one answer per row; every cycle is one job for all rows with that many cycles."""
+    """Yield one answer for each case; a job covers one cycle of all cases that have so many."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages(rows, ask)
@@ -41,7 +43,9 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """The weighted usage of each broker in each cycle, where it matters and weights are known."""
+    """Return the weighted usage of each broker in each cycle, if it matters and weights
+    are known.
+    """
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
@@ -60,7 +64,7 @@ def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
 def _cycle(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """A cycle as a separate case, with its brokers' history and the earlier unloads."""
+    """Return a cycle as a separate case, with its brokers' history and earlier unloads."""
     cycle = row["cycles"][place]
     histories = {
         name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]
@@ -81,7 +85,7 @@ def _cycle(
 
 
 def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:
-    """Every bundle that was unloaded, and how many minutes before the last of some cycles."""
+    """Return every bundle unloaded in some cycles, with the minutes before the last of them."""
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])
         for bundle, ago in cycle["recentlyUnloaded"].items():

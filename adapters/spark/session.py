@@ -1,4 +1,4 @@
-"""The Spark session of a process: started when needed, shared, and ended by its last user."""
+"""The Spark session of a process: started on demand, shared, and ended by its last user."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ CONNECT_PORT = 15002
 """Default port of a Spark Connect server."""
 
 REACHED_WITHIN = 5.0
-"""Seconds in which a Spark Connect server must accept a connection."""
+"""Seconds within which a Spark Connect server must accept a connection."""
 
 ENDS_WITHIN = 10.0
-"""Seconds that a session may take to end, before it is left to itself."""
+"""Seconds that a session may take to end before it is no longer waited for."""
 
 Session = Any
-"""A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
+"""A `pyspark.sql.SparkSession`, classic or of Spark Connect; only their common API is used."""
 
 
 @dataclass
 class Spark:
-    """A running session: where it runs, and how many connections use it."""
+    """A running session: its place, and the number of its users."""
 
     target: str
     session: Session
@@ -49,7 +49,7 @@ class Spark:
 
     @property
     def told(self) -> str:
-        """Name and version: `Spark 4.1.0 on local[*]`."""
+        """Name and version, such as `Spark 4.1.0 on local[*]`."""
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
@@ -65,11 +65,11 @@ class Spark:
 
 @dataclass
 class _Process:
-    """The state of this process: all of it shares one Spark."""
+    """The state of this process, in which all users share one Spark."""
 
     running: Spark | None = None
     ending: Future[None] | None = None
-    """The end of a session that ends by itself."""
+    """The end of a session that is stopped in the background."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,23 +78,22 @@ _PROCESS = _Process()
 
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|sc://[^\s/]+(/\S*)?")
-"""Names of a Spark, besides `SUBMITTED`."""
+"""Valid places of a Spark, besides `SUBMITTED`."""
 
 
 def check_place(target: str, adapter: str) -> None:
-    """Raises AdapterError where no Spark can be named so."""
+    """Raise AdapterError if the text is not the place of a Spark."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
         hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Acquire the Spark of a target, which `release` gives back.
+    """Acquire the Spark at a place, which `release` gives back.
 
-    It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
-
-    `options` are over our own where it is started here; one that runs already keeps its own.
-    Raises AdapterError if it cannot be reached or started, or the process has another one.
+    The place is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`. `options` override ours
+    if it is started here; a running Spark keeps its own. Raises AdapterError if it cannot be
+    reached or started, or if the process uses a different one.
     """
     check_place(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
@@ -103,7 +102,7 @@ def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
 
 def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Return the Spark of this process, and count one user more."""
+    """Return the Spark of this process, and count another user."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -119,17 +118,17 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
 
 def _check_ended(adapter: str) -> None:
-    """Wait until the former Spark has ended: a new session would reuse it otherwise."""
+    """Wait until the former Spark has ended, which a new session would otherwise reuse."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
         problem = f"the former Spark of this process has not ended within {ENDS_WITHIN:g} s"
         raise AdapterError("start", problem, "try it in another process", "", adapter)
 
 
 def taking(target: str, adapter: str) -> Future[Spark]:
-    """Promise what `acquire` returns, and start Java, where it has to be, in the background.
+    """Return a future of what `acquire` returns, starting Java in the background if needed.
 
-    That takes seconds, in which cases can be drawn. Raises AdapterError where it is known at once
-    that there will be no Spark.
+    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is already
+    known that Spark is unavailable.
     """
     check_place(target, adapter)
     check_installed(target, adapter)
@@ -142,8 +141,9 @@ def taking(target: str, adapter: str) -> Future[Spark]:
 
 
 def apart(session: Session) -> Session | None:
-    """A session of the same Spark with separate settings; None on a Spark Connect server, where it
-    would outlive the first session.
+    """Return a session of the same Spark with separate settings.
+
+    None on a Spark Connect server, where it would outlive the first session.
     """
     from pyspark.sql.utils import is_remote
 
@@ -157,7 +157,7 @@ def apart(session: Session) -> Session | None:
 def release(spark: Spark, *, idle: bool = False) -> None:
     """Release the session that `acquire` returned; the last user stops it.
 
-    An `idle` session in a Java process of our own is stopped without waiting.
+    An `idle` session in our own Java process is stopped without waiting.
     """
     with _PROCESS.turn:
         spark.users -= 1
@@ -174,7 +174,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 def acquired(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Spark]:
-    """Take a Spark for the length of a block."""
+    """Acquire a Spark for the duration of a block."""
     spark = acquire(target, adapter, options)
     try:
         yield spark
@@ -185,8 +185,8 @@ def acquired(
 
 
 def _stop(spark: Spark) -> None:
-    """End its session. Where a thread was interrupted while it talked to Java, Java closes every
-    connection that it has, maybe the one just given to this thread too; the next one stays.
+    """Stop a session. If a thread was interrupted during a call to Java, Java closes all its
+    connections, perhaps including the one that this thread just got; the next one works.
     """
     if not _remote(spark.target):
         with suppress(Exception):
@@ -205,14 +205,14 @@ def _remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raise AdapterError if this machine lacks something that a Spark at this place needs."""
+    """Raise AdapterError if this machine lacks what a Spark at this place needs."""
     problem = without_pyspark() if _remote(target) else without_spark()
     if problem:
         raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)
 
 
 def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
-    """A Spark session in a Java process that we start."""
+    """Return a Spark session in a Java process that is started here."""
     try:
         session = JAVA.session(master, options)
     except Exception as error:
@@ -223,7 +223,7 @@ def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
-    """The Spark that this process was submitted to."""
+    """Return the Spark to which this process was submitted."""
     try:
         from pyspark.sql import SparkSession
 
@@ -236,7 +236,7 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _connected(url: str, adapter: str) -> Spark:
-    """A session of a Spark Connect server."""
+    """Return a session of a Spark Connect server."""
     parts = urlsplit(url)
     address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)
     try:
@@ -260,15 +260,15 @@ def _connected(url: str, adapter: str) -> Spark:
 
 
 def exception_message(error: BaseException) -> str:
-    """The message of an exception, without the pages of Java below it."""
+    """Return the message of an exception, without the long Java trace."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
-"""Form of a cause in a Java stack trace."""
+"""Pattern of a cause in a Java stack trace."""
 
 
 def last_cause(error: BaseException) -> str:
-    """The last cause that an error of Spark names, without the pages around it."""
+    """Return the last cause that an error of Spark gives."""
     causes: list[str] = RAISED.findall(str(error)) or [exception_message(error)]
     return causes[-1].strip().rstrip(".")

@@ -1,4 +1,4 @@
-"""The settings in force, as columns: what a case gives, else what the documents print. [CONFIG]"""
+"""The settings in force, as columns: given by a case, or else documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
     "string": lambda text: text,
     "class": lambda text: F.regexp_replace(text, STRATEGIES_PACKAGE, ""),
 }
-"""A setting's text as a value, by the type that it has in `specs/settings.yaml`."""
+"""Conversion of a setting's text to a value, by its type in `specs/settings.yaml`."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
@@ -50,7 +50,7 @@ def _text(value: Value) -> Column:
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:
-    """Format the names of settings that are not in force; null if all are."""
+    """Return the names of settings that are not in force as text; null if all are."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

@@ -1,6 +1,6 @@
-"""The shapes of Pulsar's load data as Spark types, and what is read from them.
+"""The shapes of Pulsar's load data as Spark types, and functions to read them.
 
-Numbers are doubles, counts too: JSON may write 3 as 3.0.
+All numbers are doubles, even counts, since JSON may write 3 as 3.0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """Resources whose usage a broker reports. [USAGE-01]"""
 
 RATE_FIELDS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-"""Messages and bytes per second, each way."""
+"""Messages and bytes per second in each direction."""
 
 RATES = ", ".join(f"{name} double" for name in RATE_FIELDS)
 STATS = f"struct<{RATES}, topics double, producerCount double, consumerCount double>"
@@ -38,17 +38,17 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 
 
 def or_nothing(number: Column) -> Column:
-    """A number, 0 where it is left out."""
+    """Return a number, or 0 if it is left out."""
     return F.coalesce(number, F.lit(0.0))
 
 
 def constant(value: float) -> Column:
-    """A constant as a double."""
+    """Return a constant as a double."""
     return F.lit(float(value))
 
 
 def traffic(rates: Column) -> Column:
-    """Both directions together: struct of `messages` and `bytes` per second."""
+    """Return the sum of both directions: a struct of `messages` and `bytes` per second."""
     return F.struct(
         (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
         (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
@@ -63,25 +63,25 @@ def measured(average: Column) -> Column:
 
 
 def assumed(kilobyte: str) -> Column:
-    """Struct of the rates that a bundle is taken to have before its first sample. [DATA-04, 05]"""
+    """Return a struct of the rates assumed for a bundle before its first sample. [DATA-04, 05]"""
     amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
     pairs = zip(RATE_FIELDS, amounts, strict=True)
     return F.struct(*(constant(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
 
 
 def known_rates(average: Column, kilobyte: str) -> Column:
-    """Struct of the rates of a bundle by its average, or assumed ones. [DATA-09]"""
+    """Return a struct of a bundle's rates by its average, or else assumed ones. [DATA-09]"""
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Traffic of a bundle by its average, or an assumed one. [DATA-09]"""
+    """Return the traffic of a bundle by its average, or else an assumed one. [DATA-09]"""
     return traffic(known_rates(average, kilobyte))
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Average that determines a bundle's load when shedding, by the reading `shed-window`."""
+"""The average that gives a bundle's load in shedding, by the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Traffic that orders and counts when load is shed, by the reading `shed-measure`."""
+"""The traffic by which bundles are ordered and summed in shedding, by `shed-measure`."""

@@ -48,7 +48,7 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""True if an unload so long ago is within the grace period, by `grace-edge`. [SHED-04]"""
+"""True if an unload that long ago is within the grace period, by `grace-edge`. [SHED-04]"""
 
 BROKER = ("cycle", "broker")
 
@@ -85,7 +85,7 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
 
 
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
-    """The settings that decide under these strategies."""
+    """Return the settings that influence decisions under these strategies."""
     own = (name for one in strategies for name in STRATEGIES[one].settings)
     return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
 
@@ -113,7 +113,7 @@ def decision_rows(
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
-    """Decisions for brokers with `owns`, in a plan without a join."""
+    """Return the decisions for brokers with `owns`, in a plan without a join."""
     planned = _planned(strategies, readings)
     parts = F.transform(
         "owns",
@@ -129,7 +129,7 @@ def decisions_of_owners(
 
 
 def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """These strategies, and those that shed whichever is set."""
+    """Return these strategies, and those that shed whichever is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 
@@ -141,7 +141,7 @@ def _levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> D
 
 
 def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Bundles in the queues of their brokers, with `chosen`."""
+    """Return the bundles in the queues of their brokers, with `chosen`."""
     everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
@@ -156,7 +156,7 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
 MEASURED = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
 )
-"""The columns of brokers, which their bundles don't repeat."""
+"""Columns of brokers that are not repeated for their bundles."""
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
@@ -173,7 +173,7 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add numbers and load to brokers with `parts`, which are bundles by time of unloading."""
+    """Add numbers and load to brokers with `parts`, their bundles by time of unloading."""
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
@@ -191,7 +191,7 @@ def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def _of_bundles() -> Column:
-    """Return the load of a broker by its bundles: struct of `messages` and `bytes` per second."""
+    """Return a broker's load as the sum of its bundles: a struct of `messages` and `bytes`."""
     sums = (_total(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
     return F.struct(*sums)
 
@@ -201,7 +201,7 @@ def _total(amounts: Column) -> Column:
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
-"""The traffic that is added up over the bundles of a broker, by the reading `broker-rates`."""
+"""The traffic summed over the bundles of a broker, by the reading `broker-rates`."""
 
 
 def _added(given: Iterable[str], readings: Readings) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Splits of bundles, as columns of one row per split. [SPLIT-10 … 19]"""
+"""Splits of bundles, as columns of one row for each split. [SPLIT-10 … 19]"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SELECTED_BY: Mapping[str, str] = {
 
 
 def halved(number: Column) -> Column:
-    """Half of a whole number, rounded down."""
+    """Return half of a whole number, rounded down."""
     return F.shiftright(number, 1)
 
 
@@ -32,7 +32,7 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     ),
     "by-name": lambda lower, upper: halved(lower + upper),
 }
-"""The middle of a range, whose last hash of all its name does not count, by `range-halves`.
+"""The middle of a range by `range-halves`; the last hash of all does not count.
 
 [SPLIT-10]
 """
@@ -70,7 +70,7 @@ def _none() -> Column:
 def cuts(
     algorithm: Column, lower: Column, upper: Column, hashes: Column, positions: Column, halves: str
 ) -> Column:
-    """Positions at which a bundle is cut: ascending, strictly inside, distinct. [SPLIT-10 … 14]
+    """Return the positions at which a bundle is cut: ascending, inside, distinct. [SPLIT-10 … 14]
 
     `halves` is the reading `range-halves`; hashes and positions are arrays of numbers.
     """
@@ -84,7 +84,7 @@ def cuts(
 
 
 def parts(lower: Column, upper: Column, cuts: Column) -> Column:
-    """Names of the parts between the cuts; the bundle itself if there are none. [SPLIT-14]"""
+    """Return the names of the parts between the cuts; without cuts, the bundle. [SPLIT-14]"""
     starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
     return F.zip_with(starts, ends, range_name)
 
@@ -100,7 +100,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 
 
 def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column) -> Column:
-    """Reason for refusing a split before it is tried, or null. [SPLIT-15, SPLIT-16]"""
+    """Return the reason for refusing a split in advance, or null. [SPLIT-15, SPLIT-16]"""
     known = algorithm.isin(*ALGORITHMS)
     at_positions = algorithm == POSITIONS
     return (

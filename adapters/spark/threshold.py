@@ -17,10 +17,10 @@ LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 SETTINGS = (SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
 
 BELOW_AVERAGE = 5
-"""Distance below the average, in points or in percent of it. [THRESHOLD-03]"""
+"""Distance of the target below the average, in points or in percent of it. [THRESHOLD-03]"""
 
 BOUNDARY_LOAD = 10
-"""Points that the lower boundary's example takes off. [THRESHOLD-09]"""
+"""Points subtracted in the example of the lower boundary. [THRESHOLD-09]"""
 
 OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,

@@ -50,8 +50,9 @@ class Cause(NamedTuple):
 class Change:
     """One kind of change, with the smallest case found for it.
 
-    Attributes: cases: number of cases that are decided differently for this reason. broken: for
-    each release, the rules that only this release breaks on the case.
+    Attributes:
+        cases: number of cases that are decided differently for this reason.
+        broken: for each release, the rules that only this release breaks on the case.
     """
 
     cause: Cause
@@ -65,9 +66,10 @@ class Change:
 class Changes:
     """Changes of one operation.
 
-    Attributes: asked: number of cases that both releases were asked. apart: number of differences
-    that ties, random choice or rounding could explain. together: number of differences with several
-    causes, each of which has its own case.
+    Attributes:
+        asked: number of cases that both releases were asked.
+        apart: number of differences that ties, random choice or rounding could explain.
+        together: number of differences with several causes, each of which has its own case.
     """
 
     operation: str
@@ -126,7 +128,7 @@ class Comparison:
         ]
 
     def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """Questions of the documents of either release, and for its branches, legal for both."""
+        """Return legal questions of the documents of either release, and for its branches."""
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial

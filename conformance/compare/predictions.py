@@ -36,8 +36,9 @@ UNLOADED = "no rule is broken: {} {}"
 class Share:
     """The result for the cases of an operation.
 
-    Attributes: asked: number of cases that were answered. missed: for each cause, the number of
-    cases that the model decides differently.
+    Attributes:
+        asked: number of cases that were answered.
+        missed: for each cause, the number of cases that the model decides differently.
     """
 
     operation: str

@@ -1,4 +1,4 @@
-"""Single decisions of a running cluster: which it is asked for, and how."""
+"""Single decisions that a running cluster can be asked for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY_MANAGER: Mapping[str, Decision] = {
     "bundles.split": bundles.split,
     "manager.choose": choosing.choose,
 }
-"""Decisions of brokers that don't depend on their load manager."""
+"""Decisions of brokers that do not depend on their load manager."""
 
 MODULAR: Mapping[str, Decision] = {
     **ANY_MANAGER,
@@ -35,7 +35,7 @@ MODULAR: Mapping[str, Decision] = {
     "report.read": reading.read,
     "usage.max": reading.maximum,
 }
-"""Besides, what documents say of load data is about the modular manager's."""
+"""Further decisions of the modular load manager, about which the documents on load data are."""
 
 
 QUICK = ("usage.max",)
@@ -43,5 +43,5 @@ QUICK = ("usage.max",)
 
 
 def deciders(manager: str) -> Mapping[str, Decision]:
-    """Decisions of a cluster under such a manager, by operation."""
+    """Return the decisions of a cluster with this load manager, by operation."""
     return MODULAR if manager == "modular" else ANY_MANAGER

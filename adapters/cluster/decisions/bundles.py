@@ -1,4 +1,4 @@
-"""bundles.create, bundles.locate and bundles.split: asked of the admin API, and looked up."""
+"""bundles.create, bundles.locate and bundles.split, by requests and lookups at the admin API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = 65_536
 
 
 def create(leader: AskedLeader, case: Case) -> Answer:
-    """The boundaries of a new namespace."""
+    """Return the boundaries of a new namespace."""
     if (case["bundles"] or 0) > MOST:
         raise Unsupported(f"more than {MOST} bundles")
     leader.begin(case["settings"])
@@ -30,7 +30,7 @@ def create(leader: AskedLeader, case: Case) -> Answer:
 
 
 def locate(leader: AskedLeader, case: Case) -> Answer:
-    """The bundle of each topic, as the broker says it."""
+    """Return the bundle of each topic, as the broker reports it."""
     for topic in case["topics"]:
         check_topic_name(topic)
     leader.begin({})
@@ -39,9 +39,9 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
 
 
 def split(leader: AskedLeader, case: Case) -> Answer:
-    """The bundles that lie where the one was, once the request to split it is granted.
+    """Return the bundles into which one was split, once the request is granted.
 
-    A broker that splits by itself makes the same request, with neither algorithm nor positions.
+    A broker that splits automatically makes the same request, without algorithm and positions.
     """
     for topic in case["topics"]:
         check_topic_name(topic)
@@ -62,7 +62,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
 
 
 def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
-    """Namespaces with these boundaries. Errors: `Unsupported`."""
+    """Create namespaces with these boundaries. Errors: `Unsupported`."""
     leader.tenants_of(spaces)
     for space, cuts in spaces.items():
         leader.arrange(requests.divide_namespace(space, cuts))
@@ -70,6 +70,6 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
 
 
 def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:
-    """Boundaries of a namespace, as reported by the broker."""
+    """Return the boundaries of a namespace, as reported by the broker."""
     told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(told["boundaries"])

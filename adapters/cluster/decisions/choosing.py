@@ -1,4 +1,4 @@
-"""manager.choose: a broker starts beside one at which the class was set dynamically."""
+"""manager.choose: a broker starts next to one at which the class was set dynamically."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown,
 
 
 def choose(leader: AskedLeader, case: Case) -> Answer:
-    """The load manager that the broker runs.
+    """Return the load manager that the broker runs.
 
-    Errors: `TurnedDown` where the admin API turns the setting down, or the broker does not start.
+    Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
     """
     leader.begin({})
     if case["dynamic"] is not None:
         leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
-    # The running broker takes another manager, too: what its former one knows is of no account.
+    # The running broker also switches its manager, so that data of the former one does not matter.
     leader.cluster.notified()
     try:
         name = leader.cluster.manager_of(leader.beneath, {**leader.above, **_written(leader, case)})
@@ -39,7 +39,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Class in broker.conf, or the release's default if it names none."""
+    """Return the class in broker.conf, or the release's default if it names none."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.beneath:

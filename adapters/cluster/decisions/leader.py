@@ -1,4 +1,4 @@
-"""The broker that is asked for a decision: it leads, and other brokers are there by name alone."""
+"""The broker that is asked for decisions: it leads, and other brokers are only registered."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
 from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unsupported
 
 CAPACITY = 1e8
-"""Bytes a second that the running broker can carry: of no account, as it says nothing of itself."""
+"""Capacity of the running broker in bytes per second; it has no influence on decisions."""
 
 ALONE = "broker"
-"""Name of the running broker where a question names none."""
+"""Name of the running broker if a question names none."""
 
 SERVER_ERROR = 500
 SECONDS = 3.0
-"""Timeout of a request to the broker; most take a tenth of a second."""
+"""Time limit of a request to the broker in seconds; most take a tenth of a second."""
 
 
 class Broken(Exception):
-    """Raised if a request failed in the broker; the message quotes the broker, if it said why."""
+    """A request that failed in the broker; the message quotes the broker's reason, if any."""
 
 
 class AskedLeader:
-    """Leads a cluster that is brought back to the beginning for each question."""
+    """Leads a cluster that is reset for each question."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class AskedLeader:
         self.beneath = beneath
         self.above = above
         self.release = Release(version, beneath, identify=lambda name: self.names.identify(name))
-        """The release, which knows the brokers of a question by where they are registered."""
+        """The release, in which brokers of a question are identified by their registered names."""
         self._requests: Requests | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
-        """The result of the last question, for the same question asked again at once."""
+        """The result of the last question, reused if the same question follows."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
         """Start the first of these brokers as the leader, and register the others.
@@ -74,12 +74,12 @@ class AskedLeader:
         self._question, self.remembered = question, found
 
     def knows(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same, to the same broker."""
+        """True if the last question was the same, put to the same broker."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Weights of resources that a story cannot load; a question gives the usage of each."""
+        """Return weights of the resources that stories cannot load; questions give all usages."""
         given = {**self.beneath, **settings}
         return {name: given.get(name, value) for name, value in self._usual.items()}
 
@@ -90,7 +90,7 @@ class AskedLeader:
         return {name: float(value) for name, value in usual.items() if value is not None}
 
     def _register(self, others: Iterable[str]) -> None:
-        """Brokers that have a node in the metadata, and are asked for nothing."""
+        """Register brokers that have a node in the metadata, but do not run."""
         metadata, own = self.cluster.metadata, self.broker.ports.broker
         ids = [self.names.identify(name) for name in others]
         if not ids:
@@ -111,7 +111,7 @@ class AskedLeader:
 
     @property
     def manager(self) -> Java:
-        """The load manager of the broker that runs."""
+        """The load manager of the running broker."""
         return self.broker.manager.java
 
     @property
@@ -120,13 +120,13 @@ class AskedLeader:
         return field(self.manager, "loadData").get(self.manager)
 
     def bundle(self, name: str) -> Java:
-        """A bundle, as the broker takes it."""
+        """Return a bundle in the form that the broker takes."""
         space, _, part = name.rpartition("/")
         factory = self.broker.service.getNamespaceService().getNamespaceBundleFactory()
         return call(factory, "getBundle", space, part)
 
     def ask(self, request: Request) -> Reply:
-        """Ask the broker that runs. Errors: `TurnedDown`, `Broken`."""
+        """Send a request to the running broker. Errors: `TurnedDown`, `Broken`."""
         method, path, body = request
         try:
             reply = self.cluster.ask(method, path, body, seconds=SECONDS)

@@ -1,4 +1,4 @@
-"""The names of a case's brokers, and those under which they are registered."""
+"""The names of a case's brokers, and the names under which they are registered."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ PORT = 8080
 
 
 class Names:
-    """Each broker has an address of its own on loopback; at most one of them listens there.
+    """Assigns each broker its own loopback address; at most one of them listens there.
 
-    A policy of isolation knows brokers by their host alone.
+    Isolation policies identify brokers by host alone.
     """
 
     def __init__(self, running: str, registered: str) -> None:
@@ -18,7 +18,7 @@ class Names:
         self._hosts = count(2)
 
     def identify(self, name: str) -> str:
-        """A broker as the cluster names it."""
+        """Return the cluster's name of a broker."""
         if name not in self._ids:
             number = next(self._hosts)
             self._ids[name] = f"127.0.{number // 256}.{number % 256}:{PORT}"
@@ -29,5 +29,5 @@ class Names:
         return self.identify(name).partition(":")[0]
 
     def name(self, registered: object) -> str:
-        """A broker as the case names it, by the text under which it is registered."""
+        """Return the case's name of a broker, from its registered name."""
         return next(name for name, one in self._ids.items() if one == str(registered))

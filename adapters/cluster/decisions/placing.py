@@ -35,13 +35,13 @@ NOTHING: Mapping[str, Any] = {
 
 
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-"""True if brokers that serve more of a namespace than others are no candidates for more of it."""
+"""Setting that excludes brokers with more bundles of a namespace than others have."""
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
-    """The broker among the candidates, which are those that are up.
+    """Return the broker chosen among the candidates, which are the running brokers.
 
-    Errors: `Unsupported` where the manager lets fewer take the bundle.
+    Errors: `Unsupported` if the manager excludes some of them.
     """
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
     settings = {**case["settings"], EVENLY: False}
@@ -54,12 +54,12 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 
 def assigned(leader: AskedLeader, case: Case) -> Answer:
-    """The broker, all things considered."""
+    """Return the chosen broker, with all criteria applied."""
     return _assigned(leader, case, case["brokers"], case)
 
 
 def place_in_group(leader: AskedLeader, case: Case) -> Answer:
-    """The broker for a bundle of a namespace of an anti-affinity group."""
+    """Return the broker for a bundle of a namespace in an anti-affinity group."""
     owned = {name: [f"{one}/{FIRST_HALF}" for one in of] for name, of in case["owned"].items()}
     serving = {**{name: [] for name in case["candidates"]}, **owned}
     whole = {
@@ -86,7 +86,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
 
 
 def _write(leader: AskedLeader, case: Case) -> None:
-    """Domains, groups and policies, as an administrator asks for them."""
+    """Write domains, groups and policies, as an administrator would."""
     for domain, brokers in case["domains"].items():
         if brokers:
             ids = [leader.names.identify(one) for one in brokers]
@@ -105,7 +105,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
 
 
 def _knows(leader: AskedLeader, space: str, group: str) -> bool:
-    """True if the leader has read the policies, which it reads in a separate thread."""
+    """True if the leader has read the policies, which a separate thread does."""
     method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

@@ -1,4 +1,4 @@
-"""report.read and usage.max: what a leader takes over from another broker, and makes of it."""
+"""report.read and usage.max: what a leader reads and computes from another broker's report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OWN = "modular"
 
 
 def maximum(leader: AskedLeader, case: Case) -> Answer:
-    """Usage of a report, as computed in the JVM of the brokers; no broker has to run for it."""
+    """Return the usage of a report, computed in the brokers' JVM; no broker has to run."""
     return usage.maximum(leader.release, case)
 
 

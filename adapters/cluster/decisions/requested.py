@@ -1,4 +1,4 @@
-"""Requests of the leader to brokers: noted and granted, but not carried out."""
+"""The leader's requests to brokers: recorded and granted, but not carried out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Requested:
 
 
 class Requests:
-    """A web server that stands in for the brokers that carry out the leader's decisions."""
+    """A web server in place of the brokers that carry out the leader's decisions."""
 
     def __init__(self) -> None:
         self.noted: list[Requested] = []
@@ -37,7 +37,7 @@ class Requests:
             protocol_version = "HTTP/1.1"
 
             def do_PUT(self) -> None:
-                """An unload or a split."""
+                """Record an unload or a split."""
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 noted.append(_requested(self.path))
                 self.send_response(HTTPStatus.NO_CONTENT)

@@ -1,4 +1,4 @@
-"""shed.select: one round of the leader, in which it asks brokers to unload bundles."""
+"""shed.select: one shedding cycle of the leader, in which it asks brokers to unload bundles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
-    """The bundles that brokers are asked to unload, in the order of the requests."""
+    """Return the bundles that brokers are asked to unload, in the order of requests."""
     settings = {**case["settings"], **strategy_settings(leader.release, case)}
     leader.begin(settings, case["brokers"])
     release, load, requests = leader.release, leader.load_data, leader.requests()
@@ -53,7 +53,9 @@ class _Elsewhere:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Another broker; the leader keeps a bundle that would come back."""
+        """Return a broker other than the owner, since the leader keeps bundles that
+        would return.
+        """
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))

@@ -1,4 +1,4 @@
-"""bundles.split_candidates: the leader looks through the bundles, and asks for splits."""
+"""bundles.split_candidates: the leader inspects the bundles, and requests splits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 
 def candidates(leader: AskedLeader, case: Case) -> Answer:
-    """The bundles that are to be split, and those whose parts are to be unloaded."""
+    """Return the bundles to split, and those whose parts are to be unloaded."""
     if not case["leader"]:
         raise Unsupported("the broker that is asked leads")
     leader.begin(case["settings"], case["brokers"])
@@ -29,7 +29,7 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Each namespace with as many bundles as it has, those of the brokers among them."""
+    """Return the boundaries of each namespace, with its number of bundles and the reported ones."""
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():
         for bundle in report.get("bundles", ()):
@@ -41,7 +41,7 @@ def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
 
 
 def cuts_of(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Return that many boundaries, including those of owned bundles where they fit."""
+    """Return that many boundaries, including those of owned bundles if they fit."""
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:

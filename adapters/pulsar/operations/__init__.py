@@ -40,11 +40,11 @@ OPERATIONS: Mapping[str, Operation] = {
     "manager.choose": managers.choose,
     "report.read": reports.read,
 }
-"""Operations by name, in the order of the protocol."""
+"""Operations by ID, in the order of the protocol."""
 
 
 def offered(release: Release) -> Mapping[str, Operation]:
-    """The operations that a release can be asked, or those that a user's own strategy answers."""
+    """Return the operations that a release can be asked, or that a user's strategy answers."""
     if not (release.shedder or release.placer):
         return OPERATIONS
     shed = ("shed.select", "shed.cycles") if release.shedder else ()
@@ -63,10 +63,10 @@ def check_strategies(release: Release) -> None:
 
 
 def strategies(release: Release) -> list[str]:
-    """The shedding strategies that a release can be asked for."""
+    """Return the shedding strategies that a release can be asked for."""
     return shedding.strategies(release)
 
 
 def algorithms(release: Release) -> list[str]:
-    """The split algorithms that a release can be asked for."""
+    """Return the split algorithms that a release can be asked for."""
     return splitting.algorithms(release)

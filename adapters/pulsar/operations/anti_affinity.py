@@ -1,4 +1,4 @@
-"""place.anti_affinity: the manager's own filter, over the domains and bundles that it knows."""
+"""place.anti_affinity: the manager's own filter, given domains and bundles."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
 GLOBAL, LOCAL = f"{POLICIES}Policies", f"{POLICIES}LocalPolicies"
 DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
-"""The class of a failure domain; the second is an interface where there is the first."""
+"""Class names of a failure domain; in some releases the second is an interface of the first."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
-"""The bundle of each namespace that is served, and the one that is placed."""
+"""The bundle of each namespace that is served, and the bundle that is placed."""
 
 
 def filtered(release: Release, case: Case) -> Answer:
-    """The candidates that the filter leaves, and one of them.
+    """Return the candidates that the filter leaves, and the chosen one.
 
-    The placement strategy chooses among them, at random among brokers that carry nothing.
+    The placement strategy chooses among them, at random if the brokers carry nothing.
     """
     service = Service(release.configuration(case["settings"]), replies=stored(case))
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
@@ -54,7 +54,7 @@ def filtered(release: Release, case: Case) -> Answer:
 
 
 def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Reports of brokers that serve a bundle of each of their namespaces."""
+    """Return reports of brokers that serve one bundle of each of their namespaces."""
     return reporting(
         {
             broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
@@ -64,7 +64,7 @@ def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Reports of brokers that serve these bundles, all of them idle."""
+    """Return reports of brokers that serve these bundles, all of them idle."""
     return {
         broker: {"bundles": names, "lastStats": {name: {} for name in names}}
         for broker, names in serving.items()
@@ -72,7 +72,7 @@ def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def stored(case: Case) -> Mapping[str, Any]:
-    """Stands in for the metadata of domains and groups."""
+    """Return stubs for the metadata of domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
     names, none = java_list(domains), done(some(None))
@@ -80,7 +80,7 @@ def stored(case: Case) -> Mapping[str, Any]:
     def policies(of: Java) -> Java:
         """Return the policies of a namespace, by its name or the path of its node.
 
-        With ZooKeeper's caches, nodes are under /admin/policies or /admin/local-policies.
+        In ZooKeeper's caches, nodes are under /admin/policies or /admin/local-policies.
         """
         namespace = "/".join(str(of).split("/")[-2:])
         return groups.get(case["groups"].get(namespace), none)
@@ -102,7 +102,7 @@ def _domain(brokers: list[str]) -> Java:
 
 
 def _policies(group: str) -> Java:
-    """The policies that say a namespace's group; until 2.4 they are those of all clusters."""
+    """Return the policies that set a namespace's group; until 2.4 they apply to all clusters."""
     kind = java_class(GLOBAL)
     if field(kind, "antiAffinityGroup") is not None:
         return mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)

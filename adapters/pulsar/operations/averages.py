@@ -1,4 +1,4 @@
-"""average.bundle and average.broker: the leader's own data classes, sample by sample."""
+"""average.bundle and average.broker: the leader's own data classes, fed with every sample."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two averages, and the field of a case that says how many samples each holds."""
+"""The two averages, each with the field of a case for its number of samples."""
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """The manager's initial data for a bundle without stored data, followed by every sample."""
+    """Return the manager's initial data for an unknown bundle, updated with every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
@@ -28,7 +28,7 @@ def bundle(release: Release, case: Case) -> Answer:
 
 
 def broker(release: Release, case: Case) -> Answer:
-    """The sums that the manager makes with every report of a broker."""
+    """Return the sums that the manager computes with every report of a broker."""
     known = release.loads.measured(case["bundles"])
     sums = release.loads.sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
@@ -47,5 +47,5 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
-    """The values of the getters of four rates."""
+    """Return the values of the getters of four rates."""
     return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}

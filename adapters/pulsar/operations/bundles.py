@@ -1,4 +1,6 @@
-"""bundles.create and bundles.locate: the admin API's boundaries, the factory's hash and ranges."""
+"""bundles.create and bundles.locate: boundaries by the admin API, hash and ranges by
+the factory.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ NAMESPACE = "t/ns"
 
 
 def create(release: Release, case: Case) -> Answer:
-    """The boundaries of a new namespace."""
+    """Return the boundaries of a new namespace."""
     admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))
     return {"boundaries": admin.boundaries(case["bundles"])}
 
 
 def locate(release: Release, case: Case) -> Answer:
-    """The bundle that holds each topic."""
+    """Return the bundle of each topic."""
     factory = Service(release.configuration({})).factory
     found, known = [], {}
     for topic in map(topic_name, case["topics"]):

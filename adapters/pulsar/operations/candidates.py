@@ -12,7 +12,9 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 
 def candidates(release: Release, case: Case) -> Answer:
-    """The bundles that the admin client is asked to split, and whether to unload their parts."""
+    """Return the bundles that the admin client is asked to split, and those to unload
+    afterwards.
+    """
     configuration = release.configuration(case["settings"])
     counts = case["namespaceBundles"]
     replies = {"getBundleCount": lambda namespace: jpype.JInt(counts.get(str(namespace), 1))}

@@ -1,7 +1,6 @@
-"""manager.choose: a dynamic setting through the admin API, followed by a broker's start.
+"""manager.choose: a dynamic setting through the admin API, then the start of a broker.
 
-A starting broker reads its configuration, applies the dynamic settings to it, and creates its
-manager.
+A starting broker reads its configuration, applies dynamic settings, and creates its manager.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ MANAGERS = {
     "ModularLoadManagerWrapper": "modular",
     "ExtensibleLoadManagerWrapper": "extensible",
 }
-"""Load managers by the class that was created."""
+"""Load managers, by the created class."""
 
 
 def choose(release: Release, case: Case) -> Answer:
-    """The load manager of a broker that starts so.
+    """Return the load manager that a broker with these settings starts.
 
-    Errors: `TurnedDown` where the admin API turns the setting down, or the broker does not start.
+    Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
     """
     written = {} if case["conf"] is None else {SETTING: case["conf"]}
     stored = java_class("java.util.HashMap")()
@@ -75,7 +74,7 @@ RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 
 def _as_returned(stored: Java) -> Java:
-    """The stored settings as `getDynamicConfiguration` returns them: 2.9 has no Optional there."""
+    """Return the stored settings as `getDynamicConfiguration` does: 2.9 has no Optional there."""
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
 
@@ -89,11 +88,11 @@ def _node(service: Service) -> Java:
 
 
 READING = "updateConfigurationAndRegisterListeners"
-"""Method by which a broker reads the dynamic configuration and registers allowed values."""
+"""Method with which a broker reads the dynamic configuration, and registers allowed values."""
 
 
 def _broker_service(service: Service) -> Java:
-    """The release's own service, which keeps the settings; everything else is stubbed."""
+    """Return the release's own service, which stores the settings; everything else is stubbed."""
     java = service.shells.unmade(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
@@ -113,7 +112,7 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _ask_admin(service: Service, value: str) -> None:
-    """Run `update-dynamic-config` as a permitted user. Errors: `TurnedDown`."""
+    """Run `update-dynamic-config` as an authorized user. Errors: `TurnedDown`."""
     java = service.shells.unmade(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
     with refusing():
@@ -121,9 +120,9 @@ def _ask_admin(service: Service, value: str) -> None:
 
 
 def _made(service: Service) -> str:
-    """The manager that the release makes.
+    """Return the manager that the release creates.
 
-    Errors: `TurnedDown` where it makes none and says so, `Unsupported` for one without a name here.
+    Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown one.
     """
     try:
         made = java_class(LOAD_MANAGER).create(service.pulsar)
@@ -139,7 +138,7 @@ def _made(service: Service) -> str:
 
 
 def is_name_mistake(error: Java) -> bool:
-    """True if the name itself is invalid, rather than the class that it names."""
+    """True if the name itself is invalid, not the class that it names."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True
@@ -148,4 +147,6 @@ def is_name_mistake(error: Java) -> bool:
 
 
 MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
-"""Exceptions for a name that is no load manager's; a class file's capitals may be wrong."""
+"""Exceptions for names that are no load managers; a name may differ from a class file
+in capitals.
+"""

@@ -1,4 +1,4 @@
-"""place.select: the release's own placement strategy, asked as its load manager asks it."""
+"""place.select: the release's own placement strategy, called as its load manager does."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
 SETTING = SETTINGS[PLACEMENT]
-"""Names the strategy, where the release has a choice; before 3.0 there is one."""
+"""The setting that names the strategy; before 3.0 there is only one."""
 
 
 def make_user_strategy(release: Release) -> Java:
-    """Return the strategy that the release makes of a user's own class."""
+    """Return the strategy that the release creates from a user's class."""
     return java_class(PLACEMENT).create(release.configuration({SETTING: release.placer}))
 
 
 def select(release: Release, case: Case) -> Answer:
-    """The broker that the strategy chooses; each draw uses a new one, since it may keep state."""
+    """Return the broker that the strategy chooses; a new strategy is used for each choice."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     if is_pair(settings.get(SETTING, "")):
@@ -48,13 +48,14 @@ def select(release: Release, case: Case) -> Answer:
 
 
 CYCLES = 10
-"""Cycles after which a strategy that counts them has shed; AvgShedder needs at most 8."""
+"""Number of cycles after which strategies that count cycles have shed; AvgShedder needs up to 8."""
 
 
 def planned(release: Release, case: Case, configuration: Java) -> str:
-    """Return the broker to which a strategy sends a bundle that it has shed itself.
+    """Return the broker to which a strategy sends a bundle that it shed itself.
 
-    Errors: `Unsupported` where it would not shed the bundle; of others it draws any candidate.
+    Errors: `Unsupported` if it would not shed the bundle. For other strategies, return a random
+    candidate.
     """
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
     for owner, report in case["brokers"].items():
@@ -72,14 +73,17 @@ def planned(release: Release, case: Case, configuration: Java) -> str:
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """The settings of a case, with the strategy by its full class name. Errors: `Unsupported`."""
+    """Return the settings of a case, with the full class name of the strategy.
+
+    Errors: `Unsupported`.
+    """
     return {**case["settings"], **_strategy(release, case)}
 
 
 def _strategy(release: Release, case: Case) -> Mapping[str, str]:
-    """The setting that names the strategy, as a full class name. Errors: `Unsupported`.
+    """Return the setting that names the strategy by full class name. Errors: `Unsupported`.
 
-    A release takes a class that it cannot make for its default one, and says so in its log alone.
+    If a release cannot create a class, it uses the default instead, and only logs that.
     """
     asked = release.placer or case["settings"].get(SETTING) or release.neutral.get(SETTING)
     if not asked or not release.configurations.knows(SETTING):
@@ -95,7 +99,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
 def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     """Return the leader's load data: reports, averages, their sums, and preallocated bundles.
 
-    Of a bundle that was never measured it takes the stats for granted that are `unmeasured`.
+    For a bundle that was never measured, `unmeasured` statistics are assumed.
     """
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = java_class(LOAD_DATA)()
@@ -113,7 +117,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """Let the manager forget that a bundle was preallocated once a report has it."""
+    """Remove preallocated bundles from the manager once a report contains them."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

@@ -1,4 +1,4 @@
-"""report.read: a load report through the release's own mapper and its `LoadReportDeserializer`."""
+"""report.read: a load report, read by the release's own mapper and `LoadReportDeserializer`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.release import (
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
 
 MANAGERS = {"LoadReport": "simple", "LocalBrokerData": "modular"}
-"""Whose report it is, by the class that the release reads it as."""
+"""The load manager that wrote a report, by the class that the release reads it as."""
 
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
@@ -27,7 +27,7 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""Bundles gained and lost, with the names that the class gives them."""
+"""Fields for bundles gained and lost, with their names in the class."""
 
 
 def read(_release: Release, case: Case) -> Answer:
@@ -37,7 +37,7 @@ def read(_release: Release, case: Case) -> Answer:
 
 
 def whose(written: Case) -> tuple[str, Java]:
-    """The manager that wrote a report, and the report. Errors: `TurnedDown`."""
+    """Return the manager that wrote a report, and the report. Errors: `TurnedDown`."""
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(written), kind)
@@ -47,7 +47,7 @@ def whose(written: Case) -> tuple[str, Java]:
 
 
 def said(report: Java, manager: str) -> dict[str, Any]:
-    """Return the content of a report of such a manager. Errors: `Unsupported`."""
+    """Return the content of a report by this manager. Errors: `Unsupported`."""
     return {name: value for name, value in _each(report, manager) if value is not None}
 
 
@@ -69,9 +69,9 @@ def _get(report: Java, name: str) -> Java:
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
-    """Usage and limit; None if the report marks it as not measured, by a limit below 0.
+    """Return usage and limit; None if a limit below 0 marks the resource as not measured.
 
-    Errors: `Unsupported` for a usage below 0, which no answer can hold.
+    Errors: `Unsupported` for a usage below 0, which answers cannot contain.
     """
     if usage is None or usage.limit < 0:
         return None

@@ -1,4 +1,4 @@
-"""settings.defaults: what the release's own loader makes of an empty broker.conf."""
+"""settings.defaults: what the release's own loader reads from an empty broker.conf."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def defaults(release: Release, _case: Case) -> Answer:
 
 
 def _value(java: Java) -> Any:
-    """A Java value as JSON; None if it is not set."""
+    """Return a Java value as JSON; None if it is not set."""
     if java is None:
         return None
     if isinstance(java, jpype.JClass("java.util.Optional")):

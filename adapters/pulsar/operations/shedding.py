@@ -1,4 +1,6 @@
-"""shed.select: one cycle of the manager, `doLoadShedding`, with all that it asks before."""
+"""shed.select: one cycle of the manager, `doLoadShedding`, with everything that it
+requests first.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,17 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
-"""The strategy of a release without a setting that names one."""
+"""The strategy of a release that has no setting for it."""
 
 MINUTE = 60_000
 SLACK = 2_000
-"""Maximum milliseconds between the clock of the cycle and that of the case: a bundle that was
-unloaded exactly a grace period ago must not be older by then.
+"""Maximum milliseconds between the clock of the cycle and that of the case. A bundle that was
+unloaded exactly one grace period ago must not become older during the cycle.
 """
 
 
 def strategies(release: Release) -> list[str]:
-    """The shedding strategies that can be asked for."""
+    """Return the shedding strategies that can be asked for."""
     if release.shedder or release.placer:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
@@ -45,14 +47,14 @@ def strategies(release: Release) -> list[str]:
 
 
 def make_user_strategy(release: Release) -> Java:
-    """Return the strategy that the manager makes of a user's own class."""
+    """Return the strategy that the manager creates from a user's class."""
     settings = settings_for_strategy(release.shedder or "", SHEDDING)
     with Manager(Service(release.configuration(settings))) as manager:
         return manager.strategy
 
 
 def select(release: Release, case: Case) -> Answer:
-    """The bundles that the admin client is asked to unload, in order."""
+    """Return the bundles that the admin client is asked to unload, in order."""
     with _Row(release, case, case["brokers"]) as row:
         row.remember(case)
         return {"unload": row.unload(case, 0)}
@@ -68,7 +70,7 @@ def cycles(release: Release, case: Case) -> Answer:
 
 
 class _Row:
-    """A manager with its strategy, which are asked for one cycle after the other."""
+    """A manager with its strategy, which is asked for one cycle after another."""
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
         self._release = release
@@ -83,7 +85,7 @@ class _Row:
         self._strategy = self._manager.strategy
         self._manager.wrap_strategy(lambda strategy: _Watched(strategy, self._chosen))
         self._moments: dict[str, float] = {}
-        """Minutes after the first cycle at which the remembered bundles were unloaded."""
+        """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
         """Run one cycle, the given number of minutes after the first."""
@@ -113,11 +115,13 @@ class _Row:
         return list(_unloaded(self._service, self._chosen))
 
     def remember(self, case: Case) -> None:
-        """Show a strategy that keeps usages the cycles of `usageHistory`, the oldest first."""
+        """Run the cycles of `usageHistory` through a strategy that remembers usages,
+        oldest first.
+        """
         remember(self._release, self._strategy, self._configuration, case)
 
     def _elsewhere(self, bundle: Java) -> Java:
-        """A broker that does not own the bundle."""
+        """Return a broker that does not own the bundle."""
         owning = (
             name for name, one in self._brokers.items() if str(bundle) in one.get("bundles", ())
         )
@@ -133,12 +137,12 @@ class _Row:
 
 
 def soon() -> int:
-    """The clock's milliseconds when the cycle will look at it, at the latest."""
+    """Return the latest time, in milliseconds, at which the cycle may read the clock."""
     return int(java_class("java.lang.System").currentTimeMillis()) + SLACK
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """The setting that names the strategy, as a full class name. Errors: `Unsupported`."""
+    """Return the setting that names the strategy by full class name. Errors: `Unsupported`."""
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
@@ -152,9 +156,9 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
-    """Show a strategy that keeps usages the cycles of `usageHistory`, the oldest first.
+    """Run the cycles of `usageHistory` through a strategy that remembers usages, oldest first.
 
-    In each the brokers carry what they carry now, and nothing was unloaded before it.
+    In each cycle, brokers have their present traffic, and no bundle was unloaded before it.
     """
     histories = {
         name: one["usageHistory"]
@@ -175,17 +179,17 @@ def remember(release: Release, strategy: Java, configuration: Java, case: Case) 
 
 
 REMEMBERING = ("ThresholdShedder",)
-"""The strategies that keep the usages of earlier cycles."""
+"""The strategies that remember the usages of earlier cycles."""
 
 
 def _then(report: Case, percent: float, configuration: Java) -> Case:
-    """The same report with the given weighted usage in percent."""
+    """Return the same report with the given weighted usage in percent."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_used(percent, configuration)}
 
 
 def _used(percent: float, configuration: Java) -> Case:
-    """Resource that yields the given weighted usage in percent."""
+    """Return a resource that yields the given weighted usage in percent."""
     weights = {
         "cpu": weight(configuration, "CPU"),
         "bandwidthIn": weight(configuration, "BandwidthIn"),
@@ -198,7 +202,7 @@ def _used(percent: float, configuration: Java) -> Case:
 
 @jpype.JImplements(SHEDDING, deferred=True)
 class _Watched:
-    """The strategy, with a record of the bundles that it chose and their brokers."""
+    """A strategy that records the bundles it chose, with their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy
@@ -208,7 +212,7 @@ class _Watched:
     def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
         """Return the strategy's choice."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
-        if found is not None:  # of nothing at all the release complains by itself
+        if found is not None:  # The release itself complains about an empty choice.
             for broker, bundles in found.asMap().items():
                 self._chosen += [(broker_name(broker), str(bundle)) for bundle in bundles]
         return found
@@ -220,7 +224,7 @@ class _Watched:
 
 
 def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
-    """The unload calls, each with the broker that the strategy named for it."""
+    """Return the unload calls, each with the destination broker that the strategy chose."""
     told = iter([f"{call[0]}/{call[1]}" for what, call in service.told if what == "unload"])
     bundle = next(told, None)
     for broker, name in chosen:

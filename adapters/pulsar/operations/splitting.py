@@ -1,4 +1,4 @@
-"""bundles.split: the admin API's request, which a broker that splits by itself makes as well."""
+"""bundles.split: the admin API's request, which brokers that split automatically also make."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NAMESPACE = "t/ns"
 
 
 def algorithms(release: Release) -> list[str]:
-    """The algorithms that the release has; before 2.6 there is one and it has no name."""
+    """Return the algorithms of the release; before 2.6 there is one, without a name."""
     if not release.configurations.knows(DEFAULT):
         return [RANGE]
     return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
 
 
 def split(release: Release, case: Case) -> Answer:
-    """Bundles that the owner took, or the bundle itself if it took none."""
+    """Return the bundles that the owner acquired, or the original bundle if there are none."""
     settings, algorithm, positions = _asked(case)
     namespace = _namespace(case)
     parts: list[str] = []
@@ -66,9 +66,9 @@ def split(release: Release, case: Case) -> Answer:
 
 
 def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
-    """Settings, and the algorithm and positions of the request.
+    """Return the settings, and the algorithm and positions of the request.
 
-    A broker that splits by itself names neither: an algorithm of its is the default one.
+    A broker that splits automatically specifies neither, so that its algorithm is the default one.
     """
     settings = dict(case["settings"])
     if case["by"] == "admin":
@@ -84,7 +84,7 @@ def _namespace(case: Case) -> str:
 
 
 def _namespaces(service: Service) -> Java:
-    """The release's own NamespaceService, in a broker that is stubbed."""
+    """Return the release's own NamespaceService, in a stubbed broker."""
     java = service.shells.unmade(NAMESPACES)
     manager = service.shells.of("org.apache.pulsar.broker.loadbalance.LoadManager")
     kept = {
@@ -102,5 +102,5 @@ def _namespaces(service: Service) -> Java:
 
 
 def _stored(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
-    """ZooKeeper's answer that all went well."""
+    """Return ZooKeeper's answer that an operation succeeded."""
     callback.processResult(jpype.JInt(0), path, context, None)

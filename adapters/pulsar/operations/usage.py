@@ -1,4 +1,4 @@
-"""usage.max and usage.nic: how the release measures a broker and its network card."""
+"""usage.max and usage.nic: how the release measures a broker and its network interface."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""Weights in the order of the parameters. From 3.0 on, strategies omit the second one and memory.
-The older method still exists unused, so the one with fewer parameters counts.
+"""Weights in the order of the parameters. From 3.0 on, strategies use a method without the second
+weight and without memory. The unused older method still exists, so the one with fewer parameters is
+called.
 """
 
 
 def maximum(release: Release, case: Case) -> Answer:
-    """Usage of the busiest resource in percent, as the release's strategies compute it.
+    """Return the usage of the busiest resource in percent, as the release's strategies compute it.
 
-    The release names no resource. The named one has the same maximum by itself.
+    The release names no resource; the answer names one that alone has the same maximum.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -66,7 +67,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder, too, uses the weighted maximum: its bytecode names it."""
+    """True if OverloadShedder also uses the weighted maximum, as its bytecode shows."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
@@ -78,11 +79,11 @@ OVERLOAD = "org/apache/pulsar/broker/loadbalance/impl/OverloadShedder.class"
 
 LINUX = "org.apache.pulsar.broker.loadbalance.impl.LinuxBrokerHostUsageImpl"
 NETWORK = Path("/sys/class/net")
-"""Folder in which Linux lists network cards, each with its speed in Mbit/s."""
+"""Folder in which Linux lists network interfaces, with their speed in Mbit/s."""
 
 
 def nic(release: Release, case: Case) -> Answer:
-    """The limit of bandwidth that the release computes for a host with these cards."""
+    """Return the bandwidth limit that the release computes for a host with these interfaces."""
     configuration = release.configuration(case["settings"])
     speeds = [one["reportedGbps"] for one in case["nics"]]
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +99,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 
 def _limit(configuration: Java, cards: Java) -> float:
-    """Kilobits per second, as the release computes them."""
+    """Return kilobits per second, as the release computes them."""
     host = Service(configuration).shells.unmade(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)
@@ -109,6 +110,6 @@ def _limit(configuration: Java, cards: Java) -> float:
 
 
 def _gigabit(release: Release) -> float:
-    """Kilobits in a gigabit in the release: the limit of one card set to 1 Gbit/s."""
+    """Return the kilobits of a gigabit in the release: the limit of one interface with 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _limit(configuration, java_list(["eth0"]))

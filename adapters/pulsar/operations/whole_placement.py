@@ -1,4 +1,4 @@
-"""place.broker: the load manager's own assignment, filters and strategy together."""
+"""place.broker: the load manager's own assignment, with filters and strategy."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ POLICY = (
     f"{POLICIES}data.NamespaceIsolationDataImpl",
     f"{POLICIES}data.NamespaceIsolationData",
 )
-"""The class of an isolation policy; the second is an interface where there is the first."""
+"""Class names of an isolation policy; in some releases the second is an interface of the first."""
 
 CLUSTER = "cluster"
 STORED = "namespaceIsolationPolicies"
-"""The last part of the path of their node."""
+"""Last part of the path of the node of isolation policies."""
 
 
 def assigned(release: Release, case: Case) -> Answer:
-    """The broker that the manager assigns the bundle to, and those that it chose among last.
+    """Return the broker that the manager assigns the bundle to, and its last candidates.
 
-    What the strategy chooses among is what the manager leaves; among equals it draws, so that it is
-    asked again and again for each that it may draw, as if nothing had been assigned.
+    The strategy chooses among the brokers that the manager leaves, at random among equals. The
+    question is repeated for each possible choice, as if nothing had been assigned.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -60,8 +60,7 @@ def assigned(release: Release, case: Case) -> Answer:
 
 
 Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
-"""The maker of a strategy, and its arguments: among which brokers, for which bundle, by which load
-data, under which configuration."""
+"""The factory of a strategy, and its arguments: brokers, bundle, load data, configuration."""
 
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
 ORDERED = "java.util.LinkedHashSet"
@@ -69,11 +68,11 @@ STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
     "placementStrategy": lambda configuration: java_class(PLACEMENT).create(configuration),
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
-"""Makers of a manager's placement strategies from a configuration, by the field of each."""
+"""Factories of a manager's placement strategies from a configuration, by field."""
 
 
 def left_to(manager: Java, bundle: Java) -> Question | None:
-    """Return the manager's last question to a strategy for a bundle, if any."""
+    """Return the manager's last call of a strategy for a bundle, if any."""
     asked: list[Question] = []
     for name, maker in STRATEGIES.items():
         strategy = field(manager, name)
@@ -88,9 +87,9 @@ def left_to(manager: Java, bundle: Java) -> Question | None:
 def drawn(
     release: Release, left: Question | None, case: Case, name: Callable[[Java], str]
 ) -> Answer:
-    """Return one of the brokers that a strategy may draw, in turns, and all of them.
+    """Return one of the possible random choices, in turns, and all of them.
 
-    `name` tells how the case names a broker.
+    `name` returns the case's name of a broker.
     """
     if left is None:
         return {"broker": None, "candidates": []}
@@ -106,7 +105,7 @@ def drawn(
 
 
 def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Report bundles with their owners, preallocated or not, to a manager, and then their load."""
+    """Give a manager bundles with their owners, reported or preallocated, and then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -131,7 +130,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
 
 
 def _stored(case: Case) -> Mapping[str, Any]:
-    """Stands in for the metadata of domains, groups and isolation policies."""
+    """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.stored(owned))
     isolation = some(_isolation(case) if case["isolation"] else None)
@@ -154,12 +153,12 @@ class _Children:
         self.are_brokers = False
 
     def get(self, *_path: Java) -> Java:
-        """The names."""
+        """Return the names."""
         return self._brokers if self.are_brokers else self._domains
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """An isolation policy as written: its names are regular expressions."""
+    """Return an isolation policy in its stored format; its names are regular expressions."""
     return {
         **{name: [re.escape(one) for one in given[name]] for name in NAMES},
         "auto_failover_policy": {
@@ -170,7 +169,7 @@ def policy(given: Case) -> dict[str, Any]:
 
 
 def _isolation(case: Case) -> Java:
-    """The policies as the release reads them."""
+    """Return the policies as the release reads them."""
     written = {f"policy-{place}": policy(one) for place, one in enumerate(case["isolation"])}
     kind = java_class(next(filter(exists, POLICY))).class_
     types = mapper().getTypeFactory()
@@ -184,7 +183,7 @@ NAMES = ("namespaces", "primary", "secondary")
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _Overheard:
-    """The strategy, with a record of its questions."""
+    """A strategy that records its calls."""
 
     def __init__(
         self, strategy: Java, maker: Callable[[Java], Java], asked: list[Question]
