@@ -171,7 +171,7 @@ def test_every_folder_with_code_is_a_package_that_is_installed():
     assert set(listed["package-dir"].values()) == {"api", *FOLDERS}
 
 
-GENERATED = ("published", "changes", "examples", "mutants")
+GENERATED = ("published", "changes", "examples", "mutants", "strategies")
 """Folders of reports/ that are generated; users read them on the site or in the repository."""
 
 

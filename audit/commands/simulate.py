@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import (
@@ -22,6 +25,7 @@ from pulsar_conformance.audit.simulation.measures import measures_of
 from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,
     league_lines,
+    league_page,
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
@@ -144,6 +148,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--moves", action="store_true", help="with --json, print every move, too")
+    parser.add_argument(
+        "--publish", type=Path, metavar="DIR", help="write the figures and a page of them"
+    )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
 
 
@@ -167,12 +174,31 @@ def _run(args: argparse.Namespace) -> int:
     ]
     for line in _printed(args, courses, worlds):
         print(line)
+    if args.publish:
+        _publish(args.publish, courses)
     if args.page:
         from pulsar_conformance.audit.simulation.page import write_simulation_page
 
         write_simulation_page(courses, args.page)
     faults = (fault for course in courses for fault in loop_faults(course))
     return int(any(fault.verdict == "fail" for fault in faults))
+
+
+def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
+    """Write figures and a page into a folder. Errors: `BadWorld`."""
+    records = [course_as_json(one) for one in courses]
+    command = shlex.join(("pulsar-conformance", *sys.argv[1:]))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "simulations.json").write_text(as_text(records), "utf-8")
+        (folder / "README.md").write_text(league_page(records, command), "utf-8")
+    except OSError as wrong:
+        raise BadWorld(f"--publish {folder}: it cannot be written: {wrong.strerror}") from None
+
+
+def as_text(records: list[dict[str, Any]]) -> str:
+    """Return records as JSON for people and programs."""
+    return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def _search(args: argparse.Namespace) -> int:
@@ -203,8 +229,7 @@ def _printed(
     args: argparse.Namespace, courses: list[SimulatedCourse], worlds: list[SimulatedWorld]
 ) -> Iterator[str]:
     if args.json:
-        found = [course_as_json(one, args.moves) for one in courses]
-        yield json.dumps(found, indent=1, ensure_ascii=False)
+        yield as_text([course_as_json(one, args.moves) for one in courses]).rstrip()
         return
     for note in dict.fromkeys(note for world in worlds for note in world.notes):
         yield from paragraph(note)

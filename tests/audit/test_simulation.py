@@ -1,7 +1,9 @@
 """Simulations: figures worked by hand, rules about the long run, seeded defects, mistakes."""
 
 import json
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
@@ -14,10 +16,12 @@ from pulsar_conformance.audit.simulation.loop import (
     Simulation,
 )
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
+from pulsar_conformance.audit.simulation.reporting import league_page
 from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.worlds import named_world, world_of, world_titles
-from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.commands.main import main, parser_of
 
+STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
 HISTORY = "loadBalancerHistoryResourcePercentage"
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
 NEWEST, DOCUMENTED = "released-3.0", "documented-3.0"
@@ -386,3 +390,20 @@ def test_a_constant_world_with_recorded_loads_is_not_constant():
     assert world.is_constant
     bundle = replace(world.bundles[0], recorded=(world.bundles[0].rates,))
     assert not replace(world, bundles=(bundle,)).is_constant
+
+
+def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):
+    page = (STRATEGIES / "README.md").read_text("utf-8")
+    [command] = [line.strip() for line in page.splitlines() if line.startswith("    pulsar-")]
+    records = json.loads((STRATEGIES / "simulations.json").read_text("utf-8"))
+    assert league_page(records, command) == page
+    assert len({one["world"] for one in records}) == 8
+    words = vars(parser_of("simulate").parse_args(shlex.split(command)[2:]))
+    assert len(words["compare"]) + 1 == len({one["variant"] for one in records})
+
+
+def test_simulations_can_be_published(capsys, tmp_path):
+    words = ("--world", "ninety-ten", "--cycles", "3", "--publish", str(tmp_path / "it"))
+    assert run(capsys, *words)[0] == 0
+    assert "ThresholdShedder" in (tmp_path / "it/README.md").read_text("utf-8")
+    assert json.loads((tmp_path / "it/simulations.json").read_text("utf-8"))[0]["cycles"] == 3
