@@ -60,12 +60,12 @@ def stranger(report):
 FORGED = {
     "a verdict left out": (
         dropped,
-        f"it has no verdict on {RULE}, which documented-3.0, version 2",
+        f"it has no verdict on {RULE}, which documented-3.0, version 5",
     ),
     "a verdict twice": (twice, f"it judges {RULE} more than once"),
     "a rule that is none": (
         stranger,
-        "it judges OVERLOAD-99, which documented-3.0, version 2 does",
+        "it judges OVERLOAD-99, which documented-3.0, version 5 does",
     ),
     "another level": (
         lambda report: line_of(report).update(level="may"),
@@ -85,7 +85,7 @@ FORGED = {
     ),
     "another requirement set": (
         lambda report: report["requirements"].update(checksum="sha256:" + "0" * 64),
-        "its checksum of the requirements is not that of documented-3.0, version 2",
+        "its checksum of the requirements is not that of documented-3.0, version 5",
     ),
     "a version that there is not": (
         lambda report: report["requirements"].update(version=99),
