@@ -128,7 +128,8 @@ def test_versions_stand_in_their_order_with_what_changed(pages, tmp_path):
     older, newer = results(tmp_path)
     assert (older.name, newer.name) == ("pulsar 2.4.2", "pulsar 2.10.5")
     [step] = version_steps([older, newer])
-    assert [str(one) for one in step.changes["better"]] == ["USAGE-01: FAIL -> pass"]
+    [better] = map(str, step.changes["better"])
+    assert better == f"USAGE-01: FAIL -> pass  ({EVERY.rules['USAGE-01'].title})"
     assert step.changes["worse"] == []
     text = pages["implementations/index.md"]
     for one in version_steps(results()):
