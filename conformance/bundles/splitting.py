@@ -289,6 +289,8 @@ def _grouped(
     whole = case["bundle"] == WHOLE and case["topics"] == cells["topics"]
     expect.given(whole, "every topic is in the bundle, and is located")
     expect.given(len(set(found.bundles)) == len(loads), "each topic is in another narrow range")
+    idle = any(not any(rates.each()) for rates in loads.values())
+    expect.given(not idle, "every topic has traffic: no document says how idle ones count")
     expect.given(_certainly_reached(limits, loads.values()) is True, "a limit is exceeded enough")
     ordered = sorted(found.by_topic.items(), key=lambda one: HashRange.parse(one[1]).lower)
     cuts, part = [], [ordered[0]]

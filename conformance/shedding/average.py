@@ -174,7 +174,8 @@ def _enough(hit: Hit) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     for place in range(1, len(hits) + 1):
         hit, wanted = hits[place - 1], hits[0].unloading.cycle.settings.number(times)
-        due = _in_a_row(hits[:place], threshold) >= max(wanted, 1)
+        found = _in_a_row(hits[:place], threshold)
+        due = found > 0 and found >= wanted
         if due and expect.reached(_enough(hit)):
             count = plain(hit.unloading.cycle.settings.number(threshold))
             allowed = (

@@ -18,11 +18,15 @@ from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done
 
 RANGE = "range_equally_divide"
-ALGORITHMS = (RANGE, "topic_count_equally_divide", "specified_positions_divide")
+ALGORITHMS = (
+    *(RANGE, "topic_count_equally_divide", "specified_positions_divide"),
+    "flow_or_qps_equally_divide",
+)
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SPLITTER = "org.apache.pulsar.common.naming.NamespaceBundleSplitAlgorithm"
 NAMESPACES = "org.apache.pulsar.broker.namespace.NamespaceService"
 NAMESPACE = "t/ns"
+STATISTICS = "org.apache.pulsar.common.policies.data.stats.TopicStatsImpl"
 
 
 def algorithms(release: Release) -> list[str]:
@@ -48,6 +52,7 @@ def split(release: Release, case: Case) -> Answer:
         "getNamespaceService": lambda: namespaces,
         "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(java_list(case["topics"])),
         "getFullListOfTopics": lambda _namespace: done(java_list(case["topics"])),
+        "getTopicStats": lambda _bundle: _topic_stats(case),
         "tryAcquiringOwnership": own,
         "updateNamespaceBundles": done(),
         "updateNamespaceBundlesForPolicies": done(),
@@ -63,6 +68,17 @@ def split(release: Release, case: Case) -> Answer:
     bundle = admin.service.factory.getBundle(namespace, case["bundle"])
     admin.split(case["bundle"], algorithm, positions)
     return {"bundles": parts or [case["bundle"]]}
+
+
+def _topic_stats(case: Case) -> Java:
+    """The statistics of a broker's topics, as its broker service has them."""
+    found = java_class("java.util.HashMap")()
+    for topic in case["topics"]:
+        stats = java_class(STATISTICS)()
+        for name, rate in case.get("topicLoads", {}).get(topic, {}).items():
+            setattr(stats, name, float(rate))
+        found.put(topic, stats)
+    return found
 
 
 def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
