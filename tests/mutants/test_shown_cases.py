@@ -65,14 +65,14 @@ def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
     again = verdicts(profile, tmp_path / "again", replay=str(file), readings=readings)
     assert "fail" in {one.verdict for one in again.values()}, found.failure
     assert not set(found.failure.passes_under) & {
-        f"{name}={value}" for name, value in unsure(found)
+        f"{name}={value}" for name, value in unsure(found, profile)
     }
 
 
-def unsure(found):
+def unsure(found, profile):
     """The alternatives, by reading, that are left open where a failure rests on one undecided."""
     for text in found.failure.readings:
         name, _, rest = text.partition("=")
         if rest.endswith("(undecided)"):
-            for value in specs.load().readings[name].values:
+            for value in specs.load().open_values(profile, name):
                 yield name, value
