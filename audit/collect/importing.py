@@ -69,6 +69,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
             by_time[at][broker] = frozenset(report["bundles"])
     before: Sight | None = None
     seen: dict[str, datetime] = {}
+    last = datetime.min
     for at in sorted(by_time):
         now = _after(before, by_time[at], at in found.whole, found.whole.get(at))
         for entry in events_between(before, now) if before else ():
@@ -78,10 +79,19 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
                 one["bundle"] == entry["bundle"] and seen[entry["broker"]] <= when <= at
                 for when, one in logged
             )
+            if entry["kind"] == "split" and (cause := _splitter(found, last, at)):
+                entry["cause"] = cause
             if not known:
                 yield at, entry
         seen |= dict.fromkeys(by_time[at], at)
-        before = now
+        before, last = now, at
+
+
+def _splitter(found: Imported, since: datetime, at: datetime) -> str:
+    """Return who has split a bundle, by the leader's count; empty if that is not known."""
+    if since not in found.split or at not in found.split:
+        return ""
+    return "automatic" if found.split[at] > found.split[since] else "admin"
 
 
 def _after(

@@ -47,6 +47,8 @@ class Imported:
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
     """Times at which every broker was measured, with the number of bundles shed by then."""
+    split: dict[datetime, float] = field(default_factory=dict)
+    """Number of bundles that the leader has split by a time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
     """Records that a source states itself."""
     logged: list[datetime] = field(default_factory=list)
@@ -116,7 +118,8 @@ def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None)
     for ending, why in REFUSED.items():
         if name.endswith(ending):
             raise BadSource(f"{file}: {why}")
-    named = unquote((file.parent / name).relative_to(folder).as_posix().removesuffix(SUFFIX))
+    named = unquote((file.parent / name).relative_to(folder).as_posix())
+    named = named.removesuffix(SUFFIX).removesuffix(".txt")
     try:
         with OPENED.get(file.suffix, io.FileIO)(file) as raw:
             _read_stream(found, file, named, io.BufferedReader(raw, HEAD), date)
@@ -137,8 +140,25 @@ def _read_stream(
         _read_json(found, file, named, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
         _read_znodes(found, file, _lines(stream))
+    elif PRINTED.search(head):
+        _read_printed(found, file, named, list(_lines(stream)), date)
     else:
         _read_log(found, file, _lines(stream), date)
+
+
+PRINTED = re.compile(rb"^\{", re.MULTILINE)
+"""Beginning of the data among other lines that a shell of ZooKeeper prints."""
+
+
+def _read_printed(
+    found: Imported, file: Path, named: str, lines: list[str], date: datetime | None
+) -> None:
+    """Add the data of one znode, by the name of its file; other lines may be those of a log."""
+    documents = [one for one in _documents(lines) if one is not None and not _is_logged(one)]
+    for one in documents:
+        _read_document(found, file, named, one)
+    if not documents:
+        _read_log(found, file, lines, date)
 
 
 def _lines(stream: Iterable[bytes]) -> Iterator[str]:
@@ -277,6 +297,9 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
         raise BadSource(f"{file}: it names znodes of /loadbalance, and has no data of one")
 
 
+SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")
+"""Number of bundles that the leader has split, by its names in metrics."""
+
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
 """Number of bundles that the leader has shed, by its names in metrics."""
 
@@ -293,6 +316,9 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
         if name in SHED_COUNTERS:
             for stamp, value in _values(one):
                 shed[stamp] += value
+        elif name in SPLIT_COUNTERS:
+            for stamp, value in _values(one):
+                found.split[stamp] = found.split.get(stamp, 0) + value
         elif broker and (name in RESOURCE_METRICS or name in BUNDLE_METRICS):
             for stamp, value in _values(one):
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
@@ -301,7 +327,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
                 else:
                     stats = report["lastStats"].setdefault(labels.get("bundle", ""), {})
                     stats[BUNDLE_METRICS[name]] = value
-    if not measured and not shed:
+    if not measured and not shed and not found.split:
         raise BadSource(f"{file}: it has neither pulsar_lb_*_usage nor pulsar_bundle_* of a broker")
     _add_series(found, measured, shed)
 

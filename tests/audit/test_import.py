@@ -156,6 +156,38 @@ def test_a_bundle_that_is_split_between_two_reports_is_a_split(imported, tmp_pat
     assert of_kind(records, "unloaded", "assigned") == []
 
 
+@pytest.mark.parametrize(("count", "cause"), [(4, "automatic"), (3, "admin"), (None, None)])
+def test_the_count_of_splits_says_who_has_split(imported, tmp_path, count, cause):
+    low = "acme/orders/0x00000000"
+    owned = {
+        0: [f"{low}_0x10000000"],
+        5: [f"{low}_0x08000000", "acme/orders/0x08000000_0x10000000"],
+    }
+    result = [
+        {
+            "metric": {"__name__": "pulsar_bundle_msg_rate_in", "broker": "b1", "bundle": bundle},
+            "values": [[START.timestamp() + 60 * minutes, "5"]],
+        }
+        for minutes, bundles in owned.items()
+        for bundle in bundles
+    ]
+    counts = [[START.timestamp(), "3"], [START.timestamp() + 300, str(count)]]
+    name = {"__name__": "pulsar_lb_bundles_split_total", "broker": "b1"}
+    result += [{"metric": name, "values": counts}] if count else []
+    (tmp_path / "query.json").write_text(json.dumps({"data": {"result": result}}))
+    records, _ = imported(tmp_path / "query.json")
+    [split] = of_kind(records, "split")
+    assert split.get("cause") == cause
+
+
+def test_the_znode_that_a_shell_prints_is_named_by_its_file(imported, tmp_path):
+    for _, broker, one in REPORTS[:3]:
+        text = f"Connecting to localhost:2181\nWATCHER::\n\n{json.dumps(one)}\n"
+        (tmp_path / f"{broker}.txt").write_text(text)
+    records, _ = imported(*sorted(tmp_path.glob("*.txt")))
+    assert [one["broker"] for one in records] == ["b1:8080", "b2:8080", "b3:8080"]
+
+
 LOGS = {
     "no date": (f"10:06:01.000 [main] INFO {LOGGED}", ["--date", "2026-11-20"]),
     "no zone": (f"2026-11-20 10:06:01,000 [main] INFO {LOGGED}", []),
