@@ -1,1 +1,1 @@
-"""Pages and tables for people, made from the verdict stream and the specifications."""
+"""Pages and tables, generated from the verdict stream and the specifications."""

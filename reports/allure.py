@@ -1,6 +1,6 @@
-"""The Allure report of the last run, one HTML file: `nox -s report`, with the runs before it.
+"""The Allure report of the last run, with earlier runs, as one HTML file: `nox -s report`.
 
-Exit status: 0 all well, 2 where there are no results or no tool to make a report of them.
+Exit status: 0 on success, 2 if there are no results or Allure is not available.
 """
 
 import argparse
@@ -23,17 +23,19 @@ from pulsar_conformance.specs.errors import UserError, status_of
 ALLURE = "3.18.0"
 """The version of the npm package `allure`."""
 NODE = 20
-"""The oldest major version of Node that runs it."""
+"""Oldest major version of Node that runs Allure."""
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
-"""Script that makes a report call home when it is opened; no option of Allure removes it."""
+"""Script with which a report would contact a server when opened; Allure has no option
+against it.
+"""
 HISTORY = "allure-history.jsonl"
-"""File of earlier runs next to a report, one per line: trends and each rule's history."""
+"""File of earlier runs next to a report, one a line: trends, and the history of each rule."""
 RUNS = 30
 """Number of runs that are kept."""
 MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
-"""Names that are too long for the place that a report has for them."""
+"""Shortened names, since Allure has little space for them."""
 CATEGORIES = (
     ("Could not be judged", "broken", ".*"),
     ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
@@ -48,7 +50,7 @@ CATEGORIES = (
 
 
 class CannotReport(UserError):
-    """The reason why no report can be made, in one sentence."""
+    """No report can be created; the message is one sentence with the reason."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the report of parsed arguments, print where it is; return the exit status."""
+    """Create the report that the arguments ask for and print its path; return the exit status."""
     return status_of(lambda: _make_and_name(options), OSError)
 
 
@@ -69,9 +71,9 @@ def _make_and_name(options: argparse.Namespace) -> int:
 
 
 def make_report(results: Sequence[Path], to: Path) -> Path:
-    """Make a report of folders of Allure results; return its file.
+    """Create a report from folders of Allure results; return its file.
 
-    Raises CannotReport where Node or npm is missing or one of them fails.
+    Raises CannotReport if Node or npm is missing or fails.
     """
     node, tool = _node(), installed(cache() / f"allure-{ALLURE}")
     history = to.absolute().parent / HISTORY
@@ -89,7 +91,7 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
 
 
 def matrix(results: Sequence[Path]) -> str:
-    """Table of rules and implementations, from the verdicts next to the results."""
+    """Return a table of rules and implementations, from the verdicts next to the results."""
     out = StringIO()
     table = csv.writer(out, lineterminator="\n")
     columns: dict[str, dict[str, str]] = {}
@@ -106,9 +108,9 @@ def matrix(results: Sequence[Path]) -> str:
 
 
 def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
-    """Take the newest run out of a history if it is this one, whose report is being rebuilt.
+    """Remove the newest run from a history if its report is about to be rebuilt.
 
-    Allure adds what it reports to the history each time. When a rule was begun tells runs apart.
+    Allure appends each report to the history. Runs are identified by the start time of a rule.
     """
     *before, last = (history.read_text("utf-8") if history.exists() else "").splitlines() or [""]
     if not last:
@@ -125,7 +127,7 @@ def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
 
 
 def installed(folder: Path) -> Path:
-    """The program of the Allure tool in a folder, installed there by npm the first time."""
+    """Return the Allure program in a folder, after npm has installed it there once."""
     program = Path("node_modules", "allure", "cli.js")
     if not (folder / program).exists():
         npm = shutil.which("npm")
@@ -138,7 +140,7 @@ def installed(folder: Path) -> Path:
         words += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         try:
             _run(words, f"npm could not install allure {ALLURE}")
-            if not (folder / program).exists():  # another run may have been faster
+            if not (folder / program).exists():  # A concurrent run may have installed it first.
                 partial.replace(folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -146,7 +148,7 @@ def installed(folder: Path) -> Path:
 
 
 def cache() -> Path:
-    """The folder where tools stay from run to run."""
+    """Return the folder where tools are kept between runs."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "pulsar-conformance")
 
@@ -158,7 +160,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folders to report, and the folder to write to."""
+    """Add the folders of results, and the folder to write to."""
     parser.add_argument(
         "results",
         type=Path,
@@ -182,7 +184,7 @@ def _check_results(folders: Sequence[Path]) -> None:
 
 
 def _node() -> str:
-    """Path of Node. Raises CannotReport if it is missing or too old."""
+    """Return the path of Node. Raises CannotReport if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
         raise CannotReport(f"the Allure report needs Node {NODE}, and there is none on the PATH")
@@ -201,7 +203,7 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """Configuration of Allure: one file, by implementation, with the description of the run."""
+    """Return Allure's configuration: one file, grouped by implementation, describing the run."""
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
@@ -236,7 +238,7 @@ def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
 
 
 def _stream(results: Path) -> list[dict[str, Any]]:
-    """Lines of the verdicts next to the results; empty if there are none."""
+    """Return the lines of the verdicts next to the results; empty if there are none."""
     stream = results.parent / "verdicts.jsonl"
     if not stream.exists():
         return []

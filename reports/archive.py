@@ -1,4 +1,4 @@
-"""Cases with their allowed answers as an archive, for tests without Python: `nox -s fixtures`."""
+"""Archive of cases with their allowed answers, for tests without Python: `nox -s fixtures`."""
 
 import argparse
 import hashlib
@@ -36,7 +36,7 @@ only in the order of what has no order, or in the field "why", is right, too.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the archive and its checksum; 0, or 2 where that fails."""
+    """Write the archive and its checksum; return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 
@@ -55,7 +55,7 @@ def _write(to: Path) -> int:
 
 
 def contents() -> Iterator[tuple[str, str]]:
-    """The path and the text of each file of the archive."""
+    """Yield the path and the text of each file in the archive."""
     index = [_entry(one) for one in examples()]
     about = {"format": FORMAT, "version": version(PACKAGE), "cases": index}
     yield "README.txt", READ_ME
@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
-    """Add a file without the time and the user of this machine."""
+    """Add a file, without the time and user of this machine."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))

@@ -1,4 +1,4 @@
-"""Write what each release decides otherwise than the one before, as pages: `nox -s changes`."""
+"""Pages about the decisions that change from each release to the next: `nox -s changes`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ one of the two breaks, or by none, no known way explains it; several at once hav
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write a page and the cases of each neighbouring pair; 0, or 2 where one cannot be asked."""
+    """Write a page and the cases for each pair of releases; return 0, or 2 on failure."""
     parser = argparse.ArgumentParser(prog="changes", description=__doc__)
     parser.add_argument(
         "--to", type=Path, default=TO, metavar="DIR", help="where the pages go (%(default)s)"
@@ -80,12 +80,12 @@ def _told(older: str, newer: str, file: Path) -> str | None:
 
 
 def name_of(older: str, newer: str) -> str:
-    """The name of a pair's files."""
+    """Return the name of a pair's files."""
     return f"{older}-to-{newer}"
 
 
 def page(older: str, newer: str, told: str) -> str:
-    """Page of a pair, with the command's output below its own heading."""
+    """Return the page of a pair, with the command's output below its heading."""
     _heading, _, rest = told.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (
@@ -97,7 +97,7 @@ def page(older: str, newer: str, told: str) -> str:
 
 
 def index(found: Iterable[Json]) -> str:
-    """Page that lists the comparisons, one row for each pair."""
+    """Return the page that lists the comparisons, one row for each pair."""
     return INTRODUCTION + "".join(f"{_row(one)}\n" for one in found)
 
 

@@ -1,7 +1,7 @@
-"""Rules and checks of each sentence of the documents: `nox -s coverage -- --documents DIR`.
+"""Rules and checks for each sentence of the documents: `nox -s coverage -- --documents DIR`.
 
-Exit status: 0 all well, 1 a text differs from its fingerprints, a sentence is nobody's or its rule
-has no check, 2 for input that cannot be used.
+Exit status: 0 on success; 1 if a text differs from its fingerprints, no rule claims a sentence, or
+a rule has no check; 2 for unusable input.
 """
 
 import argparse
@@ -27,7 +27,7 @@ STYLES = {
     "awaits": "yellow",
     "nobody's": "bold red",
 }
-"""Kinds of sentences, and their styles on a terminal."""
+"""Status of sentences, with their styles on a terminal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -120,7 +120,7 @@ def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
 
 
 def _judged(rule: Rule) -> str:
-    """A rule, and the check that fails where an implementation does otherwise."""
+    """Format a rule with the name of its check."""
     if rule.untestable is not None:
         return f"{rule.id} (untestable)"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"

@@ -1,4 +1,4 @@
-"""Rules and implementations, one row per rule: `python -m pulsar_conformance.reports.releases`."""
+"""Table of rules and implementations: `python -m pulsar_conformance.reports.releases`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 100
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the table of the runs whose folders are named."""
+    """Print the table for the runs in the given folders."""
     parser = argparse.ArgumentParser(description="Rules against implementations.")
     parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
     args = parser.parse_args(words)
@@ -31,7 +31,7 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
 
 
 def release_table(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Table of each rule, in order, with each implementation's verdict under its profile."""
+    """Yield a table with a row for each rule, and a column for each implementation and profile."""
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}
     for run, *verdicts in streams:

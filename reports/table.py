@@ -1,4 +1,4 @@
-"""The tables of areas and implementations, one a profile, from the lines of a verdict stream."""
+"""Tables of areas and implementations, one for each profile, from lines of a verdict stream."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ WORDS = {
     "pass": "pass",
     "not_applicable": "-",
 }
-"""Words for the verdicts, the worst first."""
+"""Words for the verdicts, worst first."""
 
 BREAKING = ("fail", "warning", "known_deviation")
 """Words for rules that are broken."""
 
 FEW = 3
-"""Maximum number of rules with one reason that are listed by name."""
+"""Maximum number of rules with the same reason that are listed by name."""
 
 WIDEST = 24
-"""Width from which a name, such as that of an unreachable adapter, takes several lines."""
+"""Width above which a name, such as that of an unreachable adapter, is wrapped."""
 
 GAP = 3
-"""Columns of the terminal between two of the table."""
+"""Number of spaces between two columns of the table."""
 
 LACKING = "it does not offer "
-"""Prefix of the reason that an implementation lacks what a rule needs."""
+"""Prefix of the reason that an implementation lacks an operation."""
 
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is omitted from their names."""

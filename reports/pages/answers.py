@@ -1,4 +1,4 @@
-"""Answers in words."""
+"""Answers as text."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DECLINED: Mapping[str, str] = {
 
 NOTHING = "nothing is unloaded"
 LINE = "<br>"
-"""A new line within an item of a list, or a cell of a table."""
+"""Line break within an item of a list or a cell of a table."""
 
 
 MANY = 12
-"""More answers than this are counted."""
+"""Number of answers above which only their number is shown."""
 
 
 def told(answers: Sequence[Json]) -> str:
-    """An answer to each question."""
+    """Format an answer to each question."""
     if len(answers) == 1:
         return _told(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
@@ -67,7 +67,7 @@ def _fields(answer: Json) -> Iterator[str]:
 
 
 def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
-    """Values with the names of their fields; objects that are equal, such as averages, once."""
+    """Yield values with the names of their fields; equal objects, such as averages, only once."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)
         if isinstance(value, Mapping):

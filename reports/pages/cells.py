@@ -1,4 +1,4 @@
-"""Values of cases and answers as one writes them in a table, with their units."""
+"""Values of cases and answers, formatted for tables with their units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Length up to which a list is written in full; of a longer one, its ends and its length."""
+"""Maximum length of a list that is written in full; a longer one shows its ends and its length."""
 
 FIRST = 3
 
 SMALL = Fraction(1, 100)
-"""Percent; less than this is not worth its digits."""
+"""Percentage below which digits are left out."""
 
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
@@ -25,7 +25,7 @@ BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
 CYCLES = "cycles"
-"""Field of cases and answers that holds a sequence of others."""
+"""Field of cases and answers that contains a sequence of others."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
     "msgRateIn": lambda value: messages(exact(value)),
@@ -36,11 +36,11 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
 }
-"""Units of amounts by the name of their field."""
+"""Formatters of amounts with their units, by field."""
 
 
 def format_field(name: str, value: Any) -> str:
-    """A value of the field of that name."""
+    """Format a value of the given field."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -55,12 +55,12 @@ def format_field(name: str, value: Any) -> str:
 
 
 def format_number(value: float) -> str:
-    """A plain number."""
+    """Format a number."""
     return plain(exact(value), digits=6)
 
 
 def inline(value: Json) -> str:
-    """An object in one cell."""
+    """Format an object in one cell."""
     if set(value) == {"usage", "limit"}:
         return usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
@@ -71,7 +71,7 @@ def inline(value: Json) -> str:
 
 
 def usage(value: Json) -> str:
-    """Usage of a resource, in percent where its limit is another than 100."""
+    """Format the usage of a resource, in percent if its limit is not 100."""
     used, limit = exact(value["usage"]), exact(value["limit"])
     if limit == 100:
         return f"{plain(used)} %"
@@ -102,7 +102,7 @@ def format_assumed_load(value: Json) -> str:
 
 
 def format_ways(value: Json, names: Sequence[str]) -> str:
-    """Format in and out together, or both with a plus between them; empty if neither is given."""
+    """Format in and out together, or as a sum if they differ; empty if neither is given."""
     parts = [format_field(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
         return f"{parts[0].partition(' ')[0]} + {parts[1]}"
@@ -112,7 +112,7 @@ def format_ways(value: Json, names: Sequence[str]) -> str:
 
 
 def format_setting(name: str, value: Any) -> str:
-    """The value of a setting, with its documented unit."""
+    """Format the value of a setting, with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
     if value in (None, "") or not unit:
@@ -122,7 +122,7 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Texts with commas between them; of many, the first, the last and their number."""
+    """Join texts with commas; of many, show the first, the last and their number."""
     if len(texts) <= FEW:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:FIRST])}, …, {texts[-1]} ({len(texts)})"
@@ -146,4 +146,4 @@ TITLES: Mapping[str, str] = {
     "msgThroughputIn": "bytes in",
     "msgThroughputOut": "bytes out",
 }
-"""Headings of the fields whose names do not explain themselves."""
+"""Headings of fields whose names need an explanation."""

@@ -40,12 +40,12 @@ TITLES: Mapping[str, str] = {
     "REPORT": "Load reports and the monitor's tables",
     "ANSWER": "What every reader takes for granted",
 }
-"""Subject of each area, for the heading of its page."""
+"""Subject of each area, for its page's heading."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An example as a page shows it."""
+    """An example as shown on a page."""
 
     worked: Worked
 
@@ -56,7 +56,7 @@ class Shown:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """Operation, tables, derivation and number of repetitions of each question."""
+        """The operation, tables, derivation and number of repetitions of each question."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -74,7 +74,7 @@ class Shown:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps; of settings, only those that the rules are about."""
+        """Return the steps; for settings, only those that the rules are about."""
         if operation != "settings.defaults":
             return steps
         rules = [load().rules[rule] for rule in self.example.rules]
@@ -98,7 +98,9 @@ class Shown:
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Format each reading, another value of it, its meaning, and the model's answer then."""
+        """Return each reading, a different value of it, its meaning, and the model's
+        answer then.
+        """
         return [
             (
                 one.reading,
@@ -110,7 +112,7 @@ class Shown:
         ]
 
     def _otherwise(self, one: ReadingOutcome) -> str:
-        """Other answers of the model; of a story, where it goes another way."""
+        """Format other answers of the model; for a story, where it continues differently."""
         if self.operations != [STORY]:
             return told(one.answers)
         [(_, case)] = self.example.questions
@@ -125,8 +127,7 @@ class Shown:
 
     @cached_property
     def course(self) -> Table | None:
-        """Return the events of a story with their results, as worked out by hand or by the
-        model."""
+        """The events of a story with their results, as worked out by hand or by the model."""
         if self.operations != [STORY]:
             return None
         [(_, case)] = self.example.questions
@@ -156,7 +157,7 @@ def derivation_table(steps: Sequence[Step]) -> Table:
 
 
 def pages() -> dict[str, str]:
-    """File name -> Markdown, of each area that has examples, and of the index."""
+    """Return the Markdown of each area that has examples, and of the index, by file name."""
     by_area: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
@@ -174,7 +175,7 @@ def pages() -> dict[str, str]:
 
 
 def template_environment(package: str) -> Environment:
-    """Return the template environment of a package, with what every page uses."""
+    """Return the template environment of a package, with filters that every page uses."""
     made = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,
@@ -189,7 +190,7 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Text that neither ends its cell nor begins a tag, except a line break."""
+    """Escape a text so that it neither ends its cell nor starts a tag, except for line breaks."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class Worked:
-    """An example in the first profile that it belongs to."""
+    """An example under the first profile that it belongs to."""
 
     example: Example
     profile: str
@@ -31,7 +31,9 @@ class Worked:
 
     @classmethod
     def out(cls, example: Example) -> Worked:
-        """Answer of the model. Errors: `MissingSetting` if no profile has every setting needed."""
+        """Derive the model's answers. Errors: `MissingSetting` if no profile has every setting
+        needed.
+        """
         for profile in profiles_of(example):
             try:
                 return cls(example, profile, derivations(example, profile, example.readings))
@@ -41,11 +43,11 @@ class Worked:
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """The model's, under the example's readings."""
+        """The model's answers under the example's readings."""
         return tuple(dict(one.answer) for one in self.derivations)
 
     def outcomes(self) -> Iterator[ReadingOutcome]:
-        """Each single reading taken another way that makes for another answer."""
+        """Yield each alternative of a single reading that changes the answers."""
         bundled = load()
         taken = {**bundled.default_readings(self.profile), **self.example.readings}
         for reading in bundled.readings.values():
@@ -56,14 +58,14 @@ class Worked:
                 try:
                     derived = derivations(self.example, self.profile, other)
                 except MissingSetting:
-                    continue  # it would look at a setting that the case does not give
+                    continue  # This alternative needs a setting that the case does not give.
                 answers = tuple(dict(one.answer) for one in derived)
                 if told(answers) != told(self.answers):
                     yield ReadingOutcome(reading.id, alternative, answers)
 
 
 def profiles_of(example: Example) -> list[str]:
-    """The profiles that have a rule of the example, in their order."""
+    """Return the profiles that have a rule of the example, in order."""
     bundled = load()
     rules = [bundled.rules[rule] for rule in example.rules]
     return [one for one in bundled.profiles if any(one in rule.profiles for rule in rules)]

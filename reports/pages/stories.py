@@ -1,4 +1,4 @@
-"""Stories as a table of time: at which minute what happens, and what comes of it."""
+"""Stories as tables: the minute and the result of each event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = {
 
 
 def course(case: Json, answer: Json) -> Table:
-    """Format events and steps side by side, grouping equal consecutive ones."""
+    """Format events and steps next to each other, grouping equal consecutive ones."""
     found = []
     rows = _rows(case["events"], answer.get("steps", ()))
     for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
@@ -32,7 +32,7 @@ def course(case: Json, answer: Json) -> Table:
 
 
 def course_differences(case: Json, answer: Json, other: Json) -> str:
-    """Return where a course differs: minute, event, and its other result."""
+    """Return where a story continues differently: minute, event, and the other result."""
     pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
@@ -94,5 +94,5 @@ def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _space(topic: str) -> str:
-    """The namespace of a topic."""
+    """Return the namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])

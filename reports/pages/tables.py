@@ -23,7 +23,7 @@ from pulsar_conformance.reports.pages.cells import (
 )
 
 LONG = 60
-"""Rows; of a longer table only the first ones are shown, and the last."""
+"""Maximum number of rows; a longer table shows only the first rows and the last."""
 
 FIRST = 10
 
@@ -31,19 +31,19 @@ UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | 
 """Values shown for resources that a broker does not report, by heading."""
 
 ALIKE = 2
-"""Brokers in a row that are equal and all shown; of more, one is."""
+"""Maximum number of equal consecutive brokers that are all shown; of more, one is."""
 
 WIDE = 8
-"""Objects with more fields than this, and with different ones, have one column."""
+"""Number of fields above which different objects are shown in one column."""
 
 
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
-"""Columns of a table of brokers that come first, in order."""
+"""Columns that come first in a table of brokers, in order."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A heading a column, and rows of as many cells."""
+    """A heading for each column, and rows with equally many cells."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -58,7 +58,7 @@ class Table:
 
 
 def case_tables(case: Json) -> Iterator[Table]:
-    """The tables of a case: its plain fields, then each of those that have parts."""
+    """Yield the tables of a case: its plain fields, then each field with parts."""
     plain = [
         (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
@@ -76,7 +76,7 @@ def case_tables(case: Json) -> Iterator[Table]:
 
 
 def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Tables of each cycle, without values that are unchanged since the cycle before."""
+    """Yield tables of each cycle, without values unchanged since the cycle before."""
     before: list[Table] = []
     for place, cycle in enumerate(cycles, 1):
         found = list(case_tables(cycle))
@@ -133,7 +133,7 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _brokers(case: Json) -> Table:
-    """A row a broker, with a column for each thing that one of them reports."""
+    """Return a table with a row for each broker, and a column for each value reported."""
     brokers = {_span(run): case["brokers"][run[0]] for run in _alike(case)}
     fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
     known = dict.fromkeys(heading for _, found in fields for heading in found)
@@ -160,7 +160,7 @@ def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
 
 
 def _bundles(case: Json) -> Table:
-    """Table of bundles: owner, load, time of the last unload."""
+    """Return a table of bundles: owner, load, time of the last unload."""
     brokers = case["brokers"].items()
     owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
     latest = {
@@ -197,7 +197,7 @@ def _objects(title: str, objects: Mapping[str, Json]) -> Table:
 
 
 def _rows(title: str, objects: Sequence[Any]) -> Table:
-    """A row an object, equal ones in a row together; those of many kinds in one column."""
+    """Return a table with a row for each object; equal consecutive ones share a row."""
     fields = list(dict.fromkeys(field for one in objects for field in one))
     runs, first = [], 1
     for one, equal in groupby(objects):

@@ -1,1 +1,1 @@
-"""Reports of runs for others: made, verified, compared, and formatted."""
+"""Reports of runs: creating, verifying, comparing and formatting them."""

@@ -1,4 +1,4 @@
-"""Two reports: what became better, and what became worse."""
+"""Comparison of two reports: improvements and regressions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pulsar_conformance.reports.table import WORDS, word_of
 from pulsar_conformance.specs import load
 
 RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
-"""Worst first. What is not offered is neither better nor worse than anything."""
+"""Rank of each verdict, worst first; `not_applicable` is neither better nor worse than others."""
 
 
 @dataclass(frozen=True)
 class ChangedVerdict:
-    """A rule with two verdicts."""
+    """A rule whose verdict changed."""
 
     rule: str
     before: str
@@ -36,7 +36,7 @@ class ChangedVerdict:
 
 
 def compared(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
-    """`better`, `worse` and `other`, each with its rules in order."""
+    """Return the rules that became `better`, `worse` or `other`, in order."""
     old, new = (_words(report) for report in (before, after))
     found: dict[str, list[ChangedVerdict]] = {"better": [], "worse": [], "other": []}
     for rule in dict.fromkeys((*old, *new)):

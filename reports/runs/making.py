@@ -1,4 +1,4 @@
-"""A report from the verdict stream of a run: one implementation, one profile."""
+"""Reports from the verdict stream of a run, each about one implementation and profile."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pulsar_conformance.specs.errors import UserError
 Report = dict[str, Any]
 Line = Mapping[str, Any]
 BROKEN = ("fail", "known_deviation", "error", "unexercised")
-"""A `must` with one of these verdicts does not hold, or is not known to hold."""
+"""Verdicts under which a `must` is broken, or not known to be kept."""
 VERSION = 1
 
 
 class BadReport(UserError):
-    """A stream or a report that cannot be used; the message is one sentence."""
+    """An unusable stream or report; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class About:
     contact: str
     mode: str = "default"
     known: str = ""
-    """The file of known deviations that the run was given."""
+    """The known-deviations file of the run."""
 
 
 def stream(file: Path) -> list[Line]:
-    """The lines of a verdict stream. Errors: `BadReport`."""
+    """Return the lines of a verdict stream. Errors: `BadReport`."""
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as wrong:
@@ -54,9 +54,9 @@ def stream(file: Path) -> list[Line]:
 
 
 def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
-    """A report for each implementation and profile of a stream, in its order.
+    """Yield a report for each implementation and profile of a stream, in order.
 
-    Errors: `BadReport` for a run of only some rules, which says nothing about the others.
+    Errors: `BadReport` for a run of only some rules, which says nothing about others.
     """
     first, *verdicts = lines
     if first["rules"]:
@@ -106,7 +106,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
 
 
 def _verdict(line: Line) -> Line:
-    """A verdict without the fields that are equal in the whole report."""
+    """Return a verdict without the fields that are equal in the whole report."""
     return {
         name: value
         for name, value in line.items()
@@ -125,18 +125,18 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def conformant(verdicts: Sequence[Line]) -> bool:
-    """True if every `must` rule holds; rules about unsupported operations do not count."""
+    """True if every `must` rule is kept; rules about unsupported operations do not count."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BROKEN).intersection(musts)
 
 
 def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:
-    """Count the rules by verdict; the failure of a rule below `must` is a warning."""
+    """Count the rules by verdict; a failed rule that is not a `must` counts as a warning."""
     return dict(sorted(Counter(map(word_of, verdicts)).items()))
 
 
 def write_report(report: Report, file: Path) -> None:
-    """Write a report with one line per verdict, so that two can be compared by eye."""
+    """Write a report with one verdict a line, so that two reports can be compared by eye."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])

@@ -1,6 +1,6 @@
-"""Requirement sets: what a profile demanded at the time when it was frozen.
+"""Requirement sets: the rules of a profile at the time of freezing.
 
-A report is held against the set of its version, whatever the rules have become since.
+A report is compared with the set of its version, even if the rules have changed since.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Requirements:
-    """Testable rules of a profile: their level, and the fingerprint of their demands."""
+    """Testable rules of a profile: their level, and the fingerprint of their requirements."""
 
     profile: str
     version: int | None
-    """None for the current rules, which no version has frozen."""
+    """Version number; None for the current rules, which are not frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
     """Changes since the version before, one per line."""
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the rules, independent of the order of their fields."""
+        """The SHA-256 of the rules, independent of the order of their fields."""
         return checksum(self.rules)
 
     @property
     def name(self) -> str:
-        """The name as written: `documented-3.0, version 1`."""
+        """The full name, such as `documented-3.0, version 1`."""
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of a frozen file."""
+        """Return the content of a file for this set."""
         return {
             "profile": self.profile,
             "version": self.version,
@@ -51,13 +51,13 @@ class Requirements:
 
 
 def checksum(value: Any) -> str:
-    """SHA-256 of a JSON value in its one canonical form."""
+    """Return the SHA-256 of a JSON value in canonical form."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def today(profile: str) -> Requirements:
-    """Current testable rules of a profile. Errors: `UnknownName`."""
+    """Return the current testable rules of a profile. Errors: `UnknownName`."""
     rules = {
         rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
     }
@@ -76,7 +76,9 @@ def _entry(rule: specs.Rule) -> Entry:
 
 
 def frozen(profile: str) -> tuple[Requirements, ...]:
-    """Every version of a profile's set, the oldest first. Errors: `SpecError` for a changed one."""
+    """Return every version of a profile's set, oldest first. Errors: `SpecError` for a
+    changed one.
+    """
     found = [_read(file) for file in FOLDER.glob(f"{profile}-*.json")]
     return tuple(sorted(found, key=lambda one: one.version or 0))
 
@@ -92,7 +94,7 @@ def _read(file: Path) -> Requirements:
 
 
 def matching(profile: str) -> Requirements:
-    """The newest frozen set if it equals the current rules, or else the current rules."""
+    """Return the newest frozen set if it equals the current rules, or else the current rules."""
     current = today(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 

@@ -1,4 +1,4 @@
-"""A report for other eyes: a badge, a summary for a pull request, JUnit's XML."""
+"""A report in other formats: a badge, a summary for a pull request, JUnit XML."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
 """Colours of a badge: every `must` holds, a run ends with 0 as deviations are known, or with 1."""
 PIXELS = 6.6
-"""The width of a letter of the badge, a little more than it is on average."""
+"""Average width of a letter in the badge, rounded up, in pixels."""
 PADDING = 10
 BAD = ("error", "fail", "unexpected_pass", "unexercised")
-"""The verdicts that JUnit's readers are to see as failures."""
+"""Verdicts that count as failures in JUnit XML."""
 
 
 def message(report: Report) -> str:
-    """Return the text of a badge: how many of the applicable rules hold."""
+    """Return the text of a badge: the number of applicable rules that are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     known = counts.get("known_deviation", 0)
@@ -39,7 +39,7 @@ def colour(report: Report) -> str:
 
 
 def endpoint(report: Report) -> str:
-    """The badge as the JSON that badge services read from an address."""
+    """Return the badge as JSON for badge services."""
     badge = {
         "schemaVersion": 1,
         "label": LABEL,
@@ -50,7 +50,7 @@ def endpoint(report: Report) -> str:
 
 
 def badge(report: Report) -> str:
-    """The badge as SVG, which needs no service."""
+    """Return the badge as SVG, which needs no service."""
     said = message(report)
     left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
     return _rendered(
@@ -64,7 +64,7 @@ def badge(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """A summary for a pull request: the counts, and each rule that does not hold."""
+    """Return a summary for a pull request: the counts, and each rule that is not kept."""
     rules = specs.load().rules
     broken = [
         line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
@@ -83,7 +83,7 @@ def markdown(report: Report) -> str:
 
 
 def junit(report: Report) -> str:
-    """JUnit XML: a suite per implementation, a case per rule."""
+    """Return JUnit XML: a suite for each implementation, a case for each rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
     suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))

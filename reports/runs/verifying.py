@@ -1,4 +1,4 @@
-"""Is a report what it claims to be? Every check that needs no second run."""
+"""Verification of reports, as far as it needs no second run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = "report"
 
 
 def read_report(file: Path) -> Report:
-    """A report of the right shape. Errors: `BadReport`."""
+    """Return a report with a valid structure. Errors: `BadReport`."""
     try:
         found: Any = json.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as wrong:
@@ -29,9 +29,9 @@ def read_report(file: Path) -> Report:
 
 
 def verify(report: Report) -> None:
-    """Holds a report against itself and the frozen requirement set of its version.
+    """Check that a report is consistent, and matches the requirement set of its version.
 
-    Errors: `BadReport` with the first thing that does not hold.
+    Errors: `BadReport` with the first problem.
     """
     for problem in _problems(report):
         raise BadReport(problem)

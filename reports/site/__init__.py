@@ -1,1 +1,1 @@
-"""The site: what the project knows, as pages that can be read without a network."""
+"""The site: the project's results as pages that work offline."""

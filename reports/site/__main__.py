@@ -1,4 +1,4 @@
-"""Write the sources of the site, for MkDocs to build: `nox -s site`."""
+"""Write the sources of the site, from which MkDocs builds it: `nox -s site`."""
 
 import argparse
 import shutil

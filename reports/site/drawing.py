@@ -1,6 +1,6 @@
-"""The parts of a picture, as SVG; colours are those of the page.
+"""Elements of pictures as SVG; colors come from the page's style.
 
-A picture is as wide as a phone, so that nobody has to scroll it, and lengths are its pixels.
+A picture is as wide as a phone, so that it need not be scrolled. Lengths are in pixels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ROW = 26
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
-    """Return a picture of that height, with its text below for screen readers."""
+    """Return a picture of that height, with a text for screen readers."""
     box = f'viewBox="0 0 {WIDTH} {height:g}"'
     head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
     caption = f"<figcaption>{escape(said)}.</figcaption>"
@@ -21,17 +21,17 @@ def svg(height: float, said: str, body: Sequence[str]) -> str:
 
 
 def rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
-    """A box of a kind that the style knows."""
+    """Return a box with a class that the style defines."""
     size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
     return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
 
 
 def vertical_line(left: float, top: float, height: float, kind: str) -> str:
-    """An upright line of a kind that the style knows."""
+    """Return a vertical line with a class that the style defines."""
     ends = f'y1="{top:g}" y2="{top + height:g}"'
     return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
 
 
 def text(left: float, top: float, words: str, anchor: str = "start") -> str:
-    """Words on their base line."""
+    """Return a text at its base line."""
     return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -1,4 +1,4 @@
-"""The table of an anti-affinity group: who has what of it, and where the next one may go."""
+"""Picture of an anti-affinity group: its namespaces, and where the next one may go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BROKER, CELLS = 84, 158
 
 
 def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """A row for each broker: its domain, the group's namespaces there, and an open place."""
+    """Return a row for each broker: its domain, the group's namespaces, and an open place."""
     group = case["groups"].get(case["namespace"])
     may = answer.get("candidates") or [answer.get("broker")]
     goes = _short(case["namespace"])

@@ -1,4 +1,4 @@
-"""The pages of the site as Markdown, from the specifications, the fixtures and the reports."""
+"""The pages of the site as Markdown, from specifications, fixtures and reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROFILE = "documented-3.0"
 LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
-"""A link in a text for people, without what ends the sentence."""
+"""A URL in a text, without punctuation that ends the sentence."""
 CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
 """Verdicts by which the matrix can be filtered."""
 
@@ -66,7 +66,7 @@ class Site:
         )
 
     def pages(self) -> Iterator[tuple[str, str]]:
-        """The path and the text of each page."""
+        """Yield the path and the text of each page."""
         yield from self._rules()
         yield from self._results()
         yield from self._documents()
@@ -144,7 +144,7 @@ class Site:
 
 
 def _by_rule() -> Mapping[str, Sequence[Shown]]:
-    """The worked examples of each rule."""
+    """Return the worked examples of each rule."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         shown = Shown(Worked.out(example))
@@ -154,7 +154,7 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Yield each operation with its fields, its rules, and one exchange over the wire."""
+    """Yield each operation with its fields, its rules, and one exchange of messages."""
     model = Model(PROFILE)
     for name in operations():
         case = shapes.example_case(name)

@@ -1,4 +1,4 @@
-"""Evidence of what each rule detects: seeded defects, and mutants of the published table."""
+"""Evidence that rules detect defects: seeded defects, and mutants of the published table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import yaml
 
 SEEDED = Path("tests", "mutants", "defects.yaml")
 TABLE = Path("reports", "mutants", "mutants.jsonl")
-"""A line for each generated mutant, where the table was published."""
+"""The published table, with a line for each generated mutant."""
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """A piece of the model's source and what stood there instead, and what that amounts to."""
+    """A replaced piece of the model's source: the original, the replacement, and its meaning."""
 
     title: str
     was: str
@@ -25,7 +25,7 @@ class Replaced:
 
 
 def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
-    """The seeded defects by the rule that finds them."""
+    """Return the seeded defects by the rule that finds them."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for one in yaml.safe_load(file.read_text("utf-8")):
         title = f"{one['name']}: {one['stands_for']}"
@@ -34,7 +34,7 @@ def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
 
 
 def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
-    """Generated mutants by the first rule broken; empty without a published table."""
+    """Return generated mutants by the first rule broken; empty without a published table."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         one = json.loads(line)

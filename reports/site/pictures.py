@@ -1,7 +1,7 @@
-"""Pictures of worked examples, as SVG within the page.
+"""Pictures of worked examples, as SVG in the page.
 
-Each draws numbers that the model's derivation or the case already has, and says them in words for
-those who cannot see it. Colours come from the page's style, so that they follow light and dark.
+Each one draws numbers from the model's derivation or from the case, and has a text for screen
+readers. Colors come from the page's style, so that they follow light and dark mode.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MOST_ROWS = 12
 CUT = 38
-"""The most characters of an event; the table has all of them."""
+"""Maximum length of an event's text; the table has the full text."""
 LIMITS = ("threshold", "limit")
 
 
 @dataclass
 class MeasuredBroker:
-    """A broker in a derivation: percents, None if it does not give them."""
+    """A broker in a derivation, with percentages; None if they are not given."""
 
     name: str
     usage: float | None = None
@@ -38,7 +38,7 @@ class MeasuredBroker:
 
 
 def pictures(shown: Shown) -> Iterator[str]:
-    """Pictures of an example: usually one, none if a table shows everything."""
+    """Return the pictures of an example: usually one, none if a table shows everything."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
@@ -51,7 +51,7 @@ def pictures(shown: Shown) -> Iterator[str]:
 
 
 def _usage_bars(steps: Sequence[Step]) -> str:
-    """A bar for each broker's usage, against the average and the limit."""
+    """Draw a bar for each broker's usage, with the average and the limit."""
     brokers, average, limit = _brokers(steps)
     measured = [one for one in brokers if one.usage is not None][:MOST_ROWS]
     if not measured:
@@ -91,7 +91,7 @@ def _usage_bars(steps: Sequence[Step]) -> str:
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
-    """Draw the brokers of a derivation of shedding, and the values they are compared with."""
+    """Return the brokers in a derivation of shedding, and the values they are compared with."""
     found: list[MeasuredBroker] = []
     average = limit = None
     for step in steps:
@@ -152,7 +152,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
-    """Hash ranges given as boundaries, as bundle names or as one bundle name."""
+    """Return hash ranges from boundaries, from bundle names or from one bundle name."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         return []
@@ -166,7 +166,7 @@ def _parts(value: Any) -> list[tuple[int, int]]:
 
 
 def _time_line(events: Sequence[tuple[str, str]]) -> str:
-    """Events along the minutes at which they happen."""
+    """Draw events at the minutes at which they happen."""
     known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MOST_ROWS]
     if not known:
         return ""

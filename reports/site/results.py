@@ -24,7 +24,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Result:
-    """A published report, as its page and the matrix show it."""
+    """A published report, for its page and for the matrix."""
 
     file: str
     report: Report
@@ -36,7 +36,7 @@ class Result:
 
     @property
     def slug(self) -> str:
-        """The name of its page."""
+        """The name of its page's file."""
         return self.file.removesuffix(".json")
 
     @property
@@ -55,11 +55,11 @@ class Result:
         return {line["rule"]: line for line in self.report["verdicts"]}
 
     def word(self, rule: str) -> str:
-        """The verdict on a rule; empty where it was not judged."""
+        """Return the verdict on a rule; empty if it was not judged."""
         return word_of(self.verdicts[rule]) if rule in self.verdicts else ""
 
     def said(self, rule: str) -> str:
-        """The verdict on a rule as tables write it."""
+        """Format the verdict on a rule for tables."""
         return WORDS.get(self.word(rule), self.word(rule))
 
 
@@ -77,7 +77,7 @@ class Listed:
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:
-    """Every published report, by the implementation and its version, 2.4.2 before 2.10.5."""
+    """Return every published report, sorted by implementation and version, 2.4.2 before 2.10.5."""
     found = [
         Result(file.name, json.loads(file.read_text("utf-8"))) for file in folder.glob("*.json")
     ]
@@ -90,7 +90,7 @@ def _in_order(result: Result) -> tuple[str, list[int], str]:
 
 
 def numbers(version: str) -> list[int]:
-    """The numbers in a version, by which 2.4.2 comes before 2.10.5."""
+    """Return the numbers in a version, as a sort key."""
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
@@ -104,7 +104,9 @@ class Succession:
 
 
 def version_steps(every: Sequence[Result]) -> list[Succession]:
-    """Each step between versions of one implementation, with the rules that both were judged by."""
+    """Return each step between versions of an implementation, for rules that both were
+    judged by.
+    """
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
@@ -116,13 +118,13 @@ def version_steps(every: Sequence[Result]) -> list[Succession]:
 
 
 def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
-    """Every known deviation, by the file that lists it, the oldest version first."""
+    """Return every known deviation, by the file that lists it, oldest version first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
     return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
 
 
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
-    """Every known deviation, by the rule that it breaks."""
+    """Return every known deviation, by rule."""
     found: dict[str, list[Listed]] = {}
     for listed in deviations_by_release(folder).values():
         for one in listed:

@@ -1,4 +1,4 @@
-"""Schemas of the protocol as readable tables: one row per field, links between shapes."""
+"""Schemas of the protocol as tables: one row for each field, with links between shapes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pulsar_conformance.specs import schema
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
 LOCAL = "#/$defs/"
 WIDTH = 88
-"""Columns of an exchange, beyond which a value goes over several lines."""
+"""Line width of an exchange; longer values continue on further lines."""
 TOLD_ELSEWHERE = ("declining", "declined", "why")
-"""Fields that may replace any answer; the page explains them once."""
+"""Fields that may replace any answer, which the page explains only once."""
 
 SHOWN = (
     "bundle-four-by-default",
@@ -26,7 +26,9 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that show an operation; others show the shortest with most fields."""
+"""Worked examples that show an operation; other operations show the shortest one with
+most fields.
+"""
 
 Schema = Mapping[str, Any]
 
@@ -53,19 +55,19 @@ class Shape:
 
 
 def shared() -> tuple[Shape, ...]:
-    """The shapes that several operations use."""
+    """Return the shapes that several operations use."""
     return tuple(_shapes(schema("shapes")["$defs"], ""))
 
 
 def own_shapes(operation: str) -> tuple[Shape, ...]:
-    """The shapes that one operation alone uses."""
+    """Return the shapes that only one operation uses."""
     every = schema(f"operations/{operation}")["$defs"]
     inner = {name: every[name] for name in every if name not in ("case", "answer", "answered")}
     return tuple(_shapes(inner, operation))
 
 
 def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
-    """The fields of an object, those of the objects in it right after it."""
+    """Return the fields of an object, each followed by the fields of objects inside it."""
     return tuple(_fields(whole, operation, ""))
 
 
@@ -134,7 +136,7 @@ def _anchor(name: str, operation: str) -> str:
 
 
 def format_json(value: Any, indent: str = "", used: int = 0) -> str:
-    """JSON in few lines: what fits in the width stays on one."""
+    """Format JSON in few lines: a value that fits in the width stays on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
         return flat
@@ -149,7 +151,7 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return the question of the worked example that shows most fields of a case and its answer."""
+    """Return the worked example with the most fields in case and answer."""
     model = Model(profile)
     found = []
     for example in examples():

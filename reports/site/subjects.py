@@ -20,7 +20,7 @@ from pulsar_conformance.specs.text import WIDTH
 
 @dataclass(frozen=True)
 class Held:
-    """The function that holds a rule against an answer."""
+    """The function that checks a rule."""
 
     name: str
     file: str
@@ -38,7 +38,7 @@ class Documented:
 
 
 def held(rule: str) -> Held | None:
-    """The check of a rule; None where no question can test it."""
+    """Return the check of a rule; None if no question can test the rule."""
     if rule not in checks():
         return None
     function: Any = checks()[rule].predicate.function
@@ -49,7 +49,7 @@ def held(rule: str) -> Held | None:
 
 
 def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:
-    """The rules that claim each sentence of a document, by section and number."""
+    """Return the rules that claim each sentence of a document, by section and number."""
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for rule in load().rules.values():
         for source in rule.sources:
@@ -59,7 +59,7 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
-    """Each command, its purpose, and its help in 80 columns."""
+    """Yield each command, its purpose, and its help in 80 columns."""
     for name, command in COMMANDS.items():
         parser = parser_of(name)
         parser.formatter_class = partial(HelpFormatter, width=WIDTH)
@@ -67,7 +67,7 @@ def commands() -> Iterator[tuple[str, str, str]]:
 
 
 def drawing_strategies() -> Iterator[Documented]:
-    """The strategies that draw cases: every public function of the modules that draw."""
+    """Yield the public functions of modules that draw cases."""
     for found in walk_packages(conformance.__path__, f"{conformance.__name__}."):
         parts = found.name.removeprefix(conformance.__name__)
         if ".draw" in parts:

@@ -1,7 +1,7 @@
-"""Fetches what the site takes from npm when it is built; none of it is committed.
+"""Download of the npm packages that the site contains; none of them is committed.
 
-Pyodide is Python in WebAssembly, for the playground; iframe-worker lets the search work without a
-server. Both are unpacked as they are, and never run here.
+Pyodide is Python in WebAssembly, for the playground; iframe-worker makes the search work without a
+server. Both are unpacked unchanged, and never run here.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""npm package -> its version, and the files of it that the site needs."""
+"""Version of each npm package, and the files in it that the site needs."""
 MODEL = "model.zip"
 EXAMPLES = "playground.json"
 DATA = (".py", ".yaml", ".json")
 
 
 class CannotVendor(UserError):
-    """Raised if a file of another project is unavailable; the message says why in one sentence."""
+    """A file of another project is unavailable; the message gives the reason in one sentence."""
 
 
 def fetch_packages(cache: Path, to: Path) -> None:
-    """Put the files of every package below `to`; files are cached in `cache`.
+    """Write the files of every package to `to`; files are cached in `cache`.
 
     Errors: `CannotVendor`.
     """
@@ -76,7 +76,7 @@ def _pack(package: str, cache: Path) -> None:
 
 
 def write_model(to: Path) -> None:
-    """The model, the rules, a reader of YAML, and the worked examples, for the browser."""
+    """Write the model, the rules, a YAML reader and the worked examples, for use in browsers."""
     to.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(to / MODEL, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in _modules():

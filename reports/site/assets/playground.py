@@ -1,4 +1,4 @@
-"""The code that the playground runs in the browser: JSON in, the model's answer as JSON out."""
+"""Code of the playground that runs in the browser: from JSON to the model's answer as JSON."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from pulsar_conformance.specs import UnknownName, load
 
 
 def known() -> str:
-    """The profiles, and the alternatives of each reading with the profile's own first."""
+    """Return the profiles, and the alternatives of each reading, the profile's own first."""
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
     readings = {
