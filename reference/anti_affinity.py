@@ -12,15 +12,15 @@ from typing import Any
 class Spread:
     """A namespace to place, and the distribution of its group.
 
-    Brokers that are in no domain are taken together, as one domain without a name.
+    Brokers without a domain are taken together, as one domain without a name.
     """
 
     namespace: str
     groups: Mapping[str, str]
-    """Namespace to the one group that it belongs to. [ANTI-06]"""
+    """The one group of each namespace. [ANTI-06]"""
     domains: Mapping[str, Sequence[str]]
     owned: Mapping[str, Collection[str]]
-    """Broker to the namespaces that it serves."""
+    """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
     """Brokers whose namespaces count in their domain, by the reading `domain-counts`."""
@@ -33,12 +33,12 @@ class Spread:
 
     @property
     def group(self) -> str | None:
-        """The group of the namespace, if it is in one."""
+        """The group of the namespace, or None."""
         return self.groups.get(self.namespace)
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """Broker to its domain; a broker is in at most one. [ANTI-08]"""
+        """The domain of each broker that has one; there is at most one. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:
@@ -73,7 +73,7 @@ class Spread:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """Candidates with the fewest of the group in each such domain. [ANTI-02]"""
+        """Return the candidates with the fewest of the group in each such domain. [ANTI-02]"""
         among = {name: self.within(name) for name in self.best_domains}
         fewest = {
             name: min(len(self.rivals(one)) for one in brokers) for name, brokers in among.items()
@@ -86,12 +86,12 @@ class Spread:
         )
 
     def within(self, domain: str | None) -> list[str]:
-        """The candidates of a domain; of no domain for None."""
+        """Return the candidates of a domain; None stands for those without one."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @property
     def chosen(self) -> str | None:
-        """The first of the best candidates, None without any."""
+        """The first of the best candidates, or None."""
         return self.best[0] if self.best else None
 
 

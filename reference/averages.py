@@ -17,14 +17,14 @@ from pulsar_conformance.reference.cluster import (
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two time frames, and the number of samples that each is limited to. [DATA-03]"""
+"""The two time frames, each with its maximum number of samples. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
-"""Average of values, the oldest first, in a window of that many samples."""
+"""Averages values, oldest first, over a window of that many samples."""
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
-    """Mean of the newest values, or of all values until the window is full. [DATA-01, DATA-02]
+    """Return the mean of the newest values, or of all until the window is full. [DATA-01, DATA-02]
 
     1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
     """
@@ -33,7 +33,7 @@ def sliding(values: Sequence[Rate], window: int) -> Rate:
 
 
 def fading(values: Sequence[Rate], window: int) -> Rate:
-    """The mean until the window is full; then each value replaces one of its share. [DATA-02]
+    """Return the mean until the window is full; then each value replaces its share. [DATA-02]
 
     1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
     """
@@ -58,7 +58,7 @@ class Average:
 
 
 def average(samples: Sequence[Rates], window: int, mean: Mean, unmeasured: Rates) -> Average:
-    """The average of all samples of a bundle in one time frame. [DATA-01 … 07]"""
+    """Return the average of all samples of a bundle in one time frame. [DATA-01 … 07]"""
     if not samples:
         return Average(unmeasured, 0, window)
     columns = zip(*(sample.each() for sample in samples), strict=True)
@@ -67,24 +67,24 @@ def average(samples: Sequence[Rates], window: int, mean: Mean, unmeasured: Rates
 
 
 def samples_counted(taken: int, window: int) -> int:
-    """Number of samples of a time frame, at most its window. [DATA-07]"""
+    """Return the number of samples in a time frame, at most its window. [DATA-07]"""
     return min(taken, window)
 
 
 def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
-    """Rates by which a bundle counts in one time frame of its broker. [DATA-09]"""
+    """Return the rates with which a bundle counts in one time frame of its broker. [DATA-09]"""
     return average_of(bundle, frame) or unmeasured_rates(kilobyte)
 
 
 def together(loads: Iterable[Rates]) -> Rates:
-    """Rates of a broker: the sum over its bundles. [DATA-08]"""
+    """Return the rates of a broker: the sum over its bundles. [DATA-08]"""
     none = Rates(ZERO, ZERO, ZERO, ZERO)
     columns = zip(none.each(), *(load.each() for load in loads), strict=True)
     return Rates(*map(total, columns))
 
 
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""The two time frames, and the number of samples of each. [DATA-03]"""
+"""The two time frames, each with its number of samples. [DATA-03]"""
 
 PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
@@ -97,7 +97,7 @@ NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)
 
 
 def fields(rates: Rates) -> dict[str, Rate]:
-    """Rates under the names of load data, exact."""
+    """Return rates with the field names of load data, exact."""
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
@@ -128,7 +128,7 @@ class Frame:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Averages in the shape of bundle data."""
+        """The averages in the format of bundle data."""
         return {**fields(self.rates), "numSamples": len(self.taken)}
 
 
@@ -139,7 +139,7 @@ class Samples:
         self._frames = {name: Frame(window, kind) for name, window in WINDOWS.items()}
         self._rates: dict[str, Rates] = {}
         self.data: dict[str, Any] = {}
-        """Averages in the shape of bundle data; empty before the first sample."""
+        """The averages in the format of bundle data; empty before the first sample."""
 
     def add(self, rates: Rates) -> bool:
         """Add a sample, and return True if an average changed."""

@@ -33,7 +33,7 @@ Measure = Callable[["Growth", str], Fraction]
 
 @dataclass(frozen=True)
 class Growth:
-    """Load and limits of every bundle at one run of the automatic split."""
+    """Load and limits of all bundles in one run of the automatic split."""
 
     case: Mapping[str, Any]
     settings: Settings

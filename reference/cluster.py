@@ -1,4 +1,4 @@
-"""Brokers and bundles as load reports and bundle data describe them, exact."""
+"""Brokers and bundles, read from load reports and bundle data as exact numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rates:
-    """Traffic both ways: messages per second, and bytes per second."""
+    """Traffic in both directions: messages per second, and bytes per second."""
 
     messages_in: Rate
     messages_out: Rate
@@ -46,7 +46,7 @@ class Rates:
         )
 
     def each(self) -> tuple[Rate, Rate, Rate, Rate]:
-        """Messages in and out, bytes in and out."""
+        """The messages in and out, and bytes in and out."""
         return self.messages_in, self.messages_out, self.bytes_in, self.bytes_out
 
     def write(self) -> dict[str, float]:
@@ -79,7 +79,7 @@ class Stats:
 
     @classmethod
     def read(cls, data: Json) -> Stats:
-        """Sessions are producers and consumers together. [SPLIT-02]"""
+        """Parse the latest numbers; sessions are producers plus consumers. [SPLIT-02]"""
         sessions = _counted(data, "producerCount") + _counted(data, "consumerCount")
         return cls(Rates.read(data), _counted(data, "topics"), sessions)
 
@@ -92,7 +92,7 @@ def _counted(data: Json, name: str) -> int:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker's load report: percent of each resource, rates, bundles, earlier usages."""
+    """A broker's load report: percentages of resources, rates, bundles, earlier usages."""
 
     name: str
     percent: Mapping[str, Percent]
@@ -115,7 +115,7 @@ class Broker:
 
 
 def percent_of(usage: Json | None) -> Percent:
-    """Usage of a resource in percent of its limit; 0 without a limit."""
+    """Return the usage of a resource in percent of its limit; 0 without a limit."""
     if not usage or not usage["limit"]:
         return ZERO
     return _percent(usage["usage"], usage["limit"])
@@ -135,10 +135,10 @@ def average_of(bundle: Json | None, frame: str) -> Rates | None:
 
 
 NEVER_MEASURED_MESSAGES = 50
-"""Messages per second each way that a bundle counts for before its first sample. [DATA-04]"""
+"""Messages per second each way, assumed for a bundle before its first sample. [DATA-04]"""
 
 NEVER_MEASURED_KILOBYTES = 50
-"""Kilobytes per second each way that a bundle counts for before its first sample. [DATA-05]"""
+"""Kilobytes per second each way, assumed for a bundle before its first sample. [DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
 """Bytes, by the reading `kilobyte`."""

@@ -19,7 +19,7 @@ Value = str | float | int | bool | None
 
 
 class MissingSetting(LookupError):
-    """A setting without a documented default that the answer depends on and the case leaves out."""
+    """A setting without a documented default that the answer depends on but the case leaves out."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no documented default; the case must set it")
@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def _unused(self) -> frozenset[str]:
-        """The settings that have no effect in the profile."""
+        """Return the settings that have no effect in the profile."""
         defaults = self.defaults
         return defaults.unused if isinstance(defaults, specs.Defaults) else frozenset()
 
@@ -62,7 +62,7 @@ class Settings:
             return False
 
     def text(self, name: str) -> str:
-        """A name, such as that of an algorithm or a class."""
+        """Return a text, such as the name of an algorithm or a class."""
         value = self.value(name)
         if not isinstance(value, str) or not value:
             raise MissingSetting(name)
@@ -71,9 +71,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Readings:
-    """One alternative chosen for each place where the documents leave a choice.
+    """One alternative for each question that the documents leave open.
 
-    `choices` maps a reading's ID to its value, as `specs/readings.yaml` names them.
+    `choices` maps a reading's ID to its value, as named in `specs/readings.yaml`.
     """
 
     choices: Mapping[str, str] = field(default_factory=dict)
@@ -107,14 +107,14 @@ Case = Mapping[str, Any]
 
 
 class WithoutAnswer(Exception):
-    """Raised where there is no answer, with the reason."""
+    """There is no answer; the message gives the reason."""
 
     how: ClassVar[str]
     """The field of the protocol that holds the reason."""
 
 
 class Refused(WithoutAnswer):
-    """Raised for a request that the rules refuse."""
+    """A request that the rules refuse."""
 
     how = "refused"
 
@@ -123,8 +123,8 @@ class Refused(WithoutAnswer):
 class Context:
     """Defaults and readings of the profile, and its release.
 
-    Chance is repeatable: the same questions in the same order get the same answers, and a question
-    that is asked as often as there are choices gets each of them. [PLACE-05]
+    Random choices are repeatable: equal questions in equal order get equal answers. A question that
+    is repeated as often as there are choices gets each of them. [PLACE-05]
     """
 
     defaults: Mapping[str, Value]
@@ -150,12 +150,12 @@ class Context:
         return cls(bundled.defaults(profile), Readings.of(profile, readings), release, dropped)
 
     def turn(self, case: Case) -> int:
-        """Return how often a case was asked before, to choose the next of equal candidates."""
+        """Count the repetitions of a case, to choose the next of equal candidates."""
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
     def settings(self, case: Case) -> Settings:
-        """The settings in force in a case. Errors: those of a release's `settings_of`."""
+        """Return the settings in force in a case. Errors: those of a release's `settings_of`."""
         given = case.get("settings", {})
         if self.release is not None:
             return self.release.settings(given, self.defaults)
@@ -163,4 +163,4 @@ class Context:
 
 
 Answer = Callable[[Context, Case], Derivation]
-"""Function that answers an operation. Errors: `Refused`, `MissingSetting`."""
+"""Answers an operation. Errors: `Refused`, `MissingSetting`."""

@@ -29,8 +29,8 @@ class Step:
 class Derivation:
     """An answer, and the steps that lead to it.
 
-    Steps are formatted only when they are read: a model that answers thousands of cases
-    pays for none of them.
+    Steps are formatted only on demand, so that a model that answers thousands of cases need not
+    format them.
     """
 
     answer: Mapping[str, Any]
@@ -79,7 +79,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """Key that is equal for similar blocks; a single step is similar to no other."""
+    """Return a key that is equal for similar blocks; a single step is similar to no other."""
     heading, *below = block
     if not below or heading.text:
         return id(block)

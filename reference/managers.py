@@ -30,13 +30,13 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""The class in use without a dynamic setting, given broker.conf's, by `absent-manager`."""
+"""Class in use without a dynamic setting, from that of broker.conf, by `absent-manager`."""
 
 
 def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
     """Return the manager of a class, given its full name. [MANAGER-05]
 
-    A mistake gives the default one, and so does no name: no document says what broker.conf begins
-    with.
+    An invalid name gives the default manager, and so does none, since no document says which name
+    broker.conf has at first.
     """
     return DEFAULT if name is None else classes.get(name, DEFAULT)

@@ -14,7 +14,9 @@ else:
         import gmpy2
 
         Fraction = gmpy2.mpq
-    except ImportError:  # nothing compiled can be installed, as in a browser
+    except (
+        ImportError
+    ):  # Use Python's own fractions if no compiled package can be installed, as in a browser.
         from fractions import Fraction
 
 Percent: TypeAlias = Fraction
@@ -28,16 +30,16 @@ Minutes: TypeAlias = Fraction
 ZERO = Fraction(0)
 
 LONG = 10**15
-"""The least number that is printed with a power of ten."""
+"""Smallest number that is printed with a power of ten."""
 
 
 CACHED_NUMBERS = 1 << 16
-"""Numbers whose exact form is cached: the same ones occur in thousands of cases."""
+"""Number of exact values that are cached, since equal numbers occur in thousands of cases."""
 
 
 @lru_cache(CACHED_NUMBERS)
 def exact(number: float | int | Fraction) -> Fraction:
-    """Return a JSON number without any rounding."""
+    """Return the exact value of a JSON number."""
     return number if isinstance(number, Fraction) else Fraction(number)
 
 

@@ -19,10 +19,10 @@ from pulsar_conformance.reference.usage import maximum
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 
 MARGIN = Fraction(5)
-"""Percentage points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
+"""Percentage points that an overloaded broker sheds in addition to its excess. [OVERLOAD-02]"""
 
 FEWEST_BUNDLES = 2
-"""A broker with fewer bundles sheds none. [OVERLOAD-07]"""
+"""Number of bundles below which a broker sheds none. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
@@ -32,7 +32,7 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
 
 
 def threshold_of(cycle: Cycle) -> Percent:
-    """The usage threshold of overload."""
+    """Return the usage above which a broker is overloaded."""
     return cycle.settings.number(OVERLOAD_THRESHOLD)
 
 
@@ -43,7 +43,7 @@ def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
 
 
 def share_to_shed(usage: Percent, threshold: Percent) -> Percent:
-    """Share of its traffic that an overloaded broker sheds. [OVERLOAD-02]
+    """Return the share of its traffic that an overloaded broker sheds. [OVERLOAD-02]
 
     A broker at 95 % with a threshold of 85 % sheds (95 - 85) + 5 = 15 %.
     """
@@ -51,28 +51,28 @@ def share_to_shed(usage: Percent, threshold: Percent) -> Percent:
 
 
 def need_of(cycle: Cycle, broker: Broker) -> Rate:
-    """The traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
+    """Return the traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
     share = share_to_shed(maximum(broker).percent, threshold_of(cycle))
     return share * cycle.traffic_of(broker) / 100
 
 
 def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
-    """Bundles worth at least the excess and the margin. [OVERLOAD-02, OVERLOAD-03]"""
+    """Return bundles that carry at least the excess and the margin. [OVERLOAD-02, OVERLOAD-03]"""
     return select_movable(cycle, broker, need_of(cycle, broker))
 
 
 def just_one(cycle: Cycle, broker: Broker) -> list[str]:
-    """The most expensive of the movable bundles. [OVERLOAD-05, OVERLOAD-06]"""
+    """Return the most expensive movable bundle. [OVERLOAD-05, OVERLOAD-06]"""
     return sorted(cycle.movable(broker), key=lambda one: (-expense(cycle, one), one))[:1]
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """Expense of a bundle, by the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Return the expense of a bundle, by the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 
 def expense_written(cycle: Cycle, bundle: str) -> str:
-    """Expense of a bundle, with the unit."""
+    """Format the expense of a bundle, with its unit."""
     return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
 
 
@@ -84,7 +84,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of each broker, independent of the load of the others. [OVERLOAD-08]"""
+    """Return the unloads of each broker, which do not depend on other brokers. [OVERLOAD-08]"""
     for broker in cycle.brokers.values():
         sheds = is_overloaded(cycle, broker) and len(broker.bundles) >= FEWEST_BUNDLES
         taken = AMOUNT[cycle.readings["overload-amount"]](cycle, broker) if sheds else []

@@ -37,9 +37,9 @@ class Candidate:
 
 
 def weighted(rate: Rate, usage: Percent, threshold: Percent) -> Fraction | None:
-    """A message rate times its weight, 1 / (threshold - usage). [PLACE-02]
+    """Return a message rate times its weight, 1 / (threshold - usage). [PLACE-02]
 
-    At 45 % with a threshold of 85 % the rate counts 1/40; at the threshold there is no weight.
+    At 45 % with a threshold of 85 %, the rate counts 1/40; at the threshold there is no weight.
     """
     return rate / (threshold - usage) if usage != threshold else None
 
@@ -51,7 +51,7 @@ SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
         one.rate + added, one.usage.percent, threshold
     ),
 }
-"""Score of a candidate, the least is best, by the reading `placement-score`. [PLACE-02]"""
+"""Score of a candidate by the reading `placement-score`; the lowest is best. [PLACE-02]"""
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class Placement:
         )
 
     def score(self, candidate: Candidate) -> Fraction | None:
-        """Score of a candidate; None if the formula is undefined for it."""
+        """Return the score of a candidate; None if the formula is undefined for it."""
         score = SCORE[self.readings["placement-score"]]
         return score(candidate, self.threshold, self.bundle_rate)
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates of which any may take the bundle.
+        """The candidates that may take the bundle.
 
-        These have the least score. One without a score only counts if no other is considered, and
-        all candidates count if all are overloaded. [PLACE-02, PLACE-05]
+        These are the candidates with the lowest score. A candidate without a score counts only if
+        no other is considered; if all are overloaded, all count. [PLACE-02, PLACE-05]
         """
         scores = {one.name: self.score(one) for one in self.considered}
         known = [score for score in scores.values() if score is not None]
@@ -93,7 +93,7 @@ class Placement:
 
     @property
     def by_chance(self) -> bool:
-        """True if all candidates are overloaded, so that chance decides. [PLACE-05]"""
+        """True if all candidates are overloaded, so that the choice is random. [PLACE-05]"""
         return not self.considered
 
     def chosen(self, turn: Callable[[], int]) -> str | None:
@@ -118,7 +118,7 @@ def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
 
 
 def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
-    """A `place.select` case, seen through readings.
+    """Read a `place.select` case under the given readings.
 
     Bundles assigned to a broker count even before it reports them. [PLACE-07]
     """
@@ -139,7 +139,7 @@ def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -
 
 @dataclass(frozen=True)
 class Assignment:
-    """A `place.broker` case, seen through readings."""
+    """A `place.broker` case under the given readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -188,6 +188,8 @@ class Assignment:
 
     @cached_property
     def placement(self) -> Placement:
-        """The placement among permitted brokers that keep its group apart. [PLACE-02]"""
+        """The placement among permitted brokers that keeps the namespace's group apart.
+        [PLACE-02]
+        """
         case = {**self.case, "candidates": self.spread.best}
         return placement(case, self.settings, self.readings)

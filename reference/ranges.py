@@ -16,7 +16,7 @@ HASHES = FULL_UPPER + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
 HASHED = "the suite's own, CRC-32 of the whole name; another one may lie elsewhere"
-"""Note on the hashes of a derivation: the documents name no hash function."""
+"""Note on the hashes in a derivation, since the documents name no hash function."""
 
 
 def hex_of(value: int) -> str:
@@ -77,7 +77,7 @@ class HashRange:
         return self.lower <= other.lower and other.upper <= self.upper
 
     def cut(self, positions: Sequence[int]) -> tuple[HashRange, ...]:
-        """The parts between ascending positions strictly inside. [SPLIT-14]"""
+        """Return the parts between ascending positions strictly inside. [SPLIT-14]"""
         ends = [self.lower, *positions, self.upper]
         return tuple(HashRange(*pair) for pair in pairwise(ends))
 
@@ -89,7 +89,7 @@ def ranges_of(boundaries: Sequence[str]) -> tuple[HashRange, ...]:
 
 
 def index_of(ranges: Sequence[HashRange], value: int) -> int:
-    """Index of the range that holds a hash; the ranges cover all, in order. [BUNDLE-04]"""
+    """Return the index of the range that contains a hash; ranges are in order. [BUNDLE-04]"""
     return bisect_right(ranges, value, key=lambda part: part.lower) - 1
 
 
@@ -110,18 +110,18 @@ def boundaries(count: int) -> list[str]:
 
 
 def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
-    """A partition is a topic like any other, hashed by its own name. [BUNDLE-07]"""
+    """Hash a partition by its own name, like any other topic. [BUNDLE-07]"""
     return index_of(ranges, hash_of(topic))
 
 
 def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
-    """Partitions go to neighbouring bundles, so that different brokers can own them. [BUNDLE-08]"""
+    """Put partitions in neighboring bundles, so that different brokers can own them. [BUNDLE-08]"""
     whole, number = without_partition(topic)
     return (by_own_hash(ranges, whole) + number) % len(ranges)
 
 
 def without_partition(topic: str) -> tuple[str, int]:
-    """Topic and partition number; 0 for a topic without partitions."""
+    """Return topic and partition number, which is 0 for a topic without partitions."""
     partition = PARTITION.search(topic)
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 

@@ -13,36 +13,36 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HashRange
 
 NESTED = "systemResourceUsage"
-"""Below it, the simple load manager's report has its resources. [REPORT-02]"""
+"""Field that contains the resources in reports of the simple load manager. [REPORT-02]"""
 
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
 CHANGES = ("lastBundleGains", "lastBundleLosses")
 LOAD = (*RATE_FIELDS, *COUNTS, "bundles", *CHANGES, "lastStats")
-"""Fields of a report besides resources. [REPORT-04 … 07]"""
+"""Fields of a report other than resources. [REPORT-04 … 07]"""
 
 SIMPLE_NAMES: Mapping[str, str] = {
     "lastStats": "bundleStats",
     "lastBundleGains": "bundleGains",
     "lastBundleLosses": "bundleLosses",
 }
-"""Fields that the simple load manager names differently."""
+"""Fields with a different name in reports of the simple load manager."""
 
 SHOWN = 60
-"""Characters of a wrong value that an error quotes."""
+"""Maximum number of characters of a wrong value in an error."""
 
 BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
 class Unreadable(ValueError):
-    """Raised for an invalid load report, with what is wrong and where."""
+    """An invalid load report; the message says what is wrong and where."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A load report that was read.
+    """A load report after parsing.
 
-    `manager` is `simple` or `modular`; `broker` is what it says, in the protocol's shape.
+    `manager` is `simple` or `modular`; `broker` is the content in the protocol's format.
     """
 
     manager: str
@@ -50,11 +50,11 @@ class Report:
 
 
 def read(report: object) -> Report:
-    """Return the contents of a load report, with nothing added or computed.
+    """Return the content of a load report, with nothing added or computed.
 
-    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol's broker does not
-    have are left out, and so is a resource of which the broker says, by a limit below 0, that it
-    was not measured. Errors: `Unreadable`. [REPORT-03 … 08]
+    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that brokers in the protocol do not
+    have are left out, as are resources with a limit below 0, which were not measured. Errors:
+    `Unreadable`. [REPORT-03 … 08]
     """
     if not isinstance(report, Mapping):
         raise Unreadable("a load report is a JSON object")
@@ -66,9 +66,10 @@ def read(report: object) -> Report:
 
 
 def manager_of_report(report: Mapping[str, Any]) -> str:
-    """Load manager that wrote a report: the modular one has resources at the top. [REPORT-01, 02]
+    """Return the load manager that wrote a report, by the place of its resources. [REPORT-01, 02]
 
-    Pulsar's own simple report repeats them there, so that `systemResourceUsage` decides.
+    The modular manager has resources at the top. Pulsar's own simple reports repeat them there, so
+    that `systemResourceUsage` decides.
     """
     return "modular" if report.get(NESTED) is None else "simple"
 
@@ -94,7 +95,7 @@ def _fields(
 ) -> dict[str, Any]:
     """Read the fields that are present, each by its type.
 
-    `above` is where they stand; `called` says which have another name there.
+    `above` contains the fields; `called` maps those with a different name there.
     """
     found: dict[str, Any] = {}
     for name in names:

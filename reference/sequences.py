@@ -15,7 +15,7 @@ from pulsar_conformance.reference.threshold import Levels
 
 @dataclass(frozen=True)
 class CycleSequence:
-    """Cycles of one manager, by one strategy: a `shed.cycles` case, seen through readings."""
+    """Cycles of one manager, by one strategy: a `shed.cycles` case under given readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -25,13 +25,13 @@ class CycleSequence:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> Cycle:
-        """The cycle at a place, without earlier ones."""
+        """Return a cycle without the earlier ones."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """The cycle after earlier ones that unloaded these bundles, with their history.
+        """Return a cycle after earlier ones unloaded these bundles.
 
-        The usages of earlier cycles are its brokers' history, if the strategy has any.
+        The usages of earlier cycles become the history of its brokers, if the strategy has any.
         """
         now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
         if self.alone(0).strategy == "AvgShedder":
@@ -39,7 +39,7 @@ class CycleSequence:
         return self._cycle(now)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """The same cycle for a strategy that keeps the history itself."""
+        """Return the same cycle for a strategy that keeps the history itself."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class CycleSequence:
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Minutes since each bundle was last unloaded, by a cycle or according to the case."""
+        """Return the minutes since each bundle was last unloaded, by a cycle or by the case."""
         place = len(unloads)
         found: dict[str, Minutes] = {}
         for earlier in range(place + 1):

@@ -50,12 +50,12 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""True if a bundle still is recently unloaded, by the reading `grace-edge`. [SHED-04]"""
+"""True if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """One shedding cycle of the manager: a `shed.select` case, seen through readings."""
+    """One shedding cycle of the manager: a `shed.select` case under given readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -81,7 +81,7 @@ class Cycle:
 
     @cached_property
     def grace(self) -> Minutes:
-        """Minutes during which an unloaded bundle may not move again."""
+        """Minutes during which an unloaded bundle may not be unloaded again."""
         return self.settings.number(GRACE)
 
     @cached_property
@@ -150,7 +150,9 @@ def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
-    """Recent unloads of the bundle's range, also as part of a bundle that was split since."""
+    """Return recent unloads of the bundle's range, including those of a larger bundle
+    split since.
+    """
     part = HashRange.parse(bundle)
     return [
         moved

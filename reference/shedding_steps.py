@@ -10,13 +10,13 @@ from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]
-"""Reason why a movable bundle stays, given the traffic shed so far."""
+"""Returns the reason why a movable bundle stays, given the traffic shed so far."""
 
 
 def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
 ) -> Iterator[Step]:
-    """Steps for each bundle in the order of decision: goes, with the running sum, or stays.
+    """Yield a step for each bundle in order: it goes, with the running sum, or stays.
 
     `need` is the traffic to shed; without it there is no running sum.
     """
@@ -41,7 +41,7 @@ def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:
-    """Reason why a bundle stays after enough traffic has been shed."""
+    """Return why a bundle stays after enough traffic has been shed."""
     return "enough has gone"
 
 
@@ -51,13 +51,13 @@ def _carrying(cycle: Cycle, bundle: str) -> str:
 
 
 def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
-    """Format an amount of a whole, a common unit once: 40 of 30 MB/s."""
+    """Format an amount as part of a whole, with a common unit once: 40 of 30 MB/s."""
     (number, unit), whole = cycle.written(carried).split(" "), cycle.written(need)
     return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
 def _lately(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
-    """The latest of the recent unloads that block a bundle, and its age."""
+    """Return the latest of the recent unloads that keep a bundle, and its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "

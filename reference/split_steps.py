@@ -34,7 +34,7 @@ from pulsar_conformance.reference.splitting import (
 def split_steps(
     split: Split, algorithm: str, readings: Readings, parts: Sequence[HashRange]
 ) -> Iterator[Step]:
-    """The algorithm, its positions, and the parts that they make."""
+    """Yield the algorithm, its positions, and the resulting parts."""
     yield Step("algorithm", algorithm)
     yield Step("bundle", f"{split.bundle.name}, {split.bundle.width} hashes")
     yield from CUTS[algorithm](split, readings)
@@ -114,7 +114,7 @@ WRITTEN: Mapping[str, Callable[[Fraction], str]] = {
 
 
 def candidate_steps(growth: Growth) -> Iterator[Step]:
-    """Steps for each bundle in the order of the reports: load, limits, decision."""
+    """Yield steps for each bundle in the order of the reports: load, limits, decision."""
     off = _off(growth)
     if off:
         yield Step("splitting", f"{off}: nothing is split")
@@ -128,7 +128,7 @@ def candidate_steps(growth: Growth) -> Iterator[Step]:
 
 
 def _off(growth: Growth) -> str:
-    """Reason why splitting is off; empty if it is on."""
+    """Return the reason why splitting is off; empty if it is on."""
     if not growth.case["leader"]:
         return "only the leader splits"
     return "" if growth.enabled else f"{AUTO_SPLIT} is not true"
@@ -149,7 +149,7 @@ def _decided(growth: Growth, bundle: str) -> str:
 
 
 def _full(growth: Growth, bundle: str) -> str:
-    """Reason why the namespace has no room for another bundle. [SPLIT-06]"""
+    """Return the reason why the namespace may have no more bundles. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
     chosen = sum(namespace_of(other) == namespace for other in growth.split)
@@ -159,7 +159,7 @@ def _full(growth: Growth, bundle: str) -> str:
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
-    """Quantities of the bundle with their limits."""
+    """Format the quantities of the bundle with their limits."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = f"at most {WRITTEN[name](limit)}"
         yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)

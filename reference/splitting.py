@@ -50,7 +50,7 @@ class PartLimits:
 
 @dataclass(frozen=True)
 class Split:
-    """A request to split: the bundle's range, the hashes of its topics, the positions asked for."""
+    """A request to split: the bundle's range, its topics' hashes, the requested positions."""
 
     bundle: HashRange
     hashes: tuple[int, ...]
@@ -76,7 +76,7 @@ class Split:
         return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)
 
     def inside(self, positions: Sequence[int]) -> list[int]:
-        """Positions strictly inside the bundle, each once, ascending."""
+        """The positions strictly inside, in ascending order, without repetition."""
         return sorted({p for p in positions if self.bundle.lower < p < self.bundle.upper})
 
 
@@ -86,7 +86,7 @@ def middle_by_size(bundle: HashRange) -> int:
 
 
 def middle_by_name(bundle: HashRange) -> int:
-    """The middle of the two numbers in the name. [SPLIT-10, range-halves: by-name]"""
+    """Return the middle of the two numbers in the name. [SPLIT-10, range-halves: by-name]"""
     return bundle.lower + (bundle.upper - bundle.lower) // 2
 
 
@@ -98,7 +98,7 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
-    """Two parts with the same number of hashes. [SPLIT-10]"""
+    """Return two parts with the same number of hashes. [SPLIT-10]"""
     return split.inside([MIDDLE[readings["range-halves"]](split.bundle)])
 
 
@@ -122,7 +122,7 @@ def topics_below(hashes: Sequence[int]) -> int:
 
 
 def at_the_positions(split: Split, readings: Readings) -> list[int]:
-    """Parts between the positions that were specified. [SPLIT-12, SPLIT-13]"""
+    """Return the parts between the specified positions. [SPLIT-12, SPLIT-13]"""
     usable = split.inside(split.positions)
     if readings["split-ways"] == "two" and len(usable) > 1:
         raise Refused(f"{len(usable)} positions make {len(usable) + 1} parts; a split makes two")
@@ -168,7 +168,7 @@ SELECTING_SETTING: Mapping[str, str] = {
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """Return the requested algorithm, else the one that is set. [SPLIT-15 … 18]
+    """Return the requested algorithm, or else that of the setting. [SPLIT-15 … 18]
 
     Errors: `Refused` if specified positions are the default, or requested by the broker.
     """

@@ -27,7 +27,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, exact, jsonable, plain
 
 PLACES = 4
-"""Decimal places of printed percentages, enough to distinguish the values that a check does."""
+"""Decimal places of printed percentages, enough to tell apart all values that a check does."""
 
 
 def maximum(context: Context, case: Case) -> Derivation:
@@ -63,7 +63,7 @@ def reported_speed(case: Case) -> Fraction | None:
 
 
 def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
-    """Return the answer with the speed that counts."""
+    """Return the answer with the speed that is in force."""
 
     def explain() -> Iterator[Step]:
         yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")
@@ -73,10 +73,10 @@ def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
 
 
 RATE_PLACES = 6
-"""Decimal places of printed rates, enough to distinguish the values that a check does."""
+"""Decimal places of printed rates, enough to tell apart all values that a check does."""
 
 SHOWN = 6
-"""Values printed in a sum; of a longer one, the first two and the last."""
+"""Maximum number of values printed in a sum; of a longer one, the first two and the last."""
 
 
 def bundle(context: Context, case: Case) -> Derivation:
@@ -119,7 +119,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
-    """The mean of the newest values of a window."""
+    """Format the mean of the newest values in a window."""
     newest = [plain(value) for value in values[-window:]]
     if len(newest) > SHOWN:
         newest = [*newest[:2], "...", newest[-1]]
@@ -127,7 +127,7 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
 
 
 def _last_of(values: Sequence[Rate], window: int) -> str:
-    """The newest value mixed into the average before it."""
+    """Format the step that mixes the newest value into the average."""
     before = plain(MEAN["fading"](values[:-1], window), RATE_PLACES)
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 
@@ -159,7 +159,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _written(rates: Rates) -> str:
-    """Messages in and out, bytes in and out."""
+    """Format messages in and out, and bytes in and out."""
     messages_in, messages_out, bytes_in, bytes_out = map(plain, rates.each())
     return f"{messages_in} + {messages_out} msg/s, {bytes_in} + {bytes_out} B/s"
 

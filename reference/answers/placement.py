@@ -33,7 +33,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
-    """Steps with each candidate's usage and rate, and the decision."""
+    """Yield steps with each candidate's usage and rate, and the decision."""
     yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
@@ -85,7 +85,7 @@ def anti_affinity(context: Context, case: Case) -> Derivation:
 
 
 def _spread(spread: Spread) -> Iterator[Step]:
-    """Namespaces of the group that each domain and broker serves."""
+    """Yield steps with the group's namespaces in each domain and broker."""
     yield Step("group", spread.group or "none: any candidate")
     if spread.group is None:
         return

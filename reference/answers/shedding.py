@@ -26,7 +26,7 @@ PREFACES: Mapping[str, Callable[[Cycle], Iterator[Step]]] = {
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
 }
-"""Steps of a strategy that concern all brokers together."""
+"""Derivation steps of a strategy that concern all brokers together."""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
@@ -49,9 +49,9 @@ def cycles(context: Context, case: Case) -> Derivation:
 def decide_in_turn(
     row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
 ) -> Derivation:
-    """Return the decisions in consecutive cycles, or the first that is none.
+    """Return the decisions of consecutive cycles; stop at the first cycle without a decision.
 
-    `decide` gets the bundles that each earlier cycle unloaded.
+    `decide` is called with the bundles that each earlier cycle unloaded.
     """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
@@ -97,7 +97,9 @@ def _preface(cycle: Cycle) -> Callable[[Cycle], Iterator[Step]]:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Unloads of each broker by its strategy and by the rules for every strategy. [SHED-06]"""
+    """Return the unloads of each broker, by its strategy and by the rules for every strategy.
+    [SHED-06]
+    """
     unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy != "OverloadShedder":
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
@@ -106,7 +108,7 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Unloads of one broker for two reasons, most traffic first."""
+    """Combine the unloads of one broker for two reasons, most traffic first."""
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
@@ -131,7 +133,7 @@ def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterato
 
 
 def _idle_steps(cycle: Cycle) -> Iterator[Step]:
-    """Steps for a cycle without shedding."""
+    """Yield the steps for a cycle without shedding."""
     off = f"{ENABLED} is not true"
     why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
     yield Step("shedding", f"{why}: nothing is unloaded")

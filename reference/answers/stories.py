@@ -17,14 +17,14 @@ from pulsar_conformance.reference.story.world import EventResult, Explanation, I
 
 @dataclass(frozen=True)
 class Replay:
-    """The steps of a story, and explanations of each."""
+    """The steps of a story, with an explanation of each."""
 
     events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
     telling: list[list[Explanation]]
 
     def explain(self) -> Iterator[Step]:
-        """Steps for each event and its outcome."""
+        """Yield derivation steps for each event and its outcome."""
         each = enumerate(zip(self.events, self.steps, self.telling, strict=True), start=1)
         for number, (event, step, told) in each:
             [(kind, about)] = event.items()
@@ -59,14 +59,14 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Short form of an event: its name and time."""
+    """Format an event briefly: its name and time."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     return next((str(value) for value in about.values() if isinstance(value, str)), "")
 
 
 def story(context: Context, case: Case) -> Derivation:
-    """Answer `cluster.replay`. [OWN; SHED, SPLIT, MANAGER and ANTI where time shows them]"""
+    """Answer `cluster.replay`. [OWN; SHED, SPLIT, MANAGER and ANTI for rules about time]"""
     for strategy in named_strategies(case):
         if strategy not in STRATEGIES:
             return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)

@@ -1,1 +1,1 @@
-"""Decisions of releases that differ from their documents, in their own arithmetic."""
+"""Decisions of releases that differ from the documents, in the releases' own arithmetic."""

@@ -1,4 +1,4 @@
-"""Answers of a release where it differs from its documents."""
+"""Answers of a release that differ from those of its documents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsar_conformance.reference.splitting import Split
 from pulsar_conformance.reference.usage import nic_speed
 
 PARTS_OF_TOPIC = 2
-"""Slashes in the name of a topic after its domain."""
+"""Number of slashes in a topic's name after its domain."""
 NO_CANDIDATES = "division by the number of candidates, 0"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
@@ -57,7 +57,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The speed of a network card; 0 if none is known."""
+    """Return the speed of a network interface, or 0 if it is unknown."""
     reported = answers.load_data.reported_speed(case)
     if reported is not None and release.ways["reported-speed"] == "binary":
         reported = reported * 1000 / 1024
@@ -107,7 +107,7 @@ def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation
 
 
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The parts of a bundle, or why the request fails."""
+    """Return the parts of a bundle, or the reason why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
     given = case["algorithm"], case["by"], context.settings(case)
     return splitting.split_answer(asked, *given, release)
@@ -206,7 +206,7 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     ),
     answers.load_data.read: lambda _context, case, release: reports.read(case, release),
 }
-"""The answers of a release, by those of its documents."""
+"""The answers of a release, by the answers of its documents that they replace."""
 
 
 def answer_of_release(

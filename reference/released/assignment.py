@@ -19,7 +19,7 @@ MOST_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
-"""A switch that counts as on where a case does not set it, as the documents take it to be."""
+"""A switch that counts as on if a case does not set it, since the documents assume so."""
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 SYSTEM = "pulsar/system"
 
@@ -39,13 +39,15 @@ FILTERS = {
     VERSION: "version",
     RESTORED: "none is left",
 }
-"""Names of the filters, by their places in the source."""
+"""Names of the filters, by their places in the release's source."""
 
 Candidates = Sequence[str]
 
 
 class ReleasedAssignment:
-    """One bundle to assign: each filter leaves candidates to the next, the strategy chooses."""
+    """One bundle to assign: each filter passes candidates to the next, then the
+    strategy chooses.
+    """
 
     def __init__(self, case: Json, settings: Settings, release: ReleasedWays) -> None:
         self.known = Leader(case, settings, release)
@@ -113,7 +115,7 @@ class ReleasedAssignment:
 
     @cached_property
     def second(self) -> ReleasedPlacement | None:
-        """The choice among all permitted brokers if the first may be an overloaded one."""
+        """The choice among all permitted brokers, if the first choice may be an overloaded one."""
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
         among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
@@ -144,7 +146,7 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:
-        """The choice among candidates; namespaces that are never shed are placed in turn."""
+        """Return the choice among candidates; namespaces that are never shed are placed in turn."""
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
         instead = IN_TURN if excluded and self._all.namespace in spared else None
         return ReleasedPlacement(self.known, candidates, instead, places(len(self.permitted)))

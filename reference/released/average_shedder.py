@@ -29,7 +29,7 @@ PLACE = "AvgShedder.findBundlesForUnloading"
 
 @dataclass(frozen=True)
 class _Pair:
-    """A broker that sheds towards another one, and the amount."""
+    """A broker that sheds bundles to another one, and the amount."""
 
     idle: str
     busy: str
@@ -41,7 +41,7 @@ class _Pair:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Unloads of each broker: the most used one towards the least used, and so on inwards."""
+    """Yield the unloads of each broker: from the most to the least used one, then inwards."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
     for name in view.known.brokers:
@@ -87,7 +87,7 @@ def _shedding(
 def _pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
-    """Pairs that are at least the low threshold apart; counts how often consecutively."""
+    """Return pairs that differ by the low threshold or more; count how often in a row."""
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
     for place in range((len(brokers) + 1) // 2):

@@ -39,11 +39,11 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """The first release with each default; the first of all has the field first."""
+    """The first release with each default; the earliest of them introduced the field."""
 
 
 def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
-    """A field since a release, and `vMAJOR=` a default since the first release of a line."""
+    """Return a field with its first release; `vMAJOR=` gives a default of later release lines."""
     changes: dict[Version, Any] = {(int(name[1:]),): value for name, value in later.items()}
     return BrokerField(field_type, {version: default} | changes)
 
@@ -106,7 +106,7 @@ FIELDS: Mapping[str, BrokerField] = {
     "preferLaterVersions": _since(ALWAYS, "boolean", False),
     "failureDomainsEnabled": _since(ALWAYS, "boolean", False),
 }
-"""The fields that decide about load balancing, ServiceConfiguration."""
+"""Fields of ServiceConfiguration that influence load balancing."""
 
 LARGEST = {"int": INT - 1, "long": 2**63 - 1}
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -146,7 +146,7 @@ def default_of(name: str, version: Version) -> Any:
 
 
 UNCHANGED: Any = object()
-"""Result of an empty value that leaves the default."""
+"""Result for an empty value, which keeps the default."""
 
 
 def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
@@ -162,7 +162,7 @@ def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
 
 
 def _line(name: str, field_type: str, value: Value) -> str:
-    """Return the value as a line of broker.conf holds it. Errors: `InexpressibleValue`."""
+    """Return the value as a line of broker.conf. Errors: `InexpressibleValue`."""
     if value is None:
         return ""
     if isinstance(value, bool):

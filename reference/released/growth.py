@@ -23,7 +23,7 @@ from pulsar_conformance.reference.released.loads import Json, Leader
 
 MEBIBYTE = 1024 * 1024
 FEWEST = 2
-"""Least number of brokers, and of topics of a bundle, for a split."""
+"""Minimum number of brokers, and of topics of a bundle, for a split."""
 
 
 class SplitterTask:
@@ -48,7 +48,7 @@ class SplitterTask:
     def stats(self) -> list[tuple[str, Json]]:
         """The latest numbers of each bundle in the reports, in their order.
 
-        The leader knows no bundle that its owner does not list, as if it had been removed.
+        If a bundle's owner does not list it, the leader ignores it, as if it had been removed.
         """
         known = self.known
         return [
@@ -89,7 +89,7 @@ class SplitterTask:
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """Reason why each bundle stays whole; empty if it is split."""
+        """The reason why each bundle is not split; empty if it is."""
         found, taken = {}, Counter[str]()
         most = int(self.known.number(MAX_BUNDLES))
         counted = self.known.way("room") == "counted"
@@ -121,7 +121,7 @@ class SplitterTask:
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:
-        """Each bundle: split and why, or why not."""
+        """Yield a step for each bundle: whether it is split, and why."""
         if self.off is not None:
             yield Step("splitting", f"{self.off}: nothing is split")
             return

@@ -18,7 +18,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 Json = Mapping[str, Any]
 
 PORT = ":8080"
-"""Port in the lookup address of a broker whose name has none; it affects the order in a map."""
+"""Port in the lookup address of a broker whose name has none; it affects the order of a map."""
 
 PORTED = re.compile(r".+:[0-9]+")
 
@@ -97,7 +97,7 @@ class Leader:
         self._places("bundles", self._stored())
 
     def _stored(self) -> list[str]:
-        """Bundles with data; the leader has default data of every bundle that it assigned."""
+        """Return the bundles with data; the leader has default data of bundles that it assigned."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
@@ -119,7 +119,7 @@ class Leader:
         return float(data.get(f"{kind}In", 0)) + float(data.get(f"{kind}Out", 0))
 
     def busiest_first(self, bundles: list[str], kind: str) -> list[str]:
-        """Bundles by traffic, the most first; equal ones keep the map's order."""
+        """Return bundles with the most traffic first; equal ones keep the map's order."""
         return sorted(bundles, key=lambda bundle: -self.traffic(bundle, kind))
 
     def percents(self, broker: str) -> dict[str, float]:

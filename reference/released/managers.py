@@ -51,7 +51,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
 
 @cache
 def classes(version: Version) -> Mapping[str, bool]:
-    """The classes that a release has, each with whether it can be made without arguments."""
+    """Return the classes of a release, and whether each can be created without arguments."""
     found = {}
     for entry in yaml.safe_load(FILE.read_text("utf-8")):
         if version_of(entry["since"]) <= version <= version_of(entry["until"]):

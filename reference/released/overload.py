@@ -19,7 +19,7 @@ from pulsar_conformance.reference.released.strategy import (
 )
 
 MARGIN = 0.05
-"""The share that is shed beyond the excess."""
+"""Share that is shed in addition to the excess."""
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
-    """Reason why no manager starts with this pair of shedding and placement strategies, or None.
+    """Return why no manager starts with these shedding and placement strategies, or None.
 
-    A class that does both is taken to be set for both.
+    A class that is both kinds of strategy is assumed to be set for both.
     """
     if STRATEGY not in settings.given or shedding in BOTH:
         return None
@@ -40,7 +40,7 @@ def why_no_pair(settings: Settings, shedding: str) -> str | None:
 
 @dataclass(frozen=True)
 class ReleasedPlacement:
-    """One bundle to place among candidates by a strategy that has not placed any before."""
+    """One bundle to place among candidates, by a strategy that has not placed any bundle before."""
 
     known: Leader
     candidates: Sequence[str]
@@ -149,7 +149,7 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Candidates whose weighted usage is below the average by a difference, else all."""
+    """Return candidates whose weighted usage is below the average by a difference, or all."""
     known, order = placing.known, placing.ordered
     usage = {name: known.usage(name, weighted=True)[0] for name in order}
     total = 0.0
@@ -161,7 +161,7 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _first(placing: ReleasedPlacement) -> Sequence[str]:
-    """The first in the order of a hash set, as no bundle was placed before."""
+    """Return the first candidate in the order of a hash set, since no bundle was placed before."""
     return placing.ordered[:1]
 
 

@@ -1,4 +1,4 @@
-"""A release: the ways it takes, and its settings that no document names."""
+"""A release: its ways, and its settings that no document names."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ class ReleasedWays:
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
     def place(self, way: str) -> str:
-        """Class and method of the behaviour in the release's source."""
+        """Return class and method of the behavior in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place

@@ -29,7 +29,7 @@ SUMMED: Mapping[str, str] = {
     "numProducers": "producerCount",
     "numConsumers": "consumerCount",
 }
-"""Totals of a simple report, each with the number of its bundles that is summed."""
+"""Totals of a simple report, each with the field of its bundles that is summed."""
 
 SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
@@ -38,11 +38,11 @@ OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOu
 
 
 class _Mismatch(Exception):
-    """Raised for a value that Jackson cannot read as the field's type."""
+    """A value that Jackson cannot read as the field's type."""
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """Return the values of a report's getters after a release parsed it, or why it cannot."""
+    """Return the values of a report's getters after parsing, or the reason why parsing fails."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
@@ -70,7 +70,7 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
 
 
 def is_simple(report: Mapping[str, Any]) -> bool:
-    """True if the simple load manager wrote it, by its marker fields."""
+    """True if the simple load manager wrote the report, judged by its marker fields."""
     kind = report.get(KIND)
     return MARK in report or (isinstance(kind, str) and kind == SIMPLE_KIND)
 
@@ -160,7 +160,7 @@ def _whole(most: int) -> Callable[[Any], int]:
 
 
 def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
-    """True, false, a whole number or a text; 2.4 knows texts in small letters alone."""
+    """Parse true, false, a whole number or a text; 2.4 accepts only texts in lower case."""
     known = {"true", "false", "", "null"}
     if release.version >= V2_10:
         known |= {"True", "TRUE", "False", "FALSE"}

@@ -16,7 +16,7 @@ from pulsar_conformance.reference.released.strategy import BrokerUnloads, Cluste
 from pulsar_conformance.reference.shedding import ENABLED, Cycle
 
 BALANCING = "loadBalancerEnabled"
-"""A setting of releases that switches off all load balancing; no document names it."""
+"""A setting of releases that switches off all load balancing; it is undocumented."""
 
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 """Namespaces that are never shed, ModularLoadManagerImpl.doLoadShedding."""
@@ -69,7 +69,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 
 def _off(cycle: Cycle) -> str:
-    """Return why nothing is shed in this cycle, or an empty string."""
+    """Return the reason why nothing is shed in this cycle, or an empty text."""
     if not cycle.settings.flag(BALANCING):
         return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):

@@ -60,9 +60,9 @@ def split_answer(
 def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
-    """Return the algorithm that a release uses, and why it refuses the request, if it does.
+    """Return the algorithm that a release uses, and the reason if it refuses the request.
 
-    A broker that splits by itself names no algorithm; one that is given is its default.
+    A broker that splits automatically names no algorithm; a given algorithm is its default.
     """
     if release.ways["split-algorithms"] == "range":
         return RANGE, None
@@ -79,7 +79,7 @@ def _algorithm_of(
 
 
 def _default_of_broker(default: str, asked: str | None) -> str:
-    """Default algorithm of a broker whose setting is `asked`; a blank name selects no algorithm."""
+    """Return the default algorithm of a broker with this setting; a blank name selects none."""
     if asked is None:
         return default
     return asked.strip() or RANGE
@@ -100,7 +100,7 @@ def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays
 def _boundaries(
     split: Split, algorithm: str, release: ReleasedWays
 ) -> tuple[list[int], str | None]:
-    """Return the boundaries of an algorithm, and why the bundle stays whole, if it does."""
+    """Return the boundaries by an algorithm, and the reason if the bundle is not split."""
     few = len(split.hashes) < FEWEST
     by_range = [middle_by_name(split.bundle)]
     if algorithm == TOPICS and few:

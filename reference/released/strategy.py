@@ -1,4 +1,4 @@
-"""Code shared by a release's strategies: eligible bundles and their selection."""
+"""Code shared by the strategies of releases: eligible bundles and their selection."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ClusterView:
         return [bundle for bundle in bundles if bundle not in self.recent]
 
     def free_of(self, broker: str) -> list[str]:
-        """The bundles of a broker that may go, in the order of the leader's map."""
+        """Return the movable bundles of a broker, in the order of the leader's map."""
         owned = set(self.known.owned(broker))
         return self.free([bundle for bundle in self.known.bundles if bundle in owned])
 
@@ -70,7 +70,7 @@ class BrokerUnloads:
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
-    """Select bundles, most bytes first, until they carry the need; at least one."""
+    """Select bundles, most bytes first, until they carry enough; at least one."""
     chosen: list[str] = []
     carried = 0.0
     for bundle in view.known.busiest_first(list(bundles), "msgThroughput"):

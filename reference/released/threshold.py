@@ -22,7 +22,7 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY
 LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
 MEBIBYTE = 1024.0 * 1024.0
 MARGIN = 0.05
-"""The share that is shed beyond the excess."""
+"""Share that is shed in addition to the excess."""
 
 HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
@@ -97,7 +97,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """The busiest broker if another is below the boundary; smooths every usage once more."""
+    """Return the busiest broker if another one is below the boundary; smooth all usages again."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))

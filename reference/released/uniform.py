@@ -102,7 +102,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """One pair for both measures: more of either makes a broker the busiest."""
+    """Compare brokers by both measures together: the higher in either is the busiest."""
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:

@@ -1,4 +1,4 @@
-"""Bundles that are unloaded, split and assigned during a story. [OWN, SHED, SPLIT]"""
+"""Bundles that are assigned, unloaded and split during a story. [OWN, SHED, SPLIT]"""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ OTHER: Mapping[str, bool] = {"any": False, "other": True}
 def assign(
     world: World, result: EventResult, bundle: str, preferred: Sequence[str] | None = None
 ) -> None:
-    """Assign a bundle to the broker that the leader chooses, if there is any. [OWN-01]
+    """Assign a bundle to a broker that the leader chooses, if there is one. [OWN-01]
 
-    `preferred` restricts the choice if it is not empty.
+    If `preferred` is not empty, the choice is limited to it.
     """
     brokers = preferred or list(world.brokers)
     if not brokers:
@@ -50,13 +50,15 @@ def assign(
 
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
-    """Brokers to which a bundle may go that leaves a broker, by a reading. [OWN-11, SPLIT-20]"""
+    """Return the brokers that a bundle may go to from its owner, by a reading. [OWN-11,
+    SPLIT-20]
+    """
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Brokers that were and still are less loaded than an overloaded one. [SHED-11]"""
+    """Return brokers that were, and still are, less loaded than an overloaded one. [SHED-11]"""
     return [
         name
         for name, member in world.brokers.items()
@@ -108,7 +110,7 @@ def split_bundle(
     positions: Sequence[str],
     by: str,
 ) -> bool:
-    """Split a bundle, unload its parts if that is set, and return True if it was divided.
+    """Split a bundle, and unload its parts if that is set; return True if it was divided.
 
     Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
     """
@@ -133,7 +135,7 @@ def split_bundle(
 def run_shedding_cycle(world: World, result: EventResult) -> None:
     """Run one shedding cycle: unload bundles and assign them elsewhere. [SHED-09, OWN-12]
 
-    Skipped if nothing has changed since the last cycle.
+    The cycle is skipped if nothing has changed since the last one.
     """
     settings = world.settings
     cycle = Cycle(_case(world), settings, world.readings)

@@ -29,13 +29,13 @@ LEAST = {
     "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
     "defaultNumberOfNamespaceBundles": 1,
 }
-"""Least meaningful values of settings."""
+"""Minimum values of settings that make sense."""
 
 MOST_BUNDLES = 65536
 
 
 def why_invalid(name: str, value: Value) -> str | None:
-    """Reason why a setting cannot have a value; None if it can."""
+    """Return the reason why a setting cannot have a value; None if it can."""
     known = specs.load().settings.get(name)
     if known is None:
         return f"there is no setting {name}"
@@ -77,7 +77,7 @@ DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
 
 def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker joins, and bundles without an owner are assigned. [OWN-06]"""
+    """Let a broker join, and assign bundles without an owner. [OWN-06]"""
     name = event["broker"]
     if name in world.brokers:
         raise Ignored(f"{name} is up")
@@ -87,7 +87,7 @@ def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> No
 
 
 def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker crashes; other brokers take its bundles at once. [OWN-04, OWN-05]"""
+    """Let a broker crash; other brokers take its bundles at once. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
     result.note(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
@@ -95,7 +95,7 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker restarts; meanwhile others take its bundles. [SHED-10]"""
+    """Restart a broker; meanwhile, others take its bundles. [SHED-10]"""
     name = _up(world, event)
     capacity = world.brokers[name].capacity
     broker_down(world, event, result)
@@ -105,7 +105,7 @@ def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None
 
 
 def leader_lost(world: World, _event: Mapping[str, Any], result: EventResult) -> None:
-    """The next broker leads, if there is one; nobody loses a bundle. [MANAGER-10, MANAGER-11]"""
+    """Let the next broker lead, if there is one; all bundles stay. [MANAGER-10, MANAGER-11]"""
     if world.leader is None:
         raise Ignored("no broker leads")
     names = list(world.brokers)
@@ -115,7 +115,7 @@ def leader_lost(world: World, _event: Mapping[str, Any], result: EventResult) ->
 
 
 def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
-    """A namespace is created with its bundles. [BUNDLE-01, BUNDLE-02]"""
+    """Create a namespace with its bundles. [BUNDLE-01, BUNDLE-02]"""
     name = event["name"]
     if name in world.namespaces:
         raise Ignored(f"{name} exists")
@@ -124,7 +124,7 @@ def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) ->
 
 
 def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A topic is used: its bundle is assigned as a whole, if nobody owns it. [OWN-01, OWN-02]"""
+    """Use a topic; if no broker owns its bundle, assign the bundle. [OWN-01, OWN-02]"""
     name = event["topic"]
     tenant, space, _ = name.partition("://")[2].split("/", 2)
     if f"{tenant}/{space}" not in world.namespaces:
@@ -138,7 +138,7 @@ def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def setting(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A setting is changed. [SHED-10]"""
+    """Change a setting. [SHED-10]"""
     result.note(event["name"], change_setting(world, event["name"], event["value"], event["how"]))
 
 
@@ -173,7 +173,7 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
 
 
 def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
-    """A namespace belongs to one group, the last that it was given. [ANTI-12]"""
+    """Set the group of a namespace, which belongs to the last one set. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
         raise Ignored(f"there is no namespace {name}")
@@ -185,7 +185,7 @@ def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> Non
 
 
 def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """The administrator unloads a topic, a namespace or a bundle. [OWN-07 … 11]"""
+    """Unload a topic, a namespace or a bundle as an administrator. [OWN-07 … 11]"""
     if "namespace" in event:
         bundles = world.bundles_in(event["namespace"])
         if not bundles:
@@ -205,7 +205,7 @@ def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """The administrator splits a bundle. [SPLIT-10 … 17]"""
+    """Split a bundle as an administrator. [SPLIT-10 … 17]"""
     name = event["bundleOf"]
     if name not in world.bundle_of:
         raise Ignored(f"{name} is not in use")
@@ -218,7 +218,7 @@ def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def tick(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Time passes. [SHED-09]"""
+    """Let time pass. [SHED-09]"""
     pass_time(world, exact(event["minutes"]), result)
 
 

@@ -1,4 +1,4 @@
-"""Periodic work: reports, automatic splitting, shedding, writing of bundle data."""
+"""Periodic work: reports, automatic splits, shedding, and writing bundle data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.story.world import EventResult, World
 
 
 def report_all(world: World) -> None:
-    """Every broker writes its local data; each of its bundles gets a sample. [DATA-01]"""
+    """Let every broker write its local data; each of its bundles gets a sample. [DATA-01]"""
     kind = world.readings["window"]
     if world.reported_changes != world.changes:
         for broker in world.brokers:
@@ -66,11 +66,11 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 
 
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
-    """Advance time: brokers report, the leader sheds and writes data at their intervals.
+    """Advance time: brokers report, and the leader sheds and writes data, at their intervals.
 
     Intervals start at the beginning of the story. If they coincide, reports come first and writing
-    last. Without an interval of writing the answer does not mention it.
-    [SHED-09, REPORT-11, DATA-12]
+    last. Without an interval for writing, the answer does not mention it. [SHED-09, REPORT-11,
+    DATA-12]
     """
     end = world.clock + minutes
     if minutes:

@@ -35,7 +35,7 @@ class Member:
 
     @property
     def cpu(self) -> Percent:
-        """100 x the throughput that it last reported / its capacity."""
+        """CPU usage: 100 x the throughput that it last reported / its capacity."""
         return 100 * self.reported.throughput / self.capacity
 
 
@@ -48,7 +48,7 @@ class World:
     file: dict[str, Value]
     """Current settings of broker.conf."""
     dynamic: dict[str, Value] = field(default_factory=dict)
-    """Settings that were changed while brokers ran."""
+    """Settings that were changed at runtime."""
     clock: Minutes = ZERO
     brokers: dict[str, Member] = field(default_factory=dict)
     """Brokers in the order in which they joined."""
@@ -57,17 +57,17 @@ class World:
     topics: dict[str, Rates] = field(default_factory=dict)
     """The topics in use, with their rates."""
     topics_in: dict[str, dict[str, None]] = field(default_factory=dict)
-    """Bundle to the topics in use that lie in it."""
+    """For each bundle, the used topics in it."""
     bundle_of: dict[str, str] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)
-    """Bundle to the broker that owns it."""
+    """The owner of each bundle."""
     domains: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     unloaded_at: dict[str, Minutes] = field(default_factory=dict)
     """Time of each bundle's last unload that starts a grace period."""
     changes: int = field(init=False)
-    """Counter of changes that a later decision may depend on."""
+    """Counter of changes on which a later decision may depend."""
     counted: Iterator[int] = field(default_factory=count)
     carried: dict[str, Rates] = field(default_factory=dict)
     """Cached rates of bundles."""
@@ -106,14 +106,14 @@ class World:
         return Settings(given, self.defaults)
 
     def join(self, name: str, capacity: Rate) -> None:
-        """A broker joins, with the current settings."""
+        """Let a broker join, with the current settings."""
         strategy = {**self.file, **self.dynamic}.get(STRATEGY)
         self.brokers[name] = Member(capacity, dict(self.file), strategy)
         self.leader = self.leader or name
         self.changed()
 
     def leave(self, name: str) -> list[str]:
-        """A broker goes down; return the bundles that lost their owner. [OWN-04]"""
+        """Let a broker go down; return the bundles that lost their owner. [OWN-04]"""
         del self.brokers[name]
         if self.leader == name:
             self.leader = next(iter(self.brokers), None)
@@ -128,7 +128,7 @@ class World:
         return [bundle for bundle, owner in self.owner.items() if owner == broker]
 
     def bundles_in(self, namespace: str) -> list[str]:
-        """The bundles of a namespace that a broker owns, in the order of their ranges."""
+        """Return the bundles of a namespace that a broker owns, in the order of their ranges."""
         owned = (bundle for bundle in self.owner if namespace_of(bundle) == namespace)
         return sorted(owned)
 
@@ -155,7 +155,7 @@ class World:
         return known
 
     def own(self, bundle: str, broker: str) -> None:
-        """A broker takes a bundle, and reports it. [OWN-01]"""
+        """Let a broker take a bundle, and report it. [OWN-01]"""
         self.owner[bundle] = broker
         self.changed()
         self.report(broker)
@@ -186,7 +186,7 @@ class World:
         }
 
     def cut(self, bundle: str, parts: Iterable[HashRange]) -> list[str]:
-        """Divide a bundle; its parts keep its owner. [SPLIT-14]"""
+        """Divide a bundle; its owner keeps the parts. [SPLIT-14]"""
         namespace, whole = namespace_of(bundle), HashRange.parse(bundle)
         ranges = self.namespaces[namespace]
         place = ranges.index(whole)
@@ -213,7 +213,7 @@ class World:
         return [bundle for bundle in self.topics_in if bundle not in self.owner]
 
     def owners(self) -> dict[str, str | None]:
-        """Each topic in use, and the broker that owns it."""
+        """The owner of each topic in use."""
         return {topic: self.owner.get(self.bundle_of[topic]) for topic in self.topics}
 
 
@@ -221,7 +221,7 @@ Explanation = Callable[[], Iterable[Step]]
 
 
 class Ignored(Exception):
-    """Raised for an event that makes no sense in the current state, with the reason."""
+    """An event that makes no sense in the current state; the message gives the reason."""
 
 
 @dataclass
