@@ -121,7 +121,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WORDS",
-        help="simulate this as well: [ADAPTER] [strategy=NAME] [SETTING=VALUE ...]; repeatable",
+        help="simulate this as well: [ADAPTER] [strategy=NAME] [profile=NAME] "
+        "[SETTING=VALUE ...]; repeatable",
     )
     parser.add_argument(
         "--sweep",

@@ -41,7 +41,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         yield ""
         yield from _fault_lines(here, short)
     for name, label in short.items():
-        if name.replace("strategy=", "") != label:
+        if name.replace("strategy=", "").replace("profile=", "") != label:
             yield from paragraph(f"{label}: {name}", 4, "")
     yield from paragraph(LEGEND)
 
@@ -51,7 +51,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     own = [[word for word in each if word not in common] or each for each in words]
-    plain = [" ".join(each).replace("strategy=", "") for each in own]
+    plain = [" ".join(each).replace("strategy=", "").replace("profile=", "") for each in own]
     values = [" ".join(_value(word) for word in each) for each in own]
     numbers = [f"({number})" for number, _ in enumerate(names, 1)]
     for found in (plain, values):

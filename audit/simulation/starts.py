@@ -24,6 +24,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.making import made
+from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 ALL = "all"
@@ -77,8 +78,8 @@ def _world(name: str, seed: int) -> SimulatedWorld:
     return world_of(file.stem, data, seed)
 
 
-UNASKED = ("release", "place", "topics", "isolation", "domains", "groups")
-"""Arguments of `case` that a simulation does not take."""
+OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
+"""Arguments that mean the same as those of `case`, which has more."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
@@ -87,15 +88,18 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     The use of cpu and network grows with a broker's traffic as it did in its report; a broker that
     carried nothing grows as the others do on average. Errors: those of `making.made`.
     """
-    found = made(argparse.Namespace(**{**vars(args), **dict.fromkeys(UNASKED)}), args.reports)
-    [(_, case)] = found.trial.questions
-    settings = {**usual_settings(), **case["settings"]}
+    parser = argparse.ArgumentParser()
+    case.add_arguments(parser)
+    asked = parser.parse_args([], argparse.Namespace(**{one: vars(args)[one] for one in OF_CASE}))
+    found = made(asked, args.reports)
+    [(_, seen)] = found.trial.questions
+    settings = {**usual_settings(), **seen["settings"]}
     notes = [
         *found.notes,
         "the use of cpu and network grows with the traffic, that of memory stays",
     ]
     name = str(args.reports or args.metrics or args.url)
-    return snapshot_world(name, case["brokers"], case["bundles"], settings, notes), found.profile
+    return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
 
 
 def snapshot_world(

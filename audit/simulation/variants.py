@@ -27,7 +27,10 @@ from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.specs.broker import nearest_profile
 
-STRATEGY = "strategy"
+STRATEGY, PROFILE = "strategy", "profile"
+NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
+"""Beginnings of words that are no settings."""
+
 SETTING = re.compile(r"[A-Za-z]\w*=")
 SHEDDER = "loadBalancerLoadSheddingStrategy"
 PLACER = "loadBalancerLoadPlacementStrategy"
@@ -51,12 +54,13 @@ class Variant:
     def name(self) -> str:
         """The words by which `--compare` takes it."""
         given = [f"{name}={value}" for name, value in self.settings.items()]
-        return " ".join((self.adapter, f"{STRATEGY}={self.strategy}", *given))
+        own = [f"{PROFILE}={self.profile}"] if self.profile != DEFAULT_PROFILE else []
+        return " ".join((self.adapter, *own, f"{STRATEGY}={self.strategy}", *given))
 
     @property
     def decides(self) -> tuple[object, ...]:
         """Everything that decisions depend on."""
-        return self.adapter, self.strategy, *sorted(self.settings.items())
+        return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
     def released(self) -> str | None:
@@ -70,9 +74,9 @@ class Variant:
 
 
 def words_as_variant(text: str, usual: Variant) -> Variant:
-    """Return a variant: words of `ADAPTER`, `strategy=NAME` and `SETTING=VALUE`, in any order.
+    """Return a variant: `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order.
 
-    Errors: `BadWorld`, `BadSetting`, `AdapterError`.
+    Errors: `BadWorld`, `BadSetting`, `UnknownName`, `AdapterError`.
     """
     try:
         words = shlex.split(text)
@@ -80,18 +84,21 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         raise BadWorld(f"--compare {text}: {wrong}") from None
     adapters = [word for word in words if not SETTING.match(word)]
     if len(adapters) > 1 or not words:
-        raise BadWorld(f"--compare {text!r}: write [ADAPTER] [strategy=NAME] [SETTING=VALUE ...]")
-    strategy = usual.strategy
-    settings = []
-    for word in words:
-        if word.startswith(f"{STRATEGY}="):
-            strategy = word.partition("=")[2]
-        elif SETTING.match(word):
-            settings.append(word)
+        raise BadWorld(
+            f"--compare {text!r}: write [ADAPTER] [strategy=NAME] [profile=NAME] [SETTING=VALUE ...]"
+        )
+    given = [word for word in words if SETTING.match(word)]
+    named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
+    settings = given_settings([word for word in given if not word.startswith(NAMED)])
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
-    given = given_settings(settings)
-    return replace(usual, adapter=adapter, strategy=strategy, settings={**usual.settings, **given})
+    return replace(
+        usual,
+        adapter=adapter,
+        profile=specs.load().profile(named.get(PROFILE, usual.profile)).id,
+        strategy=named.get(STRATEGY, usual.strategy),
+        settings={**usual.settings, **settings},
+    )
 
 
 SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")

@@ -231,6 +231,13 @@ def test_each_rule_has_a_check_and_sentences_that_exist():
             assert max(source["sentences"]) <= len(sections[source["section"]].sentences)
 
 
+def test_the_guide_has_every_rule_with_its_sections():
+    guide = (STRATEGIES.parent / "site/guides/what-if.md").read_text("utf-8")
+    for rule in loop_rules().values():
+        sections = ", ".join(source["section"] for source in rule.sources)
+        assert f"| `{rule.id}`, {rule.level} | {rule.title} | {sections} |" in guide
+
+
 def test_an_unloaded_bundle_leaves_its_owner_where_the_owner_may_not_take_it():
     course = simulate("ninety-ten", settings={HISTORY: 0.9}, placing=OTHERS, cycles=10)
     assert all(move.target != move.source for move in course.sheds)
@@ -267,6 +274,13 @@ def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(cap
         ["OverloadShedder", "1", "in", "1", "0"],
     ]
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_releases_are_compared_by_their_profiles(capsys):
+    words = ("--world", "two-sizes", "--cycles", "80", "--compare", f"profile={NEWEST}")
+    _, out, _ = run(capsys, *words)
+    rows = [line.split() for line in out.splitlines() if "→" in line]
+    assert [row[-8] for row in rows] == ["9", "ongoing"]
 
 
 def test_a_sweep_has_a_row_for_each_value(capsys):
@@ -342,6 +356,7 @@ MISTAKES = [
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
     (("--world", "crash", "--compare", "nobody:1"), "names no adapter"),
+    (("--world", "crash", "--compare", "profile=1.0"), "1.0 is no profile"),
     (("--world", "crash", "--conf", "x"), "go with --reports, --metrics or --from"),
     (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
