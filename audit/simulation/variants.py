@@ -84,9 +84,8 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         raise BadWorld(f"--compare {text}: {wrong}") from None
     adapters = [word for word in words if not SETTING.match(word)]
     if len(adapters) > 1 or not words:
-        raise BadWorld(
-            f"--compare {text!r}: write [ADAPTER] [strategy=NAME] [profile=NAME] [SETTING=VALUE ...]"
-        )
+        form = "[ADAPTER] [strategy=NAME] [profile=NAME] [SETTING=VALUE ...]"
+        raise BadWorld(f"--compare {text!r}: write {form}")
     given = [word for word in words if SETTING.match(word)]
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
