@@ -203,6 +203,8 @@ def _settings(
     args: argparse.Namespace, source: _Source, version: str | None = None
 ) -> SettingsRead | None:
     """Return the settings of the given file, or else those of the running cluster."""
+    if args.url and args.dynamic:
+        raise BadSnapshot(f"{args.url}: its configuration has the dynamic settings; drop --dynamic")
     if args.conf or args.dynamic:
         return read_in_force(args.conf, args.dynamic, version)
     if source.runtime:
