@@ -262,10 +262,9 @@ class Simulation:
             "bundles": dict(self.leader.data),
             "namespaceBundles": dict(Counter(map(namespace_of, self.bundles))),
         }
-        return {
-            name: self._halves(name, cycle, rates)
-            for name in self._ask(SPLIT_CANDIDATES.id, case)["split"]
-        }
+        chosen = self._ask(SPLIT_CANDIDATES.id, case)["split"]
+        divisible = [name for name in chosen if HashRange.parse(name).width > 1]
+        return {name: self._halves(name, cycle, rates) for name in divisible}
 
     def _stats(self, name: str, cycle: int, rates: Mapping[str, Rates]) -> Json:
         topics = self._topics(name, cycle)
@@ -273,29 +272,33 @@ class Simulation:
         return {**dict(zip(RATE_FIELDS, rates[name], strict=True)), **counts}
 
     def _halves(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
-        """Replace a bundle by its halves, which stay at its broker and carry half of it each."""
+        """Replace a bundle by its halves, which stay at its broker and share its traffic."""
         whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
-        topics = self._topics_at_split(bundle, cycle)
-        half, now = _halved(bundle.rates), _halved(rates.pop(name))
+        topics, number = self._topics_at_split(bundle, cycle), self._number.pop(name)
+        carried = self._divided(number, bundle.rates)
+        now = self._divided(number, rates.pop(name))
         self.leader.forget(name)
         halves = whole.cut([middle_by_size(whole)])
         parts = tuple(f"{namespace_of(name)}/{part.name}" for part in halves)
-        for part in parts:
-            self.bundles[part] = SimulatedBundle(part, owner, half, topics)
-            self.owner[part], rates[part] = owner, now
-            self._number[part] = len(self._number)
-            self.leader.sample(part, now)
+        for part, usual, present in zip(parts, carried, now, strict=True):
+            self.bundles[part] = SimulatedBundle(part, owner, usual, topics)
+            self.owner[part], rates[part] = owner, present
+            self._number[part] = number
+            self.leader.sample(part, present)
         return parts
+
+    def _divided(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
+        """Return the traffic of two halves; that of one topic stays in the first."""
+        if number == self.world.hot:
+            return rates, (0.0, 0.0, 0.0, 0.0)
+        messages_in, messages_out, bytes_in, bytes_out = rates
+        half = messages_in / 2, messages_out / 2, bytes_in / 2, bytes_out / 2
+        return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
         """Return the topics of a half before the first cycle, so that it has half of them now."""
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown
-
-
-def _halved(rates: Rates) -> Rates:
-    messages_in, messages_out, bytes_in, bytes_out = rates
-    return messages_in / 2, messages_out / 2, bytes_in / 2, bytes_out / 2
 
 
 def _busiest(said: Json) -> float:

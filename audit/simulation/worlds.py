@@ -82,6 +82,8 @@ class SimulatedWorld:
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
     """Topics that each bundle gains in a cycle; bundles are split only in a world that grows."""
+    hot: int | None = None
+    """Number of the bundle whose traffic is that of one topic, so that no split divides it."""
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -140,6 +142,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
             _shape(name, data.get("load", {}), seed),
             events,
             topics["each_cycle"],
+            data["load"].get("number", 0) if data.get("load", {}).get("shape") == "hot" else None,
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as wrong:
         raise BadWorld(f"{name}: it does not describe a world: {wrong!r}") from None

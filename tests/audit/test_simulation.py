@@ -96,6 +96,19 @@ def test_bundles_with_too_many_topics_are_split_and_their_halves_stay():
     assert cycle.reported == cycle.traffic
 
 
+@pytest.mark.parametrize("shape", ["hot", "daily"])
+def test_a_split_loses_no_traffic_and_does_not_divide_a_hot_topic(shape):
+    data = {"brokers": [{"count": 2, "bundles": 2, "usage": 20}], "load": {"shape": shape}}
+    growing = {**data, "topics": {"first": 990, "each_cycle": 1}}
+    split, whole = (
+        simulate(world_of("it", one, seed=3), cycles=20, settings={GRACE: 100})
+        for one in (growing, data)
+    )
+    assert measures_of(split).splits >= 4
+    assert split.cycles[-1].traffic == pytest.approx(whole.cycles[-1].traffic, abs=20)
+    assert max(split.cycles[-1].usage.values()) >= (60 if shape == "hot" else 20)
+
+
 @pytest.mark.parametrize("name", world_titles())
 def test_the_reference_keeps_what_must_hold_in_every_world(name):
     for strategy in ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder"):
