@@ -22,13 +22,13 @@ PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/site-sources/mkdocs.yml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""The profiles for a run that names none."""
+"""Profiles for a run that names none."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-"""The versions of Python in which the package is tried."""
+"""Versions of Python with which the package is tested."""
 LOCKED = "constraints.txt"
-"""The versions that every session installs; `nox -s lock` updates them."""
+"""File of the versions that every session installs; `nox -s lock` updates it."""
 JAVA = 17
-"""The oldest Java that runs Spark."""
+"""Minimum version of Java for Spark."""
 
 RELEASES = {
     "2.4.2": "documented-2.4",
@@ -38,10 +38,10 @@ RELEASES = {
     "4.2.4": "documented-4.2",
     "5.0.0-M1": "documented-5.0",
 }
-"""The releases of Pulsar to judge, each with the profile of the newest documents about it."""
+"""Releases of Pulsar to judge, each with the profile of the newest documents about it."""
 
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
-"""The releases to judge as running clusters."""
+"""Releases to judge as running clusters."""
 
 MODES = {
     "reference": "in the process of the suite",
@@ -51,22 +51,22 @@ MODES = {
 """How each kind of published implementation is asked."""
 
 SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
-"""The word after -- for the stories that are saved, and the test that plays them."""
+"""The word after -- that selects saved stories, and the test that plays them."""
 
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
-"""Where the packages `bench` and `mutants` lie, which are no part of the wheel."""
+"""Environment for the packages `bench` and `mutants`, which are not in the wheel."""
 
 ELSEWHERE = "not (browser or cluster or pulsar or site or spark or thorough)"
-"""The tests that need nothing but Python and the samples' languages, by their markers."""
+"""Marker expression for tests that need nothing but Python and the samples' languages."""
 
 PAGES = ("tests/reports", "tests/audit")
-"""The folders with tests of pages."""
+"""Folders with tests of pages."""
 
 EVENLY = ("-n", "2", "--dist", "worksteal")
-"""Two workers, of which one that has ended takes tests over from the other."""
+"""Options for two workers, of which an idle one takes over tests from the other."""
 
 ENDS = ("--timeout", "900")
-"""Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
+"""Seconds after which a hanging test fails; the slowest test takes two minutes."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -85,10 +85,10 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 
 
 def extras_for(words: list[str]) -> str:
-    """The extras that a run needs: those of the adapters that it names.
+    """Return the extras that the named adapters need.
 
-    A run that names no adapter judges all bundled ones, including Spark if there is a Java for it.
-    Spark is half a gigabyte, so other runs do not install it.
+    A run that names no adapter judges all bundled ones, including Spark if there is a suitable
+    Java. All other runs do without Spark, which is half a gigabyte.
     """
     adapters = adapters_in(words)
     if not adapters:
@@ -98,13 +98,13 @@ def extras_for(words: list[str]) -> str:
 
 
 def adapters_in(words: list[str]) -> list[str]:
-    """The adapters that options name."""
+    """Return the adapters that options name."""
     adapters = [after for word, after in pairwise(words) if word == "--adapter"]
     return adapters + [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
 
 
 def java_version() -> int:
-    """The major version of the Java that Spark would run on, or 0 if there is none."""
+    """Return the major version of the Java for Spark, or 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(java) is None:
@@ -175,7 +175,7 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """The options of a run, with `PROFILES` added if it names neither a profile nor a case.
+    """Return the options of a run, plus `PROFILES` unless it names a profile or a case.
 
     A release of Pulsar is judged by the documents of its own line.
     """
@@ -204,9 +204,9 @@ def pulsar(session: nox.Session) -> None:
 
 @nox.session
 def publish(session: nox.Session) -> None:
-    """Make reports/published anew: all of it, or what is named after --; needs Maven.
+    """Rebuild reports/published: all of it, or the names after --; needs Maven.
 
-    That is the model, every release, and every `cluster:VERSION`.
+    These are the model, every release, and every `cluster:VERSION`.
     """
     running = [f"cluster:{version}" for version in CLUSTERS]
     chosen = session.posargs or ["reference", *RELEASES, *running]
@@ -309,7 +309,7 @@ def fixtures(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def package(session: nox.Session) -> None:
-    """Install the wheel in an empty environment, from a folder of wheels alone, and use it."""
+    """Install the wheel in an empty environment, from wheels alone, and use it."""
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     folder = Path(session.create_tmp()).absolute()
     wheels, empty = folder / "wheels", folder / "empty"
@@ -320,7 +320,9 @@ def package(session: nox.Session) -> None:
     offline = ("--no-index", "--find-links", str(wheels))
     session.run(f"{empty}/bin/pip", "install", "--quiet", *offline, PACKAGE, external=True)
     tool = f"{empty}/bin/{PACKAGE}"
-    with session.chdir(folder):  # where no file of the clone lies
+    with session.chdir(
+        folder
+    ):  # Run outside the repository, so that none of its files are imported.
         session.run(tool, "--version", external=True)
         session.run(tool, "check", "reference", external=True)
         session.run(tool, "run", "--adapter", "reference", "--examples", "5", external=True)
@@ -328,7 +330,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build and check what a release consists of, in dist/; nothing is signed or published."""
+    """Build and check the files of a release, in dist/; nothing is signed or published."""
     changes = Path("CHANGELOG.md").read_text("utf-8")
     if f"## {VERSION}" not in changes:
         session.error(f"CHANGELOG.md says nothing of {VERSION}, the version in pyproject.toml")
@@ -344,7 +346,7 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def changes(session: nox.Session) -> None:
-    """Write what each release decides otherwise than the one before, in reports/changes."""
+    """Write the decisions that change from each release to the next, in reports/changes."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.between", *session.posargs)
 

@@ -1,4 +1,4 @@
-"""The annotations of releases: documents, settings with defaults, and the rules about these."""
+"""Annotations in releases: documents, settings with defaults, and rules about the defaults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Annotations:
         return dict(self.sheet.data["documents"])
 
     def _held(self, by_release: JSON, document: str) -> JSON | None:
-        """Return the value that holds in the release of a document, or None if none does yet."""
+        """Return the value that applies in the release of a document, or None if none does yet."""
         if not isinstance(by_release, Mapping):
             return by_release
         order: Sequence[str] = self.broker["releases"]
@@ -59,7 +59,9 @@ class Annotations:
         return tuple(one for one in self._releases if self._held(texts, one))
 
     def documents(self) -> dict[str, Document]:
-        """Return a document for each release: a section for each setting, of one sentence."""
+        """Return a document for each release, with a section for each setting and one sentence in
+        it.
+        """
         return {
             document: Document(
                 id=document,
@@ -115,7 +117,7 @@ class Annotations:
         return next((one for one, known in every if known.get("replaces") == name), None)
 
     def hidden(self) -> dict[str, Hidden]:
-        """Return the settings that no page names and releases decide by."""
+        """Return the settings that no page names but that influence decisions of releases."""
         return {
             name: Hidden(name, entry["meaning"], entry["unit"], entry["neutral"])
             for name, entry in self._entries.items()
@@ -123,9 +125,10 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: those of the rule file with more sources, and new ones.
+        """Yield the rules about defaults: those of the rule file with further sources, and new
+        ones.
 
-        A profile has a rule if an annotation among its documents gives the default.
+        A profile has a rule if an annotation in its documents gives the default.
         """
         for name in self._entries:
             for rule, documents in self._rules_of(name).items():

@@ -19,7 +19,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
-    """Raise SpecError for the first thing that does not fit."""
+    """Raise SpecError for the first inconsistency."""
     _check_documents(specs, sheets["documents"])
     _check_settings(specs, sheets["settings"])
     _check_readings(specs, sheets["readings"])
@@ -28,7 +28,7 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
 
 
 def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
-    """Hold a source against the documents."""
+    """Check that a source refers to existing sentences."""
     if source.document not in specs.documents:
         problem = unknown(source.document, "document", specs.documents)
         raise sheet.error((*place, "document"), f"{of}: {problem}")
@@ -91,9 +91,9 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
 
 def _mistake_in(setting: Setting, value: JSON) -> str | None:
     if value == "" and setting.type == "number":
-        return None  # printed as empty
+        return None  # It is printed as empty.
     of_type = isinstance(value, TYPES[setting.type])
-    # A Python boolean is an integer, too.
+    # In Python, booleans are integers.
     if not of_type or isinstance(value, bool) != (setting.type == "boolean"):
         return f"{value!r} is not of type {setting.type}, as the setting requires"
     if setting.choices and value not in setting.choices:
@@ -114,7 +114,7 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_ways(specs: Specs, sheet: Sheet) -> None:
-    """Every alternative but the documented one has a place in the source; that one may have it."""
+    """Check that all alternatives except the documented one have a place in the source."""
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):
             if number and not one.place:
@@ -185,7 +185,7 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
 def check_reading_values(
     specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
 ) -> None:
-    """Hold readings that were given against those that there are."""
+    """Check that given readings and their values exist."""
     for name, value in readings.items():
         if name not in specs.readings:
             problem = unknown(name, "reading", specs.readings)
@@ -206,7 +206,7 @@ def _check_names(
 
 
 MAX_UNTESTABLE = 5
-"""The most documented rules that may have no check."""
+"""Maximum number of documented rules without a check."""
 
 
 def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:

@@ -25,7 +25,7 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
 
 
 def unclaimed(specs: Specs) -> list[Where]:
-    """Return the sentences that no rule claims, that are not said to carry none and await none."""
+    """Return sentences that no rule claims, and that are not marked as empty or awaiting rules."""
     claimed = claims(specs)
     return [
         where

@@ -1,4 +1,4 @@
-"""All specifications together, and what follows from them for a profile."""
+"""All specifications together, and what they say about a profile."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ class Defaults(dict[str, JSON]):
     """The default of each setting in a profile."""
 
     unused: frozenset[str] = frozenset()
-    """Settings whose default holds whatever is set."""
+    """Settings whose default applies whatever value is set."""
 
 
 @dataclass(frozen=True)
 class Specs:
-    """Documents, settings, readings, profiles and rules, each by its name and in order."""
+    """Documents, settings, readings, profiles and rules, each by name and in order."""
 
     documents: Mapping[str, Document]
     settings: Mapping[str, Setting]
-    """The settings that pages name."""
+    """Settings that pages name."""
     annotated: Mapping[str, Setting]
-    """The settings that annotations of releases name; some of them pages name, too."""
+    """Settings that annotations of releases name; pages name some of them as well."""
     readings: Mapping[str, Reading]
     ways: Mapping[str, Way]
     hidden: Mapping[str, Hidden]
@@ -45,12 +45,12 @@ class Specs:
 
     @property
     def neutral(self) -> dict[str, float]:
-        """The hidden settings that can be made to do nothing, each at that value."""
+        """Hidden settings that can be neutralized, each with the value that does so."""
         known = self.hidden.values()
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return the alternative of every way in a profile, by default the documented one."""
+        """Return the alternative of every way in a profile; by default the documented one."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
@@ -61,12 +61,12 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profile and those that it is based on, the most basic first."""
+        """Return the profile and all profiles that it is based on, most basic first."""
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def documents_of(self, profile: str) -> tuple[str, ...]:
-        """Return the documents of a profile; those of another one that it is based on otherwise."""
+        """Return the documents of a profile, or else of the profile that it is based on."""
         found = self.profile(profile)
         if found.documents or not found.based_on:
             return found.documents
@@ -75,7 +75,7 @@ class Specs:
     def defaults(self, profile: str) -> Defaults:
         """Return the default of each setting that has one in the profile.
 
-        It is the documented one, where the profile is no release that has another.
+        This is the documented default, unless the profile is a release with a different one.
         """
         documents = self.documents_of(profile)
         found = Defaults(
@@ -97,7 +97,7 @@ class Specs:
 
     @cached_property
     def _sentences(self) -> dict[str, frozenset[Where]]:
-        """The sentences that each profile's documents hold, repeated ones included."""
+        """Return the sentences in each profile's documents, including repeated ones."""
         return {name: frozenset(self._held(name)) for name in self.profiles}
 
     def _held(self, profile: str) -> Iterator[Where]:
@@ -117,7 +117,7 @@ class Specs:
                 yield from self._repeated(before, title, section.sentences[number - 1])
 
     def says(self, profile: str, source: Source) -> bool:
-        """True if a document of the profile has a sentence of a source, or repeats one."""
+        """True if a document of the profile has, or repeats, a sentence of a source."""
         held = self._sentences[profile]
         places = ((source.document, source.section, number) for number in source.sentences)
         return source.document in self.documents_of(profile) or any(one in held for one in places)
@@ -140,10 +140,10 @@ class Specs:
         return values
 
     def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading among which a profile leaves the choice, its own first.
+        """Return the values of a reading between which a profile leaves the choice, its own first.
 
-        Those are what its documents allow, and what the profile itself says; all that any document
-        allows where its own say nothing about the matter.
+        These are the values that its documents allow and the profile's own value. If its documents
+        do not mention the subject, they are all values that any document allows.
         """
         own = self.default_readings(profile)[reading]
         allowed = self.documented_values(profile, reading)
@@ -152,8 +152,8 @@ class Specs:
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
         """Return the rules of the profile, under any readings.
 
-        It has those of the profile that it is based on, too, except those that one of the two is
-        without; assumptions that no document states stand alone.
+        They include the rules of profiles that it is based on, except those that either profile
+        excludes. Assumptions that no document states stand alone.
         """
         found = self.profile(profile)
         lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)
@@ -173,7 +173,7 @@ class Specs:
     def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
         """Return the rules whose ID matches a pattern such as `OVERLOAD-*`, in order.
 
-        UnknownName where none does, with the areas or the IDs that come near.
+        Raises UnknownName if none matches, with similar areas or IDs.
         """
         found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
         if not found:
@@ -199,7 +199,7 @@ class Specs:
                 raise UnknownName(value, f"value of {name} that {profile} leaves open", known)
 
     def check_readings(self, readings: Mapping[str, str]) -> None:
-        """Raise UnknownName for a reading or a value that is not there."""
+        """Raise UnknownName for a reading or a value that does not exist."""
         for name, value in readings.items():
             if name not in self.readings:
                 raise UnknownName(name, "reading", self.readings)

@@ -1,4 +1,4 @@
-"""Mistakes that a user can mend, in the specifications or in what is looked up in them."""
+"""Mistakes that users can correct, in the specifications or in names that they look up."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -10,14 +10,14 @@ UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
 MOST_LISTED = 14
-"""Names that are all listed in a message; of more, only the nearest are."""
+"""Maximum number of names that a message lists in full; of more, only similar ones are listed."""
 
 
 class UserError(Exception):
-    """A mistake that the user can mend.
+    """A mistake that the user can correct.
 
-    The message is all that is printed: one sentence that names the wrong input, its place and
-    what to do next. A command that raises it ends with exit status 2.
+    Only the message is printed: one sentence with the wrong input, its place and what to do next.
+    The command ends with exit status 2.
     """
 
 
@@ -32,7 +32,7 @@ class SpecError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that the specifications do not have, with those that they have."""
+    """A name that the specifications do not contain; the message lists those they do."""
 
     def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
         super().__init__(f"{name} is no {kind}; {there_are(name, known)}")
@@ -40,7 +40,7 @@ class UnknownName(UserError):
 
 
 def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
-    """Run a command; a user's mistake is one message on standard error and exit status 2.
+    """Run a command; report a user's mistake on standard error and return exit status 2.
 
     Exceptions of the kinds in `also` are reported in the same way.
     """
@@ -58,16 +58,16 @@ def complain(mistake: str) -> int:
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
-    """Report an unknown name of a kind, and list the known ones."""
+    """Return a message about an unknown name of a kind, with the known names."""
     return f"unknown {kind} '{name}'; {there_are(name, known)}"
 
 
 def there_are(name: str, known: Iterable[str]) -> str:
-    """List the known names; if there are many, only those close to `name`."""
+    """List the known names or, if there are many, those similar to `name`."""
     names = list(known)
     if len(names) <= MOST_LISTED:
         return f"there are {', '.join(names)}" if names else "there are none"
-    # Rules are written in capitals, settings in camel case: neither is worth a wrong guess.
+    # Rules are in capitals and settings in camel case; wrong case is not worth a wrong guess.
     spelled = {known.lower(): known for known in names}
     near = [spelled[one] for one in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
     listed = ", ".join(near or names[:3])

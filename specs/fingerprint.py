@@ -13,7 +13,7 @@ from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the YAML skeleton of one document; titles on standard input, a line each."""
+    """Print the YAML skeleton of one document; titles come from standard input, one a line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("document", type=Path, help="the text of the document")
     parser.add_argument("--plain", action="store_true", help="its headings have no number signs")

@@ -1,4 +1,4 @@
-"""YAML that remembers on which line each value stands."""
+"""YAML files with the line number of each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ class Sheet:
     lines: Mapping[Place, int]
 
     def line(self, place: Place) -> int:
-        """Return the line of the value at a place, or of the nearest one around it."""
+        """Return the line of the value at a place, or of the nearest value that contains it."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def error(self, place: Place, problem: str) -> SpecError:
-        """Make the error that points at a place."""
+        """Return the error that points at a place."""
         return SpecError(self.file, self.line(place), problem)
 
 
 def read_sheet(directory: Path, file: str) -> Sheet:
-    """Read one YAML file below `directory`. Broken YAML, a key given twice: SpecError."""
+    """Read one YAML file in `directory`. Errors: `SpecError` for invalid YAML or a repeated key."""
     try:
         text = (directory / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
@@ -58,7 +58,7 @@ def read_sheet(directory: Path, file: str) -> Sheet:
 def _value(
     loader: yaml.SafeLoader, file: str, node: yaml.Node, place: Place, lines: dict[Place, int]
 ) -> JSON:
-    # A key has noted the line already: it is right where the value is an alias, too.
+    # The key has already recorded its line, which is correct even if the value is an alias.
     lines.setdefault(place, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         return _mapping(loader, file, node, place, lines)

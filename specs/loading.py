@@ -1,4 +1,4 @@
-"""Read the specifications: shape first, then what must fit together."""
+"""Loading of the specifications: first their structure is checked, then their consistency."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents, with the sentences that each repeats of the page that it follows."""
+    """Return the documents, with the sentences that each one repeats from the page it follows."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -225,12 +225,12 @@ DATA = ("annotations", "broker", "documents", "settings", "readings", "ways", "p
 
 @cache
 def load() -> Specs:
-    """Return the bundled specifications; SpecError on any mistake in them."""
+    """Return the bundled specifications. Errors: `SpecError`."""
     return load_from(Path(__file__).parent)
 
 
 def load_from(directory: Path) -> Specs:
-    """Read the specifications below a directory laid out as specs/ is."""
+    """Read the specifications from a directory with the layout of specs/."""
     sheets = {name: _sheet(directory, f"{name}.yaml", name) for name in DATA}
     rule_sheets = [_sheet(directory, file, "rules") for file in _rule_files(directory)]
     annotations = Annotations(sheets["annotations"], sheets["broker"].data)

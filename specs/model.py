@@ -1,4 +1,4 @@
-"""The specifications as frozen values."""
+"""The specifications as immutable values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ AREAS = (
     "REPORT",
     "ANSWER",
 )
-"""Every area, in the order in which rules are listed; each prefixes the IDs of its rules."""
+"""All areas, in the order in which rules are listed; each is the prefix of its rules' IDs."""
 
 Level = Literal["must", "should", "may", "advice"]
 
@@ -38,25 +38,25 @@ Where = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of a document, known by the SHA-256 of its text."""
+    """One sentence of a document, identified by the SHA-256 of its text."""
 
     number: int
     sha256: str
     none: str | None = None
-    """Reason why it has no rule."""
+    """Reason why no rule claims it."""
     awaits: str | None = None
-    """The area, still without rules, that will claim it."""
+    """The area, without rules so far, that will claim it."""
     like: tuple[int, ...] = ()
-    """Sentences of the same section of the page before that say the same."""
+    """Sentences with equal meaning in the same section of the previous page."""
     rules: tuple[str, ...] = ()
     """Rules that the map of documents names for it; others name it among their sources."""
     besides: str | None = None
-    """Content beyond the rules that claim it, and why no check covers that."""
+    """Content that the rules claiming it do not cover, and why no check does."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a document by its printed title; empty for text before the first section."""
+    """A section of a document by its printed title, which is empty before the first section."""
 
     title: str
     sentences: tuple[Sentence, ...]
@@ -71,19 +71,21 @@ class Document:
     version: str
     url: str
     headings: Literal["marked", "plain", "annotations"]
-    """Kind of its headings: with number signs, without them, or names of annotated settings."""
+    """Format of its headings: with number signs, without them, or names of annotated settings."""
     copy_of: str | None
-    """The document whose text it repeats; nothing rests on a copy alone."""
+    """The document whose text it repeats; no rule may rely on a copy alone."""
     sections: tuple[Section, ...]
     follows: str | None = None
-    """The page of an earlier version, of which it repeats sentences."""
+    """The page of an earlier version from which it repeats sentences."""
 
     def section(self, title: str) -> Section | None:
-        """Return the section of that title, or None."""
+        """Return the section with that title, or None."""
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """URL of the section of that title, or of the page for text before the first section."""
+        """Return the URL of the section with that title, or of the page for text before
+        the first.
+        """
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 
@@ -106,43 +108,43 @@ class Setting:
     meaning: str
     documents: tuple[str, ...]
     defaults: Mapping[str, JSON]
-    """Document id -> the default that this document prints."""
+    """The default that each document prints, by document ID."""
     no_default: str | None
-    """Reason why a setting has no default in any document."""
+    """Reason why no document gives a default."""
     choices: tuple[JSON, ...] = ()
     range: tuple[float, float] | None = None
     unused: bool = False
     """True if its value has no effect, by its annotation."""
     dynamic: bool | None = None
-    """True if it can be changed while a broker runs; None if no annotation says so."""
+    """True if it can be changed at runtime; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()
     """The documents that deprecate it."""
     replaced_by: str | None = None
-    """The setting that stands for it where it is deprecated."""
+    """The setting that replaces it if it is deprecated."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One interpretation of an ambiguous place."""
+    """One interpretation of an ambiguous passage."""
 
     value: str
     means: str
     sources: tuple[Source, ...]
-    """Places that allow it; empty if only a release reads it so."""
+    """Passages that allow it; empty if only a release reads them this way."""
     observed: str | None = None
-    """Reason for an observed value that no document gives."""
+    """Reason for an observed value that no document supports."""
     open: bool = False
-    """True if it allows everything that the other alternatives demand."""
+    """True if it allows everything that any other alternative allows."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A place where the documents leave a choice; the first alternative is the usual one."""
+    """A question that the documents leave open; the first alternative is the usual one."""
 
     id: str
     question: str
     kind: Literal["rules", "value"]
-    """True if it chooses rules or is a value in the model."""
+    """Whether it selects rules, or is a value in the model."""
     alternatives: tuple[Alternative, ...]
 
     @property
@@ -158,7 +160,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Taken:
-    """An alternative, with the class and method that implement it; empty if documented."""
+    """An alternative that a release takes, with its class and method; empty if documented."""
 
     value: str
     means: str
@@ -181,7 +183,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A setting that no document names, and the value at which it does nothing."""
+    """A setting that no document names, and the value that neutralizes it."""
 
     name: str
     meaning: str
@@ -191,7 +193,7 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Profile:
-    """A set of documents, or a release, that an implementation is judged by."""
+    """A set of documents, or a release, by which implementations are judged."""
 
     id: str
     title: str
@@ -199,18 +201,18 @@ class Profile:
     """Kind of the profile: documents, common assumptions that no document states, or a release."""
     documents: tuple[str, ...]
     readings: Mapping[str, str]
-    """Only those that differ from the first value, or from the profile that this is based on."""
+    """Readings that differ from the first value, or from the profile that this one is based on."""
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
     """Settings whose values differ from the printed ones."""
     ways: Mapping[str, str] = field(default_factory=dict)
     """Alternatives that the release takes instead of the documented ones."""
     hidden: Mapping[str, float] = field(default_factory=dict)
-    """The settings of a release that no document names, with their defaults."""
+    """Undocumented settings of a release, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Rules of the profile below that do not hold in this one, each with why."""
+    """Rules of the profile it is based on that do not hold here, each with the reason."""
     settled: Mapping[str, str] = field(default_factory=dict)
-    """Readings that its documents decide between the sentences that they repeat, each with why."""
+    """Readings that its documents decide by sentences of their own, each with the reason."""
 
     @property
     def released(self) -> bool:
@@ -243,22 +245,22 @@ class Rule:
     settings: tuple[str, ...]
     operations: tuple[str, ...]
     any_operation: bool
-    """True if it is about each operation by itself, and one that is offered is enough."""
+    """True if it applies to each operation by itself, so that offering one of them is enough."""
     any_strategy: bool
-    """True if it holds for every strategy of shedding or placing, also one no document knows."""
+    """True if it applies to every strategy of shedding or placing, even undocumented ones."""
     managers: tuple[str, ...]
-    """Kinds of load manager that the documents name for it; none is any."""
+    """Kinds of load manager for which the documents state it; empty for all."""
     reading: Mapping[str, str]
     profiles: tuple[str, ...]
     presupposes: tuple[str, ...]
     untestable: str | None
     why: str | None
-    """Place at which an observed rule was seen."""
+    """The place where an observed rule was seen."""
     file: str = field(compare=False)
     line: int = field(compare=False)
     clauses: tuple[Clause, ...] = ()
     """The clauses of its statement; none if nobody has listed them yet."""
 
     def applies(self, readings: Mapping[str, str]) -> bool:
-        """True if these readings choose this rule."""
+        """True if the rule applies under these readings."""
         return all(readings.get(name) == value for name, value in self.reading.items())

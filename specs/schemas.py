@@ -18,24 +18,26 @@ if TYPE_CHECKING:
 DIRECTORY = Path(__file__).parent / "schema"
 
 LONGEST = 60
-"""Characters of a wrong value that are shown."""
+"""Maximum number of characters of a wrong value in a message."""
 
 WEAK = frozenset({"anyOf", "oneOf"})
-"""Keywords whose errors say less than the errors of their alternatives."""
+"""Keywords whose errors say less than the errors of their alternatives do."""
 
 LATER = ("required", *WEAK)
-"""Keywords whose errors are less specific than others: a misspelt key is also missing."""
+"""Keywords reported last: a misspelt key, for example, also makes the right one missing."""
 
 
 @cache
 def schema(name: str) -> dict[str, JSON]:
-    """Return specs/schema/<name>.json, for example "rules" or "operations/shed.select"."""
+    """Return specs/schema/<name>.json, where name is "rules" or "operations/shed.select", for
+    example.
+    """
     return cast(dict[str, JSON], json.loads((DIRECTORY / f"{name}.json").read_text("utf-8")))
 
 
 @cache
 def operations() -> tuple[str, ...]:
-    """The operations of the protocol, in order: each has a schema of its case and its answer."""
+    """Return the operations of the protocol in order; each has a schema of its case and answer."""
     return tuple(sorted(file.stem for file in (DIRECTORY / "operations").glob("*.json")))
 
 
@@ -50,7 +52,7 @@ def check_shape(sheet: Sheet, name: str) -> None:
 
 
 def problem_with(value: JSON, name: str) -> str | None:
-    """Describe why a value is invalid by a schema, and where; None if it is valid."""
+    """Describe why and where a value is invalid by a schema; None if it is valid."""
     error = _mistake(value, name)
     if error is None:
         return None
@@ -63,10 +65,10 @@ def problem_with(value: JSON, name: str) -> str | None:
 
 @cache
 def _validator(name: str) -> Draft202012Validator | None:
-    """The validator of a schema.
+    """Return the validator of a schema.
 
-    None without compiled libraries, as in a browser: the bundled files were valid when they were
-    packed.
+    None if compiled libraries are missing, as in a browser: the bundled files were validated when
+    they were packaged.
     """
     try:
         import jsonschema_rs
@@ -76,7 +78,7 @@ def _validator(name: str) -> Draft202012Validator | None:
 
 
 def _mistake(value: JSON, name: str) -> ValidationError | None:
-    """Return the most specific error of a value: an outermost one, in the closest alternative."""
+    """Return the most specific error of a value: the outermost, in the most similar alternative."""
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
         return None
@@ -100,7 +102,7 @@ def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError)
 
 
 def _entry(sheet: Sheet, place: Place) -> str:
-    """Name the entry of a place, as "OVERLOAD-02: "; "" for the whole file."""
+    """Format the entry that contains a place, such as "OVERLOAD-02: "; "" for the whole file."""
     if not place:
         return ""
     name = place[0]
@@ -112,7 +114,7 @@ def _entry(sheet: Sheet, place: Place) -> str:
 
 
 def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
-    """Return the key that is wrong, None if it is a value, and the problem."""
+    """Return the wrong key (None if a value is wrong), and the problem."""
     kind: Any = error.kind
     wanted = _violated(error, name)
     value: JSON = error.instance
@@ -151,7 +153,7 @@ def _missing(error: ValidationError) -> str:
 
 
 def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
-    """The part of a schema that an error violates."""
+    """Return the part of a schema that an error violates."""
     found: JSON = schema(name)
     for step in error.schema_path[:-1]:
         found = found[step]

@@ -1,8 +1,8 @@
-"""The sentences of a document: what is fingerprinted and claimed.
+"""The sentences of a document, which are fingerprinted and claimed.
 
 A setting line, a command, a table row, a list item, a block of code and a monitor table are one
-sentence each. Elsewhere wrapped lines are joined and split where a sentence ends. What only marks
-a note ("tip", ":::note") is not a sentence.
+sentence each. All other lines are joined and divided at the ends of sentences. Text that only marks
+a note ("tip", ":::note") is no sentence.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ FENCE, RULE = "```", "====="
 
 
 def fingerprint(sentence: str) -> str:
-    """SHA-256 of a sentence, whitespace made single."""
+    """Return the SHA-256 of a sentence, with whitespace collapsed."""
     return hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()
 
 
 def split_sentences(
     text: str, titles: Sequence[str], *, marked: bool
 ) -> list[tuple[str, list[str]]]:
-    """Split a document into (title, sentences) for each section that is found, in order.
+    """Divide a document into (title, sentences) for each section found, in order.
 
-    `titles` are looked for one after the other, because a comment may begin like a heading and an
-    item may read like one. `marked`: headings begin with number signs. What stands before the
-    first title is a section without a title, left out where it is empty.
+    `titles` are searched for one after another, since a comment may look like a heading, and a list
+    item like a title. `marked`: headings start with number signs. Text before the first title is a
+    section without a title, left out if it is empty.
     """
     sections: list[tuple[str, list[str]]] = [("", [])]
     waiting = [title for title in titles if title]
@@ -48,7 +48,7 @@ def _is_heading(line: str, title: str, marked: bool) -> bool:
 
 
 def _front_matter_as_heading(lines: list[str]) -> list[str]:
-    """Keep of the front matter only the title, as a heading."""
+    """Reduce the front matter to the title, as a heading."""
     if not lines or lines[0].strip() != "---":
         return lines
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
@@ -58,14 +58,14 @@ def _front_matter_as_heading(lines: list[str]) -> list[str]:
 
 def _sentences(lines: list[str]) -> Iterator[str]:
     for unit in _units(lines):
-        if "\n" in unit:  # a block, which may be empty
+        if "\n" in unit:  # This is a block, which may be empty.
             yield from filter(None, [" ".join(unit.split())])
         else:
             yield from SENTENCE_END.split(unit)
 
 
 def _units(lines: list[str]) -> Iterator[str]:
-    """Join lines that belong together; blocks keep their line ends, so that they stay whole."""
+    """Yield lines joined into units; blocks keep their line ends, and so stay complete."""
     open_unit, was_comment = "", False
     rest = iter(lines)
     for raw in rest:
@@ -98,7 +98,7 @@ def _joins(before: str, line: str, same_kind: bool) -> bool:
 
 
 def _block(first: str, rest: Iterator[str]) -> str:
-    """Take a fenced block, a monitor table or an object in braces off the lines; "" for none."""
+    """Remove a code block, monitor table or braced object from the lines and return it; else ""."""
     if first.startswith(FENCE):
         taken = _until(rest, lambda line: line.startswith(FENCE))
         taken = [line for line in taken if not line.startswith(FENCE)]

@@ -1,4 +1,4 @@
-"""Text for people: tables, paragraphs, plurals, anchors, and escapes for terminals."""
+"""Text output: tables, paragraphs, plurals, anchors, and escapes for terminals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
 def paragraph(
     text: str, indent: int = 0, start: str | None = None, width: int = WIDTH
 ) -> list[str]:
-    """Return a text in lines that are indented; the first one begins with `start`, if given.
+    """Return a text as indented lines, the first of which may begin with `start`.
 
-    Lines are broken at blanks only, so that a longer word sticks out; a number keeps its unit.
+    Lines are broken only at blanks, so that longer words stick out; numbers keep their units.
     """
     blanks = " " * indent
     lines = wrap(
@@ -37,7 +37,7 @@ def paragraph(
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns; the last cell takes several lines where it is too long."""
+    """Yield rows in columns; the last cell is wrapped if it is too long."""
     *short, _ = zip(*rows, strict=True) if rows else [()]
     widths = [max(map(len, column)) + GAP for column in short]
     for *cells, text in rows:
@@ -56,10 +56,10 @@ def table(
 ) -> list[str]:
     """Return a table with a line below its headings, without blank lines.
 
-    `numbers`: all columns but the first are aligned to the right; `widest`: width of a column from
-    which its cells are folded.
+    `numbers`: align all columns but the first to the right. `widest`: width from which on cells are
+    wrapped.
     """
-    from rich import box  # slow to import, and few commands print a table
+    from rich import box  # Imported late, since it is slow and few commands print tables.
     from rich.console import Console
     from rich.table import Table
 
@@ -79,17 +79,17 @@ def table(
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 verdict`, `2 verdicts`."""
+    """Return a count with its noun: `1 verdict`, `2 verdicts`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def as_sentence(text: str) -> str:
-    """Return a text with a capital and a full stop."""
+    """Return a text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def anchor(title: str) -> str:
-    """The anchor that a page of the documentation has for a section."""
+    """Return the anchor of a section in a documentation page."""
     return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
 
 
@@ -102,7 +102,7 @@ BREAKS = re.compile("[\t\n]")
 
 
 def printable(text: str, lines: bool = True) -> str:
-    """Escape unprintable characters as `\\x1b`, and line ends, too, without `lines`."""
+    """Escape unprintable characters as `\\x1b`; without `lines`, also escape line ends."""
     text = UNPRINTABLE.sub(_escaped, text)
     return text if lines else BREAKS.sub(_escaped, text)
 
