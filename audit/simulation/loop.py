@@ -263,7 +263,10 @@ class Simulation:
             "namespaceBundles": dict(Counter(map(namespace_of, self.bundles))),
         }
         chosen = self._ask(SPLIT_CANDIDATES.id, case)["split"]
-        divisible = [name for name in chosen if HashRange.parse(name).width > 1]
+        unknown = [name for name in chosen if name not in self.bundles]
+        self._refused += [f"{name} is to be split, and there is no such bundle" for name in unknown]
+        known = [name for name in dict.fromkeys(chosen) if name in self.bundles]
+        divisible = [name for name in known if HashRange.parse(name).width > 1]
         return {name: self._halves(name, cycle, rates) for name in divisible}
 
     def _stats(self, name: str, cycle: int, rates: Mapping[str, Rates]) -> Json:

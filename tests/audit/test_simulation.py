@@ -222,6 +222,23 @@ def test_a_bundle_without_its_owner_is_found(defect, text):
     assert fault.verdict == "fail"
 
 
+class Splitting(ReferenceConnection):
+    """Splits one bundle twice at once, and one that is not there."""
+
+    def exchange(self, operation, batch):
+        if operation == "bundles.split_candidates":
+            name = min(batch[0]["brokers"]["broker-1"]["bundles"])
+            return [{"split": [name, name, "a/b/0x00000000_0xffffffff"], "unload": []}]
+        return super().exchange(operation, batch)
+
+
+def test_a_split_of_an_absent_bundle_is_found():
+    course = simulate("growing", cycles=2, connection=Splitting("reference", NEWEST, {}))
+    [fault] = [one for one in loop_faults(course) if one.rule.id == "LOOP-06"]
+    assert "no such bundle" in fault.text
+    assert measures_of(course).splits == 2
+
+
 def test_a_balanced_cluster_is_left_alone():
     data = {"brokers": [{"count": 3, "bundles": 4, "usage": 60}]}
     connection = Circling("reference", NEWEST, {})
