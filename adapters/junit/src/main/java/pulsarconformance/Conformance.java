@@ -1,0 +1,208 @@
+package pulsarconformance;
+
+import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import java.util.zip.GZIPInputStream;
+import org.junit.jupiter.api.DynamicTest;
+
+/**
+ * Worked examples of Pulsar's documents as dynamic tests, one an example.
+ *
+ * <pre>{@code
+ * @TestFactory
+ * Stream<DynamicTest> shedding() {
+ *     return Conformance.of(Path.of("pulsar-conformance-fixtures-0.1.0.tar.gz"))
+ *             .about("shed.select", asked -> asked.at("/case/strategy").asText().endsWith("OverloadShedder"))
+ *             .tests(asked -> myAnswer(asked.get("case")));
+ * }
+ * }</pre>
+ *
+ * A question is {@code {"ask": OPERATION, "case": {...}}}, and its answer what the protocol says, such
+ * as {@code {"unload": [{"broker": ..., "bundle": ...}]}}. An answer {@code {"unsupported": WHY}}
+ * skips its example.
+ */
+public final class Conformance {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int BLOCK = 512;
+    /** How far numbers may lie apart: in points of a percentage, or as a share. */
+    private static final double POINTS = 1e-3;
+    private static final double SHARE = 1e-5;
+
+    private final Map<String, JsonNode> files;
+    private final Map<String, String> readings;
+    private final Predicate<JsonNode> chosen;
+    private final String profile;
+
+    private Conformance(
+            Map<String, JsonNode> files, Map<String, String> readings, Predicate<JsonNode> chosen, String profile) {
+        this.files = files;
+        this.readings = readings;
+        this.chosen = chosen;
+        this.profile = profile;
+    }
+
+    /** Reads the archive that {@code nox -s fixtures} writes; judges by documented-3.0. */
+    public static Conformance of(Path archive) {
+        return new Conformance(read(archive), Map.of(), question -> true, "documented-3.0");
+    }
+
+    /** Judges by other documents, such as documented-2.10. */
+    public Conformance by(String otherProfile) {
+        return new Conformance(files, readings, chosen, otherProfile);
+    }
+
+    /** Also asks examples that rest on this alternative of a reading, which the balancer follows. */
+    public Conformance reading(String name, String value) {
+        Map<String, String> more = new HashMap<>(readings);
+        more.put(name, value);
+        return new Conformance(files, more, chosen, profile);
+    }
+
+    /** Asks questions of one operation alone. */
+    public Conformance about(String operation) {
+        return about(operation, question -> true);
+    }
+
+    /** Asks those questions of one operation that a balancer is for, such as one strategy's. */
+    public Conformance about(String operation, Predicate<JsonNode> which) {
+        Predicate<JsonNode> asked = question -> question.get("ask").asText().equals(operation);
+        return new Conformance(files, readings, chosen.and(asked).and(which), profile);
+    }
+
+    /** A test for each example; a failure has the arithmetic, the rules and what is allowed. */
+    public Stream<DynamicTest> tests(UnaryOperator<JsonNode> balancer) {
+        return files.entrySet().stream()
+                .filter(file -> file.getKey().contains("/cases/") && isJudged(file.getValue()))
+                .sorted(Map.Entry.comparingByKey())
+                .map(Map.Entry::getValue)
+                .map(one -> DynamicTest.dynamicTest(
+                        one.get("id").asText() + ": " + one.get("title").asText(), () -> judge(one, balancer)));
+    }
+
+    private boolean isJudged(JsonNode example) {
+        boolean follows = true;
+        for (Map.Entry<String, JsonNode> one : example.get("readings").properties()) {
+            follows &= one.getValue().asText().equals(readings.get(one.getKey()));
+        }
+        boolean of = contains(example.get("profiles"), profile) && example.get("allowed").isArray();
+        return of && follows && stream(example.get("questions")).allMatch(chosen);
+    }
+
+    private void judge(JsonNode example, UnaryOperator<JsonNode> balancer) {
+        ArrayNode answers = JSON.createArrayNode();
+        for (JsonNode question : example.get("questions")) {
+            JsonNode answer = balancer.apply(question.deepCopy());
+            assumeFalse(answer.has("unsupported"), () -> answer.get("unsupported").asText());
+            answers.add(answer);
+        }
+        if (stream(example.get("allowed")).noneMatch(one -> alike(one, answers))) {
+            fail(explained(example, answers));
+        }
+    }
+
+    private String explained(JsonNode example, JsonNode answers) {
+        StringBuilder text = new StringBuilder(example.get("title").asText()).append('\n');
+        JsonNode rules = files.entrySet().stream()
+                .filter(file -> file.getKey().endsWith("/rules.json")).findFirst().orElseThrow().getValue();
+        for (JsonNode id : example.get("rules")) {
+            JsonNode rule = rules.get(id.asText());
+            text.append(id.asText()).append(": ").append(rule.get("statement").asText().strip()).append('\n');
+            for (JsonNode source : rule.get("sources")) {
+                text.append("  ").append(source.get("document").asText());
+                text.append(" § ").append(source.get("section").asText()).append('\n');
+            }
+        }
+        example.get("arithmetic").forEach(line -> text.append("    ").append(line.asText()).append('\n'));
+        stream(example.get("allowed")).forEach(one -> text.append("allowed   ").append(one).append('\n'));
+        return text.append("answered  ").append(answers).toString();
+    }
+
+    /** True if an answer is allowed: texts for people aside, in any order, and but for rounding. */
+    private static boolean alike(JsonNode allowed, JsonNode given) {
+        if (allowed.isNumber() && given.isNumber()) {
+            double apart = Math.abs(allowed.asDouble() - given.asDouble());
+            return apart <= POINTS || apart <= SHARE * Math.abs(allowed.asDouble());
+        }
+        if (allowed.isArray() && given.isArray()) {
+            List<JsonNode> left = new ArrayList<>(stream(given).toList());
+            boolean all = stream(allowed).allMatch(one -> {
+                int place = 0;
+                while (place < left.size() && !alike(one, left.get(place))) {
+                    place++;
+                }
+                return place < left.size() && left.remove(place) != null;
+            });
+            return all && left.isEmpty();
+        }
+        if (allowed.isObject() && given.isObject()) {
+            return allowed.has("refused") && given.has("refused") || fields(allowed).equals(fields(given))
+                    && fields(allowed).stream().allMatch(name -> alike(allowed.get(name), given.get(name)));
+        }
+        return allowed.equals(given);
+    }
+
+    private static Set<String> fields(JsonNode value) {
+        Set<String> names = new HashSet<>();
+        value.fieldNames().forEachRemaining(names::add);
+        names.remove("why");
+        return names;
+    }
+
+    private static boolean contains(JsonNode list, String text) {
+        return stream(list).anyMatch(one -> one.asText().equals(text));
+    }
+
+    private static Stream<JsonNode> stream(JsonNode list) {
+        List<JsonNode> found = new ArrayList<>();
+        list.forEach(found::add);
+        return found.stream();
+    }
+
+    /** The JSON files of a .tar.gz with plain names, which is all that the archive has. */
+    private static Map<String, JsonNode> read(Path archive) {
+        Map<String, JsonNode> found = new HashMap<>();
+        try (var in = new DataInputStream(new GZIPInputStream(Files.newInputStream(archive)))) {
+            byte[] head = new byte[BLOCK];
+            for (in.readFully(head); head[0] != 0; in.readFully(head)) {
+                String name = text(head, 0, 100);
+                String before = text(head, 345, 155);
+                int size = Integer.parseInt(text(head, 124, 12).strip(), 8);
+                byte[] content = in.readNBytes(size);
+                in.skipNBytes((BLOCK - size % BLOCK) % BLOCK);
+                if (name.endsWith(".json")) {
+                    found.put(before.isEmpty() ? name : before + "/" + name, JSON.readTree(content));
+                }
+            }
+        } catch (IOException wrong) {
+            throw new UncheckedIOException(archive + ": it is no archive of nox -s fixtures", wrong);
+        }
+        return found;
+    }
+
+    private static String text(byte[] head, int from, int length) {
+        int end = from;
+        while (end < from + length && head[end] != 0) {
+            end++;
+        }
+        return new String(head, from, end - from, StandardCharsets.UTF_8);
+    }
+}
