@@ -66,11 +66,11 @@ SHARES = (0.5, 0.5, 0.2, 1)
 
 
 def _bundles_of(place: int, rate: int) -> dict[str, int]:
-    """Return two bundles of a broker with their messages a second, in even numbers."""
+    """Return three bundles of a broker with their messages a second, in whole numbers."""
     lower = place << 24
-    ends = (lower, lower + 0x100000, lower + 0x200000)
-    part = rate // 5
-    each = zip(pairwise(ends), (part, rate - part), strict=True)
+    ends = (lower, lower + 0x100000, lower + 0x200000, lower + 0x300000)
+    one, two = rate // 20, rate // 10
+    each = zip(pairwise(ends), (one, two, rate - one - two), strict=True)
     return {f"shop/eu/{HashRange(*ends).name}": amount for ends, amount in each}
 
 
