@@ -78,6 +78,32 @@ def test_the_overload_shedder_moves_one_bundle():
     assert course.cycles[-1].usage == {"broker-1": 81.0, "broker-2": 19.0}
 
 
+def test_the_documents_example_of_three_brokers_is_at_rest_on_its_limit():
+    """40, 10 and 10 % are 20 % on average: 25 points too many are 25 % of 40, two bundles of 5 %.
+
+    The broker then is at 30 %, which does not exceed the limit of 20 + 10.
+    """
+    brokers = [{"bundles": 8, "usage": 40}, {"count": 2, "bundles": 2, "usage": 10}]
+    course = simulate(
+        world_of("three", {"brokers": brokers}), profile=DOCUMENTED, settings={HISTORY: 0}
+    )
+    assert [move.target for move in course.sheds] == ["broker-2", "broker-3"]
+    assert list(course.cycles[-1].usage.values()) == [30, 15, 15]
+    assert measures_of(course).rest == 1
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+def test_the_documents_example_of_an_idle_broker_needs_the_lower_boundary(boundary):
+    """Ten brokers at 80 % and one at 0 are 72.7 % on average, and the limit is 82.7 %."""
+    brokers = [{"count": 10, "bundles": 8, "usage": 80}, {"bundles": 0, "usage": 0}]
+    settings = {"lowerBoundarySheddingEnabled": boundary}
+    course = simulate(
+        world_of("eleven", {"brokers": brokers}), cycles=20, profile=DOCUMENTED, settings=settings
+    )
+    assert bool(course.sheds) == boundary
+    assert (course.cycles[-1].usage["broker-11"] > 0) == boundary
+
+
 def test_a_crashed_broker_loses_its_bundles_to_the_others():
     course = simulate("crash", cycles=12)
     assert measures_of(course).failovers == 12
