@@ -139,13 +139,15 @@ def test_the_readme_is_short():
 
 
 def test_the_rules_that_releases_break_are_counted_from_the_published_reports():
-    rows = re.findall(r"^\| (\d\S+) \| (\d+) \| (\d+) \|$", text("README.md"), re.MULTILINE)
-    assert rows
-    for release, asked, broken in rows:
-        file = ROOT / f"reports/published/pulsar-{release}-documented-3.0.json"
-        counts = json.loads(file.read_text("utf-8"))["summary"]
-        deviating = counts["known_deviation"] + counts.get("fail", 0)
-        assert (int(asked), int(broken)) == (counts["pass"] + deviating, deviating), release
+    shown = re.search(r"3\.0\.7 break\s(\d+) of the (\d+) rules", text("README.md"))
+    files = sorted((ROOT / "reports/published").glob("pulsar-*-documented-3.0.json"))
+    counts = {}
+    for file in files:
+        summary = json.loads(file.read_text("utf-8"))["summary"]
+        broken = summary["known_deviation"] + summary.get("fail", 0)
+        counts[file.name.split("-")[1]] = broken, summary["pass"] + broken
+    assert counts["3.0.7"] == tuple(map(int, shown.groups()))
+    assert all(0.18 < broken / applying < 0.24 for broken, applying in counts.values())
 
 
 def test_the_decisions_of_two_releases_are_those_shown(capsys, monkeypatch):
