@@ -215,7 +215,9 @@ def _search(args: argparse.Namespace) -> int:
         simulate = simulator(variant, connection, args.cycles)
         found = smallest_restless(simulate, args.seed, EXAMPLES)
     if found is None:
-        print(f"{variant.name}: every one of {EXAMPLES} clusters came to rest")
+        print(
+            f"{variant.name}: none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
+        )
         return 0
     for line in (*simulation_lines([found]), "", *story_lines(found)):
         print(line)

@@ -56,11 +56,10 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
 def smallest_restless(
     simulate: Callable[[SimulatedWorld], SimulatedCourse], seed: int, examples: int
 ) -> SimulatedCourse | None:
-    """Return the course of the smallest cluster found that unloads for ever, or None."""
+    """Return the course of the smallest cluster found whose owners repeat for ever, or None."""
 
     def restless(drawn: Loads) -> bool:
-        measured = measures_of(simulate(cluster_of(drawn)))
-        return measured.rest is None and measured.unloads_of_one > 1
+        return measures_of(simulate(cluster_of(drawn))).period is not None
 
     chosen = settings(
         max_examples=examples,
