@@ -215,9 +215,8 @@ def _search(args: argparse.Namespace) -> int:
         simulate = simulator(variant, connection, args.cycles)
         found = smallest_restless(simulate, args.seed, EXAMPLES)
     if found is None:
-        print(
-            f"{variant.name}: none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
-        )
+        none = f"none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
+        print(f"{variant.name}: {none}")
         return 0
     for line in (*simulation_lines([found]), "", *story_lines(found)):
         print(line)
