@@ -114,9 +114,10 @@ def killed_by(file: str, rules: Sequence[str]) -> str:
             return f"{rule.id} accuses the model"
         if "allowed" not in words:
             return f"{rule.id} reaches no case"
-    for defect in defects():
-        if defect.rule in rules and not found_by_drawn_cases(defect, SEED):
-            return f"{defect.rule} misses {defect.name}"
+    seeded = {one.name: one for one in defects()}
+    for name in (one.broken_by for rule in judged for one in rule.clauses if one.broken_by):
+        if not found_by_drawn_cases(seeded[name], SEED):
+            return f"{seeded[name].rule} misses {name}"
     for rule in judged:
         for most in {one.most for one in rule.clauses if one.most} - {itself.name}:
             words = {one.word for one in outcomes_of(allowances()[most], rule, SEED)[0]}
