@@ -1,16 +1,17 @@
 """Invariants of the model, proved for all numbers; where sizes are bounded, the name says so."""
 
 from fractions import Fraction
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 from proofs import Refuted, integers, plain, prove, reals, z3
-from pulsar_conformance.reference import overload
+from pulsar_conformance.reference import Model, overload
 from pulsar_conformance.reference.averages import PUSHED
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.overload import OVERLOADED, share_to_shed
 from pulsar_conformance.reference.placement import LEFT_OUT, weighted
-from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange
+from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, boundaries
 from pulsar_conformance.reference.shedding import RECENT, select_movable
 from pulsar_conformance.reference.splitting import MIDDLE
 from pulsar_conformance.reference.threshold import OVER, RELEASED, TARGET, Levels
@@ -139,7 +140,7 @@ def cycle_of(traffic):
 
 
 @pytest.mark.parametrize("count", range(6))
-def test_what_is_shed_of_up_to_five_bundles_reaches_the_need_or_is_all(count):
+def test_of_up_to_five_bundles_at_least_one_and_no_more_than_the_need_is_shed(count):
     traffic, [need] = reals(" ".join(f"t{one}" for one in range(count))), reals("need")
 
     def claim():
@@ -147,7 +148,8 @@ def test_what_is_shed_of_up_to_five_bundles_reaches_the_need_or_is_all(count):
         carried = sum((traffic[one] for one in taken), Fraction(0))
         assert taken == list(range(len(taken)))
         yield len(taken) == count or carried >= need
-        yield not taken or carried - traffic[taken[-1]] < need
+        yield len(taken) < 2 or carried - traffic[taken[-1]] < need
+        yield bool(taken) == (count > 0)
 
     prove(claim, *(one >= 0 for one in traffic))
 
@@ -203,10 +205,34 @@ def test_the_readings_of_the_grace_period_differ_at_its_edge_alone():
     prove(claim)
 
 
+def shed_bundles(usage, threshold):
+    """The number of bundles, each of 1 % of the traffic, that the model sheds of a broker."""
+    names = [f"shop/eu/{low}_{high}" for low, high in pairwise(boundaries(100))]
+    carried = {"msgThroughputIn": 1, "numSamples": 1, "maxSamples": 10}
+    busy = {"cpu": {"usage": usage, "limit": 100}, "msgThroughputIn": 100, "bundles": names}
+    case = {
+        "strategy": "OverloadShedder",
+        "settings": {overload.OVERLOAD_THRESHOLD: threshold},
+        "brokers": {"b1": busy, "b2": {"bundles": []}},
+        "bundles": {name: {"shortTermData": carried} for name in names},
+        "recentlyUnloaded": {},
+    }
+    return len(Model("documented-3.0").answer("shed.select", case)["unload"])
+
+
 def test_a_wrong_constant_is_refuted_by_a_case(monkeypatch):
+    usage, threshold = integers("usage threshold")
+
+    def claim():
+        yield share_to_shed(usage, threshold) == (usage - threshold) + 5
+
+    bounds = (threshold >= 1, usage > threshold, usage <= 90)
+    prove(claim, *bounds)
     monkeypatch.setattr(overload, "MARGIN", Fraction(4))
     with pytest.raises(Refuted) as refuted:
-        test_an_overloaded_broker_sheds_its_excess_and_five_points()
-    usage, threshold = (Fraction(refuted.value.values[one]) for one in ("usage", "threshold"))
-    assert usage > threshold
-    assert share_to_shed(usage, threshold) != usage - threshold + 5
+        prove(claim, *bounds)
+    shown = {name: int(value) for name, value in refuted.value.values.items()}
+    excess = shown["usage"] - shown["threshold"]
+    assert shed_bundles(**shown) == excess + 4
+    monkeypatch.undo()
+    assert shed_bundles(**shown) == excess + 5
