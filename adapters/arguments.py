@@ -14,7 +14,7 @@ from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
 RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
-"""The name of an adapter of released Pulsar, and its version."""
+"""Names of adapters of released Pulsar, with their version."""
 
 ADAPTER = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
@@ -113,7 +113,7 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the documents of the line of Pulsar that all adapters are of, or the default ones."""
+    """Return the documents for the version of Pulsar that all adapters share, or the default."""
     found = [RELEASED.match(name) for name in adapters]
     if not found or not all(found):
         return DEFAULT_PROFILE

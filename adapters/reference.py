@@ -26,7 +26,7 @@ ALGORITHMS = (
 
 
 def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return the name of what the documents of a profile know by a setting."""
+    """Return the name under which the documents of a profile know a setting."""
     return (name,) if setting in model.defaults else ()
 
 

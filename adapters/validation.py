@@ -1,4 +1,4 @@
-"""Validation of cases, answers and greetings by their schemas, and of cases after their use."""
+"""Validation of cases, answers and hellos by schema, and detection of modified cases."""
 
 import marshal
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ class Untouched:
 
 
 def _restore(value: Any, before: Any) -> Any:
-    """Return the earlier value, in the same objects: drawn cases may share parts of them."""
+    """Restore the earlier value in the same objects, since drawn cases may share parts."""
     if isinstance(value, dict) and isinstance(before, dict):
         after = dict(value)
         value.clear()

@@ -91,7 +91,7 @@ class Growth:
     def enabled(self) -> bool:
         """True if this broker leads and the automatic split is switched on. [SPLIT-07]
 
-        No document says what a broker splits that does not lead.
+        No document says what a broker that does not lead splits.
         """
         return bool(self.case["leader"]) and self.settings.flag(AUTO_SPLIT)
 

@@ -132,7 +132,7 @@ class Context:
     release: ReleasedWays | None = None
     """The release of a released profile; None for documents."""
     dropped: frozenset[str] = frozenset()
-    """Rules of earlier documents that those of the profile took back."""
+    """Rules of earlier documents that the profile's documents withdrew."""
     _asked: dict[bytes, Iterator[int]] = field(
         default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
     )

@@ -59,9 +59,9 @@ class Model:
         defaults: Mapping[str, Any],
         newer: Model,
     ) -> Model:
-        """Return the model with some ways, readings and defaults of a newer release's.
+        """Return the model with some ways, readings and defaults of a newer release.
 
-        A default of None is removed. Settings that the newer one reads are read.
+        A default of None is removed. Settings that only the newer release has are read as well.
         """
         merged = {**self.defaults, **defaults}
         known = {name: value for name, value in merged.items() if defaults.get(name, 0) is not None}

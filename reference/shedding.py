@@ -73,9 +73,9 @@ class Cycle:
 
     @property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and a bundle has somewhere to go. [SHED-01]
+        """True if shedding is switched on, and there is more than one broker. [SHED-01]
 
-        No document says what the only broker sheds.
+        No document says what a cluster's only broker sheds.
         """
         return self.settings.flag(ENABLED) and len(self.brokers) > 1
 
@@ -180,9 +180,9 @@ class Unloads:
 
 
 def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
-    """Select movable bundles, most traffic first, until they carry the need. [SHED-07]
+    """Select movable bundles, most traffic first, until they carry enough. [SHED-07]
 
-    At least one is taken, if any may move: also where none carries any traffic. [OVERLOAD-01]
+    At least one is selected if any is movable, even if none carries traffic. [OVERLOAD-01]
     """
     taken: list[str] = []
     carried = Fraction(0)

@@ -23,7 +23,9 @@ FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 @dataclass(frozen=True)
 class PartLimits:
-    """Messages and bytes per second of a part, and percent by which a bundle exceeds them first."""
+    """Limits of a part (messages and bytes per second), and the excess in percent that triggers a
+    split.
+    """
 
     messages: Rate
     throughput: Rate
@@ -43,7 +45,7 @@ class PartLimits:
         return messages > self.messages or throughput > self.throughput
 
     def reached(self, messages: Rate, throughput: Rate) -> bool:
-        """True if a bundle carries as much as a limit and its margin, or more. [SPLIT-30]"""
+        """True if a bundle carries at least a limit plus the margin. [SPLIT-30]"""
         pairs = ((messages, self.messages), (throughput, self.throughput))
         return any(carried * 100 >= limit * (100 + self.margin) for carried, limit in pairs)
 
@@ -56,7 +58,7 @@ class Split:
     hashes: tuple[int, ...]
     positions: tuple[int, ...]
     loads: tuple[tuple[int, Rates], ...] = ()
-    """Hash and traffic of each topic, in the order of the hashes."""
+    """Hash and traffic of each topic, sorted by hash."""
     limits: PartLimits | None = None
 
     @classmethod
@@ -71,7 +73,7 @@ class Split:
     def with_loads(
         self, topics: Sequence[str], given: Mapping[str, Any], limits: PartLimits
     ) -> Split:
-        """Return the request with the traffic of its topics, and the limits of a part."""
+        """Return the request with the traffic of its topics and the limits of a part."""
         found = [(hash_of(topic), Rates.read(given.get(topic, {}))) for topic in topics]
         return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)
 
@@ -103,10 +105,10 @@ def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
 
 
 def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
-    """Two parts whose numbers of topics differ least: half-way between two hashes. [SPLIT-11]
+    """Return two parts with nearly equal numbers of topics, cut half-way between hashes. [SPLIT-11]
 
-    With an odd number of topics the upper part has one more. Topics with the same hash stay
-    together; nothing is cut if all have the same.
+    With an odd number of topics, the upper part has one more. Topics with the same hash stay
+    together; if all have the same, nothing is cut.
     """
     place = topics_below(split.hashes)
     if place == 0:
@@ -116,7 +118,10 @@ def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
 
 
 def topics_below(hashes: Sequence[int]) -> int:
-    """Number of topics of the lower part, given the hashes in order; 0 if none can be parted."""
+    """Return the number of topics in the lower part; 0 if no cut is possible.
+
+    `hashes` are sorted.
+    """
     parted = [place for place in range(1, len(hashes)) if hashes[place - 1] < hashes[place]]
     return min(parted, key=lambda place: abs(2 * place - len(hashes)), default=0)
 
@@ -130,9 +135,9 @@ def at_the_positions(split: Split, readings: Readings) -> list[int]:
 
 
 def where_limits_are_exceeded(split: Split, _readings: Readings) -> list[int]:
-    """Parts within the limits: half-way before each topic that would exceed one. [SPLIT-28 … 30]
+    """Return parts within the limits: cut before each topic that would exceed one. [SPLIT-28 … 30]
 
-    A topic that exceeds a limit by itself is a part by itself.
+    Cuts are half-way between hashes. A topic that exceeds a limit by itself gets its own part.
     """
     limits = split.limits
     assert limits is not None, "loads come with their limits"
@@ -188,7 +193,7 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
     """Return the parts of a bundle, or the bundle itself if no position is inside. [SPLIT-14]
 
-    Errors: `Refused` for a bundle in whose name no number lies between the two ends.
+    Errors: `Refused` for a bundle whose range has no number between its two ends.
     """
     if split.bundle.upper - split.bundle.lower == 1:
         raise Refused(f"no position lies inside {split.bundle.name}")

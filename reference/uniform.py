@@ -1,6 +1,7 @@
-"""UniformLoadShedder and AvgShedder: the busiest and the idlest broker are brought together.
+"""UniformLoadShedder and AvgShedder, which even out the busiest and the idlest broker.
 
-The one goes by their traffic, the other by their usage, after several hits. [UNIFORM, AVERAGE]
+UniformLoadShedder compares traffic. AvgShedder compares usage, and acts after several hits in a
+row. [UNIFORM, AVERAGE]
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ AVERAGE_SETTINGS = (
     *(AVERAGE_LOW, AVERAGE_HIGH, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS),
     *(MOST_SHARE, LEAST_MESSAGES, LEAST_BYTES),
 )
-"""The settings of AvgShedder, of which UniformLoadShedder has the last three, too. [AVERAGE]"""
+"""The settings of AvgShedder; UniformLoadShedder also uses the last three. [AVERAGE]"""
 
 RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
@@ -191,7 +192,7 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
 
 
 EARLIER = "earlier"
-"""Field of a cycle with the usages of each earlier one, and whether it unloaded anything."""
+"""Field of a cycle: the usages of each earlier cycle, and whether it unloaded anything."""
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
 
@@ -211,11 +212,13 @@ class ExtremePair:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The least and the most used broker, the first of equals by name."""
+        """The least and the most used broker; among equals, the first by name."""
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Cycles in a row, with this one, in which the pair was further apart. [AVERAGE-03]"""
+        """Number of cycles in a row, up to this one, in which the pair differed by more.
+        [AVERAGE-03]
+        """
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
         found = 0
@@ -228,14 +231,16 @@ class ExtremePair:
 
     @property
     def triggers(self) -> bool:
-        """True if one of the thresholds was exceeded often enough. [AVERAGE-01 … 04]"""
+        """True if one of the thresholds was exceeded often enough in a row. [AVERAGE-01 … 04]"""
         settings = self.cycle.settings
         pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
         return any(0 < self.hits(one) >= settings.number(times) for one, times in pairs)
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """Messages that even out the two, else bytes, else nothing. [AVERAGE-05, AVERAGE-06]"""
+        """Traffic to move: messages if they are worth it, else bytes, else none. [AVERAGE-05,
+        AVERAGE-06]
+        """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MOST_SHARE)
         for measure, least in (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES)):
@@ -245,7 +250,7 @@ class ExtremePair:
         return "messages", ZERO
 
     def chosen(self, broker: Broker) -> list[str]:
-        """The bundles that fit into the amount, those with the most traffic first."""
+        """The bundles that fit into the amount, most traffic first."""
         measure, left = self.amount
         taken: list[str] = []
 
@@ -262,7 +267,7 @@ class ExtremePair:
 
 
 def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
-    """Return the brokers with the least and the most usage, the first of equals by name."""
+    """Return the least and the most used broker; among equals, the first by name."""
     return (
         min(usage, key=lambda name: (usage[name], name)),
         min(usage, key=lambda name: (-usage[name], name)),
@@ -270,7 +275,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of the most used broker of the cycle; the others keep all. [AVERAGE-07]"""
+    """Return the unloads of the cycle's most used broker; all others keep theirs. [AVERAGE-07]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
@@ -279,7 +284,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Report the pair, how far it is apart, and how often it was."""
+    """Yield steps with the pair, its difference, and how often it was over a threshold."""
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage

@@ -21,7 +21,7 @@ TO = Path("reports/changes")
 Json = Mapping[str, Any]
 
 CASES = "cases"
-"""The folder with the smallest case of each change."""
+"""Folder with the smallest case of each change."""
 
 INTRODUCTION = """\
 # What releases decide otherwise than the one before
@@ -61,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of the command, run in a folder of its own; None if it fails.
+    """Return the output of the command, run in its own folder; None if it fails.
 
-    The cases that the output names are kept beside the pages.
+    The cases that the output names are stored next to the pages.
     """
     command = [sys.executable, "-m", "pulsar_conformance.conformance", "changes", older, newer]
     with tempfile.TemporaryDirectory() as apart:

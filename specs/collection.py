@@ -107,7 +107,7 @@ class Specs:
                     yield from self._repeated(document, section.title, sentence)
 
     def _repeated(self, document: Document, title: str, sentence: Sentence) -> Iterator[Where]:
-        """Yield the place of a sentence, and those of the sentences that it repeats."""
+        """Yield the place of a sentence, and the places of sentences that it repeats."""
         yield document.id, title, sentence.number
         if document.follows and sentence.like:
             before = self.documents[document.follows]

@@ -284,7 +284,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules, with the sentences of which the map of documents names them as sources."""
+    """Return the rules, adding as sources the sentences for which documents.yaml names them."""
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:

@@ -49,7 +49,7 @@ class Sentence:
     like: tuple[int, ...] = ()
     """Sentences with equal meaning in the same section of the previous page."""
     rules: tuple[str, ...] = ()
-    """Rules that the map of documents names for it; others name it among their sources."""
+    """Rules that documents.yaml names for it; other rules name it among their sources."""
     besides: str | None = None
     """Content that the rules claiming it do not cover, and why no check does."""
 
@@ -226,9 +226,9 @@ class Clause:
 
     says: str
     broken_by: str | None = None
-    """The seeded defect that breaks it, by its name."""
+    """Name of the seeded defect that breaks it."""
     most: str | None = None
-    """The implementation that does the most it allows, by its name."""
+    """Name of the implementation that goes as far as the clause allows."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class Rule:
     file: str = field(compare=False)
     line: int = field(compare=False)
     clauses: tuple[Clause, ...] = ()
-    """The clauses of its statement; none if nobody has listed them yet."""
+    """Clauses of its statement; empty if they have not been listed yet."""
 
     def applies(self, readings: Mapping[str, str]) -> bool:
         """True if the rule applies under these readings."""

@@ -144,7 +144,7 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
 
 
 def _missing(error: ValidationError) -> str:
-    """Return the keys that each alternative lacks, or "" if any is wrong in another way."""
+    """Return the keys that each alternative lacks; "" if one has a different error."""
     kind: Any = error.kind
     if any(one.kind.name != "required" for errors in kind.context for one in errors):
         return ""

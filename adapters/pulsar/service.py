@@ -52,7 +52,7 @@ class Service:
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
 
     def see(self, brokers: Iterable[str]) -> None:
-        """Let these brokers be up from now on, listed by name as a metadata store lists them."""
+        """Set the active brokers, in the order of a metadata store, which is by name."""
         self._up = java_list(sorted(map(broker_id, brokers)))
 
     def _factory(self) -> Java:

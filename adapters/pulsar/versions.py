@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 RELEASES = HERE / "releases"
 NEUTRAL = HERE / "neutral.yaml"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
-"""A setting whose default of 5.0 milestones refuse beside other shedding strategies."""
+"""A setting whose default in milestones of 5.0 conflicts with all other shedding strategies."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
 OLDEST = [2, 8]
@@ -63,12 +63,12 @@ def releases() -> Mapping[str, Known]:
 
 
 def defaults_beneath(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """The documented defaults of which a release can take each beside any value of the others."""
+    """Return the documented defaults that a release accepts with any values of other settings."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
 def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
-    """The settings that are neutralized, except those whose default the documents name."""
+    """Return the neutralized settings, except those with a documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 

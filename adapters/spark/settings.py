@@ -26,10 +26,10 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """A struct of settings; null is one that is neither given nor has a documented default.
+    """Return a struct of settings; null if a setting is not given and has no documented default.
 
-    A setting that no page names is null without a default, too: documents that do not annotate it
-    give it no effect. `given` maps names to text, as JSON writes the values.
+    A setting that no page names is null even without a default: documents without an annotation of
+    it give it no effect. `given` maps names to text, in the format of JSON.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}

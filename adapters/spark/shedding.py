@@ -205,7 +205,7 @@ ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE
 
 
 def _added(given: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """The traffic that is added up; bytes always where there is a least throughput."""
+    """Return the traffic to sum; it always includes bytes if there is a minimum throughput."""
     needed = ("bytes",) if "least" in given else ()
     return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
 

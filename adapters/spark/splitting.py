@@ -39,10 +39,11 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Half-way between the topics that part best, as an array; none of fewer. [SPLIT-11]
+    """Return the best point half-way between two topics, as an array; else none. [SPLIT-11]
 
-    With an odd number of topics the upper part has one more. Topics with the same hash are not
-    parted. No lambda refers to the sorted array, which Spark would sort once more for each element.
+    The best point leaves the most equal numbers of topics on both sides. With an odd number of
+    topics, the upper part has one more. Topics with the same hash are not separated. No lambda
+    refers to the sorted array, which Spark would sort again for each element.
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
     pairs = F.zip_with(

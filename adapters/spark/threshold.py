@@ -122,7 +122,7 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
-    """True if a broker would shed more than the least throughput, where one is known.
+    """True if a broker would shed more than the minimum throughput, or if there is none.
 
     [THRESHOLD-20]
     """

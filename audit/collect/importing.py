@@ -1,4 +1,4 @@
-"""A history made of what sources state: reports, and the events between them."""
+"""A history assembled from sources: their reports, and the events between these."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.text import counted
 
 APART = timedelta(seconds=10)
-"""Time between two lines of a log from which on they are of different cycles."""
+"""Time between two log lines from which on they belong to different cycles."""
 
 Timed = tuple[datetime, Entry]
 
 
 def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
-    """Return the records of a history in the order of time. Errors: `BadSource` for none."""
+    """Return the records of a history in order of time. Errors: `BadSource` if there are none."""
     records = [*found.records, *_cycles(found)]
     records += [
         (at, {"kind": "load_report", "broker": broker, "report": report})
@@ -49,11 +49,11 @@ KINDS = (
     "assigned",
 )
 ORDER = {kind: place for place, kind in enumerate(KINDS)}
-"""Places of kinds among records of one time."""
+"""Sort keys of kinds, for records of the same time."""
 
 
 def _cycles(found: Imported) -> Iterator[Timed]:
-    """Yield a cycle for each group of logged lines."""
+    """Yield a cycle for each group of log lines."""
     last: datetime | None = None
     for at in sorted(found.logged):
         if last is None or at - last > APART:
@@ -62,7 +62,7 @@ def _cycles(found: Imported) -> Iterator[Timed]:
 
 
 def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
-    """Yield the events between two states that reports show, except unloads that a log has."""
+    """Yield the events between two reported states, except for unloads that a log contains."""
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
         if "bundles" in report:
@@ -88,7 +88,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
 
 
 def _splitter(found: Imported, since: datetime, at: datetime) -> str:
-    """Return who has split a bundle, by the leader's count; empty if that is not known."""
+    """Return what split a bundle, judged by the leader's count; empty if unknown."""
     if since not in found.split or at not in found.split:
         return ""
     return "automatic" if found.split[at] > found.split[since] else "admin"
@@ -97,7 +97,7 @@ def _splitter(found: Imported, since: datetime, at: datetime) -> str:
 def _after(
     before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
 ) -> Sight:
-    """Return the state once some brokers have reported; if `whole`, the others have gone."""
+    """Return the state after some brokers reported; if `whole`, all others have gone."""
     former = {} if before is None or whole else before.owners
     taken = frozenset[str]().union(*reported.values())
     owners = {broker: held - taken for broker, held in former.items()}
@@ -111,7 +111,7 @@ def _after(
 def _divided(
     before: Sight, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield bundles that were split, and their new parts, which make them up."""
+    """Yield bundles that were split, with their parts."""
     had = before.holder()
     new = {bundle for held in owners.values() for bundle in held} - had.keys()
     for whole in had:
@@ -136,11 +136,11 @@ LACKS = (
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
 )
-"""Kinds of records, and what it costs an audit that a history has none of them."""
+"""Kinds of records, with the consequence for an audit if a history has none of them."""
 
 
 def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
-    """Yield what the sources cannot tell, and what that costs an audit."""
+    """Yield information that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:

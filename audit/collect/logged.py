@@ -1,4 +1,4 @@
-"""Records in the log of a broker: unloads and cycles of shedding, elections, its settings."""
+"""Records found in a broker's log: unloads, shedding cycles, elections and settings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OF_A_CYCLE = re.compile(
 
 SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
 FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
-"""Fields for the time of a line in JSON."""
+"""Fields that may contain the time of a line in JSON."""
 
 
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
-    """Add what a log states. Errors: `BadSource` for one without lines of a load balancer."""
+    """Add the records of a log. Errors: `BadSource` for one without lines of a load balancer."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)
@@ -65,7 +65,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
 
 
 def _unload(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the bundle and the broker of a line about an unload."""
+    """Return the bundle and the broker in a line about an unload."""
     if found := UNLOADING.search(message):
         return found[1], found[2]
     if STRUCTURED in message and {"bundle", "sourceBroker"} <= attributes.keys():

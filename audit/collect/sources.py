@@ -1,4 +1,4 @@
-"""Records in what operators have: load reports, znodes, metrics over time, logs, histories."""
+"""Reading of operators' data: load reports, znodes, metrics over time, logs, histories."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ Json = dict[str, Any]
 
 
 class BadSource(UserError):
-    """A source that cannot be imported: what is wrong, and what to do."""
+    """A source that cannot be imported; the message says what is wrong and what to do."""
 
 
 @dataclass
 class Imported:
-    """Everything that sources state, by time."""
+    """All data read from sources, by time."""
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Times at which every broker was measured, with the number of bundles shed by then."""
+    """Times at which every broker was measured, with the number of bundles shed so far."""
     split: dict[datetime, float] = field(default_factory=dict)
-    """Number of bundles that the leader has split by a time."""
+    """Number of bundles that the leader had split by each time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
-    """Records that a source states itself."""
+    """Records that a source contains directly."""
     logged: list[datetime] = field(default_factory=list)
-    """Times of lines that a shedding cycle writes."""
+    """Times of log lines that belong to a shedding cycle."""
     kinds: set[str] = field(default_factory=set)
     """Kinds of sources: reports, metrics, log, history."""
     notes: list[str] = field(default_factory=list)
     undated: int = 0
-    """Number of reports without a time of their own."""
+    """Number of reports without a time."""
     cluster: str = ""
 
 
 def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Imported:
-    """Read files and folders of any kind; `date` is that of a log whose lines have none.
+    """Read files and folders of any kind; `date` is for logs whose lines have no date.
 
     Errors: `BadSource`, `BadSnapshot`.
     """
@@ -87,7 +87,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _zstd(file: Path) -> io.RawIOBase:
-    """Open Zstandard by Python 3.14, or by pyarrow, which comes with the extra spark."""
+    """Open a Zstandard file with Python 3.14, or else with pyarrow from the extra spark."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
@@ -113,7 +113,7 @@ REFUSED = {
 
 
 def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
-    """Add what a file states, by its content. Errors: `BadSource`, `BadSnapshot`."""
+    """Add the data of a file, recognized by its content. Errors: `BadSource`, `BadSnapshot`."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENED else file.name
     for ending, why in REFUSED.items():
         if name.endswith(ending):
@@ -128,13 +128,13 @@ def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None)
 
 
 HEAD = 1 << 16
-"""Bytes from the beginning of a file that show what it is."""
+"""Bytes at the start of a file from which its kind is recognized."""
 
 
 def _read_stream(
     found: Imported, file: Path, named: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
-    """Add what JSON, a dump of znodes, or else a log states."""
+    """Add the data of JSON, of a znode dump, or else of a log."""
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if head.lstrip()[:1] in (b"{", b"["):
         _read_json(found, file, named, stream.read(), date)
@@ -147,13 +147,13 @@ def _read_stream(
 
 
 PRINTED = re.compile(rb"^\{", re.MULTILINE)
-"""Beginning of the data among other lines that a shell of ZooKeeper prints."""
+"""Start of the data among other output of ZooKeeper's shell."""
 
 
 def _read_printed(
     found: Imported, file: Path, named: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the data of one znode, by the name of its file; other lines may be those of a log."""
+    """Add the data of one znode, named by its file; other lines may belong to a log."""
     documents = [one for one in _documents(lines) if one is not None and not _is_logged(one)]
     for one in documents:
         _read_document(found, file, named, one)
@@ -166,7 +166,7 @@ def _lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_json(found: Imported, file: Path, named: str, data: bytes, date: datetime | None) -> None:
-    """Add what one document, or one in each line, states; a log may be such lines, too."""
+    """Add the data of one document, or of a document in each line, which may be log lines."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
@@ -182,7 +182,7 @@ def _read_json(found: Imported, file: Path, named: str, data: bytes, date: datet
 
 
 def _documents(lines: Iterable[str]) -> Iterator[Json | None]:
-    """Yield the object in each line, or None for other lines."""
+    """Yield the object in each line, or None if the line has none."""
     for line in filter(str.strip, lines):
         document = None
         with suppress(NotJSON):
@@ -201,7 +201,7 @@ def _is_logged(document: Json) -> bool:
 
 
 def _read_document(found: Imported, file: Path, named: str, document: Any) -> None:
-    """Add what one JSON document states."""
+    """Add the data of one JSON document."""
     if isinstance(document, list):
         for one in document:
             _read_document(found, file, named, one)
@@ -226,7 +226,7 @@ def _read_document(found: Imported, file: Path, named: str, document: Any) -> No
 
 
 def _broker_of(file: Path, named: str, report: Json) -> str:
-    """Return the broker that a path names, the folder of `load-report` or the file, or a report.
+    """Return the broker named by a path (folder of `load-report`, or file) or by a report.
 
     Errors: `BadSource` if neither names it.
     """
@@ -277,7 +277,7 @@ ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
 def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
-    """Add the znodes of a dump: each path is followed by its data."""
+    """Add the znodes of a dump, in which each path is followed by its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
     for line in lines:
@@ -298,10 +298,10 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")
-"""Number of bundles that the leader has split, by its names in metrics."""
+"""Names of the metric that counts the bundles split by the leader."""
 
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
-"""Number of bundles that the leader has shed, by its names in metrics."""
+"""Names of the metric that counts the bundles shed by the leader."""
 
 
 def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
@@ -342,7 +342,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge with what other queries of the same times measured."""
+    """Merge the samples with those that other queries returned for the same times."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -371,7 +371,7 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first time with a date in a text, which is UTC without a zone; None without one.
+    """Parse the first date and time in a text, in UTC unless it has a zone; None without one.
 
     Whole numbers are milliseconds since 1970.
     """

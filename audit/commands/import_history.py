@@ -1,4 +1,4 @@
-"""`pulsar-conformance import`: writes a history for an audit from what operators have."""
+"""`pulsar-conformance import`: write a history for an audit from an operator's data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.specs.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sources, what is known beside them, and the output."""
+    """Add the sources, additional facts about them, and the output."""
     parser.add_argument(
         "source",
         nargs="+",
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the history and print the number of its lines; return 2 if nothing can be imported."""
+    """Write the history and print the number of lines; return 2 if nothing can be imported."""
     from pulsar_conformance.audit.collect.files import Recording
     from pulsar_conformance.audit.collect.importing import missing_parts, records_of
     from pulsar_conformance.audit.collect.sources import read_sources

@@ -1,4 +1,4 @@
-"""`pulsar-conformance simulate`: runs an implementation in a world that answers."""
+"""`pulsar-conformance simulate`: run an implementation in a world that reacts to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CYCLES, MOST_CYCLES = 200, 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add who decides, in which worlds, what is compared, and the output."""
+    """Add the implementations, the worlds, the comparisons, and the output."""
     worlds = columns([("", name, title) for name, title in world_titles().items()])
     parser.epilog = "\n".join(["worlds:", *worlds, "", parser.epilog or ""])
     parser.add_argument(
@@ -156,7 +156,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what happened; return 1 if a rule that must hold is broken, 2 on failure."""
+    """Print the results; return 1 if a `must` rule is broken, or 2 on failure."""
     return status_of(lambda: _run(args), AdapterError)
 
 
@@ -186,7 +186,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
-    """Write figures and a page into a folder. Errors: `BadWorld`."""
+    """Write figures and a page to a folder. Errors: `BadWorld`."""
     records = [course_as_json(one) for one in courses]
     command = shlex.join(("pulsar-conformance", *sys.argv[1:]))
     try:
@@ -198,12 +198,12 @@ def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
 
 
 def as_text(records: list[dict[str, Any]]) -> str:
-    """Return records as JSON for people and programs."""
+    """Return records as JSON that is readable for both people and programs."""
     return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def _search(args: argparse.Namespace) -> int:
-    """Show the smallest cluster that does not come to rest; return 0 whether there is one."""
+    """Show the smallest cluster that never comes to rest; return 0 even if there is none."""
     from pulsar_conformance.audit.simulation.search import smallest_restless, story_lines
 
     if args.world or args.history or args.reports or args.metrics or args.url:
@@ -224,7 +224,7 @@ def _search(args: argparse.Namespace) -> int:
 
 
 EXAMPLES = 200
-"""Clusters that are drawn to find one that never comes to rest."""
+"""Number of clusters drawn in search of one that never comes to rest."""
 
 
 def _printed(
@@ -241,7 +241,10 @@ def _printed(
 
 
 def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
-    """Return what is compared. Errors: `BadWorld`, `BadSetting`, `AdapterError`, `UnknownName`."""
+    """Return the variants to compare.
+
+    Errors: `BadWorld`, `BadSetting`, `AdapterError`, `UnknownName`.
+    """
     check_name(args.adapter)
     usual = Variant(
         args.adapter,

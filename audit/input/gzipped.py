@@ -1,4 +1,4 @@
-"""Lines of compressed files, up to where one is damaged.
+"""Lines of compressed files, including those before any damage.
 
 Spark's own reader fails the whole run when a file is cut off, or silently loses the rest. This
 reader returns the lines before the damage, and the damage as a row.
@@ -19,7 +19,7 @@ DAMAGED = "damaged-gzip"
 
 
 def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of every compressed file below a path."""
+    """Return `file`, `line` and `damage` of every compressed file in a path."""
     return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
@@ -82,12 +82,12 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 raise EOFError
 
         def unpacked(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces of bzip2."""
+            """Yield decompressed pieces of a bzip2 file."""
             with bz2.BZ2File(stream) as content:
                 yield from plain(content)
 
         def inflated(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces of Zstandard."""
+            """Yield decompressed pieces of a Zstandard file."""
             with pa.CompressedInputStream(stream, "zstd") as content:
                 yield from plain(content)
 

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""A column of this name has a record as JSON text in each row."""
+"""Names of the column of files that contain a record as JSON text in each row."""
 
 BESIDE = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Columns that connectors of Kafka write beside it, and those of partitions by time."""
+"""Further columns that Kafka connectors write, and columns of partitions by time."""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
 """Fields that a file may contain as JSON text."""

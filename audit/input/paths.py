@@ -45,14 +45,14 @@ PACKAGES = {
     "abfss": "org.apache.hadoop:hadoop-azure",
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
-"""Packages that Spark needs for paths with a scheme."""
+"""Packages that Spark needs for paths with these schemes."""
 
 NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem for scheme")
 """Signs that Spark lacks the classes of a file system."""
 
 
 def storage_problem(path: str, cause: str) -> str | None:
-    """Return why Spark cannot open a path with a scheme, and what to do; None if it is not that."""
+    """Return why Spark cannot open a path with a scheme, and what to do; None for other errors."""
     scheme, separator, _ = path.partition("://")
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
         return None

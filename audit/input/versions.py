@@ -1,4 +1,4 @@
-"""The version of Pulsar that a history's load reports name, and the profile that follows it."""
+"""The version of Pulsar named in a history's load reports, and the profile that follows."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from pyspark.sql import functions as F
 
 VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')
 FILES, BYTES = 8, 1 << 18
-"""Number of files, from the first and from the last ones, and the bytes of each that are searched.
-"""
+"""Number of files that are searched at both ends of the list, and bytes searched in each."""
 
 LINES = 1_000
-"""Number of lines that are searched where Python cannot open the files."""
+"""Number of lines that are searched if Python cannot open the files."""
 
 
 def profile_of_history(spark: Any, path: str) -> str | None:
-    """Return the released profile nearest to the version that most reports name, and report it.
+    """Return the released profile nearest to the version in most reports, and print it.
 
-    None if a sample of the first and the last reports names no version.
+    None if a sample of the first and last reports names no version.
     """
     files = sorted(_files(path.removeprefix(LOCAL)))
     found = _counted(map(_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
@@ -68,7 +67,7 @@ def _beginning(file: Path) -> bytes:
 
 
 def _lines(spark: Any, path: str) -> Iterator[bytes]:
-    """Yield the first lines, as Spark reads them from Parquet or else from text."""
+    """Yield the first lines, read by Spark as Parquet or else as text."""
     for form in ("parquet", "text"):
         with suppress(Exception):  # the audit itself reports what cannot be read
             files = spark.read.option("recursiveFileLookup", True).format(form)

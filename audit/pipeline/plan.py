@@ -39,7 +39,7 @@ class AuditPlan:
     since: datetime | None = None
     until: datetime | None = None
     beside: bool = False
-    """True to judge by the documents of a release, too, and report where they differ."""
+    """True to judge by the documents of a release as well, and report the differences."""
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
@@ -53,7 +53,7 @@ class AuditPlan:
 
     @property
     def documents(self) -> AuditPlan | None:
-        """Return a plan by the documents of the release, if these are judged by as well."""
+        """Return a plan for the release's documents if they are judged as well."""
         profile = specs.load().profiles[self.profile].based_on
         if not self.beside or profile is None:
             return None

@@ -91,7 +91,7 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan by a profile, or by the release in the reports and, beside it, its documents.
+    """Return a plan for a profile, or for the reported release and, in addition, its documents.
 
     Errors: `AuditError` for a profile without rules about unloads.
     """
@@ -104,7 +104,7 @@ def judging_plan(
 
 
 def documents_beside(plan: AuditPlan) -> AuditPlan | None:
-    """Return the plan by a release's documents, if they have rules and are to be judged by."""
+    """Return the plan for a release's documents, if wanted and if they have rules."""
     documents = plan.documents
     return documents if documents is not None and rules_of(documents) else None
 

@@ -88,7 +88,7 @@ def _not_judged(found: Json) -> Iterator[str]:
 
 
 def _by_documents(compared: Json, profile: str) -> Iterator[str]:
-    """Yield what the documents of a release say otherwise, a rule a line."""
+    """Yield the differences under the documents of a release, one rule a line."""
     if not compared["differences"]:
         yield f"by {compared['profile']}, too: no other faults than by {profile}"
         return

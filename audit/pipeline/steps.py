@@ -32,7 +32,7 @@ INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 """Large gold tables, of which only the days from the first affected one on are rebuilt."""
 
 FOUND_BY = ("findings", *GOLD["findings"].parents, *GOLD["broker_decisions"].parents)
-"""Tables that are built again to judge by the documents, too."""
+"""Tables that are built again for judging by the documents as well."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
 """Tables that are also built for other settings."""
@@ -95,9 +95,10 @@ def build_steps(
     asked: AuditPlan | None,
     documented: AuditPlan | None = None,
 ) -> Iterator[TableStep]:
-    """Yield every step in order; `source` makes `records`.
+    """Yield every step in order; `source` builds `records`.
 
-    `asked` is a plan with other settings, `documented` one by the documents of a judging release.
+    `asked` is a plan with other settings, `documented` a plan for the documents of the judging
+    release.
     """
     yield source
     for name, table in OF_RECORDS.items():
@@ -179,7 +180,7 @@ def _gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return all that a plan states about a table, as text."""
+    """Return the parts of a plan that concern a table, as text."""
     stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
     return json.dumps(stated, default=str, sort_keys=True)
 

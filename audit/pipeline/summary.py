@@ -151,7 +151,7 @@ def _is(verdict: str) -> Column:
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules by which documents find faults where a release does not, or the reverse."""
+    """Return the rules by which documents find faults and the release does not, or vice versa."""
     key = ["cluster", "cycle", "rule"]
 
     def side(name: str, prefix: str) -> DataFrame:

@@ -110,7 +110,7 @@ NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name of the folder of rows without a day."""
 
 ASKED, DOCUMENTED = "asked-", "documented-"
-"""Prefixes of the names of tables for other settings, and for documents beside a release."""
+"""Prefixes for names of tables: for other settings, and for the documents of a release."""
 
 
 def base_name(table: str) -> str:

@@ -14,9 +14,9 @@ SHEDDING, FAILOVER = "shed", "failover"
 
 @dataclass(frozen=True)
 class BundleMove:
-    """A bundle that lost its owner in a cycle, and where it was placed.
+    """A bundle that lost its owner in a cycle, and its new place.
 
-    A `target` of None is no broker; one equal to the `source` took the bundle back.
+    `target` is None if no broker got the bundle, and equal to `source` if the bundle returned.
     """
 
     cycle: int
@@ -25,18 +25,18 @@ class BundleMove:
     target: str | None
     why: str = SHEDDING
     clients: int = 0
-    """Producers and consumers that reconnect."""
+    """Number of producers and consumers that reconnect."""
 
 
 @dataclass(frozen=True)
 class SimulatedCycle:
-    """One cycle: usages before its decisions, and what followed from these."""
+    """One cycle: usages before its decisions, and the consequences."""
 
     number: int
     usage: Mapping[str, float]
-    """Percent of the busiest resource of each broker that is up."""
+    """Percentage of the busiest resource of each running broker."""
     traffic: float
-    """Bytes per second of all bundles, whoever owns them."""
+    """Bytes per second of all bundles, with or without an owner."""
     reported: float
     """Bytes per second in the reports of all brokers."""
     moves: tuple[BundleMove, ...]
@@ -44,9 +44,9 @@ class SimulatedCycle:
     owners: Mapping[str, str | None]
     """The owner of each bundle after the cycle."""
     refused: tuple[str, ...] = ()
-    """Decisions that cannot be carried out, such as unloading a bundle of another broker."""
+    """Decisions that cannot be carried out, such as unloading another broker's bundle."""
     kept: int = 0
-    """Bundles that were to be shed and stayed, since placement chose their owner."""
+    """Number of bundles that were shed but returned, since placement chose their owner."""
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:
@@ -56,7 +56,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A world, who decided in it, and every cycle."""
+    """A world, the implementation that decided in it, and every cycle."""
 
     world: SimulatedWorld
     variant: str
@@ -72,5 +72,5 @@ class SimulatedCourse:
 
     @cached_property
     def last_event(self) -> int:
-        """The cycle of the last event; 0 without one."""
+        """Number of the cycle of the last event; 0 without events."""
         return max((one.cycle for one in self.world.events), default=0)

@@ -1,4 +1,4 @@
-"""The knowledge of a leader: averages, recent unloads, histories; and the questions it asks."""
+"""The memory of a leader (averages, recent unloads, histories), and the questions it asks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pulsar_conformance.reference.usage import weighted_maximum, weights
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
 HISTORY = "loadBalancerHistoryResourcePercentage"
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""Samples in a window of each kind. [DATA-03]"""
+"""Number of samples in each window. [DATA-03]"""
 
 FINE = 1024
-"""Averages are whole multiples of a part of one that is this small, and so exact."""
+"""Averages are multiples of one divided by this number, so that sums are exact."""
 
 
 def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
@@ -29,29 +29,29 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
 
 
 class LeaderMemory:
-    """Averages of bundles, the last unloads, and one mixed usage of each broker.
+    """Averages of bundles, their last unloads, and one mixed usage of each broker.
 
-    Averages fade: once a window is full, a sample counts as one of as many as it holds. Earlier
-    usages of a broker are one number, mixed as the history setting says; a `usageHistory` of this
-    one number has the same consequences as the list of all. [THRESHOLD-07]
+    In a full window, each new sample counts with a weight of one divided by the window's size.
+    Earlier usages of a broker are mixed into one number by the history setting; a `usageHistory` of
+    this number has the same effect as the full list. [THRESHOLD-07]
     """
 
     def __init__(self, settings: Json, defaults: Mapping[str, Any], minutes: float) -> None:
         self.settings, self._defaults, self.minutes = settings, defaults, minutes
         self.data: dict[str, Json] = {}
         self.unloaded: dict[str, int] = {}
-        """The cycle of the last unload of each bundle."""
+        """Number of the cycle of the last unload of each bundle."""
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
-        """Know a bundle as if it had carried this for ever."""
+        """Set the averages of a bundle as if its load had always been the same."""
         self.data[bundle] = {
             frame: {**_named(rates), "numSamples": size, "maxSamples": size}
             for frame, size in WINDOWS.items()
         }
 
     def sample(self, bundle: str, rates: Rates) -> None:
-        """Take a sample of a bundle. [DATA-01]"""
+        """Add a sample of a bundle. [DATA-01]"""
         known = self.data.get(bundle)
         if known is None:
             zero = {**_named((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
@@ -59,7 +59,7 @@ class LeaderMemory:
         self.data[bundle] = {frame: _with_sample(data, rates) for frame, data in known.items()}
 
     def forget(self, bundle: str) -> None:
-        """Forget a bundle that is split."""
+        """Remove a bundle that was split."""
         self.data.pop(bundle, None)
         self.unloaded.pop(bundle, None)
 
@@ -70,7 +70,7 @@ class LeaderMemory:
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
-        """Return the `shed.select` case of a cycle, and mix its usages into the histories."""
+        """Return the `shed.select` case of a cycle, and add its usages to the histories."""
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         case = {
             "strategy": strategy,

@@ -1,4 +1,4 @@
-"""The loop: what an implementation decides changes what it is asked next."""
+"""Simulation loop: each decision of an implementation changes its next question."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ PLACING: Mapping[str, str] = {
     OTHERS: "the implementation chooses among the brokers other than the former owner",
     LEAST_USED: "the world chooses the least used broker, which may be the former owner",
 }
-"""Who chooses the broker of an unloaded bundle, and among which."""
+"""Ways of choosing the broker for an unloaded bundle, and the candidates of each."""
 
 
 @dataclass(frozen=True)
 class Deciding:
     """How an implementation is asked.
 
-    `remembers` asks `shed.cycles` about all cycles so far, for a strategy with a memory of its own.
-    Such a strategy also plans where its unloads go, and may decline to place other bundles; these
-    go to the least used broker.
+    If `remembers`, it is asked `shed.cycles` about all cycles so far, for a strategy with its own
+    memory. Such a strategy also plans where its unloads go, and may decline to place other bundles;
+    these go to the least used broker.
     """
 
     strategy: str | None
@@ -59,7 +59,7 @@ class Deciding:
 
 
 class Simulation:
-    """A world in the course of being simulated: owners, the brokers that are up, the leader."""
+    """The state of a simulated world: owners, running brokers, leader."""
 
     def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Connection) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
@@ -79,7 +79,7 @@ class Simulation:
                 self.leader.establish(one.name, self._rates(one, 0))
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
-        """Simulate so many cycles. Errors: `BadWorld` if it is not answered, `AdapterError`."""
+        """Simulate a number of cycles. Errors: `BadWorld` without an answer, `AdapterError`."""
         done = tuple(self._cycle(number) for number in range(cycles))
         strategy = self.deciding.strategy
         return SimulatedCourse(self.world, variant, strategy, self.settings, self.minutes, done)
@@ -130,7 +130,7 @@ class Simulation:
                 self.up[event.broker] = event.up
 
     def _ownerless(self) -> list[str]:
-        """Return the bundles whose owner is down or absent, and take it from them."""
+        """Return the bundles whose owner is down or absent, and remove their owner."""
         found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
         for name in found:
             self.owner[name] = None
@@ -140,7 +140,7 @@ class Simulation:
         return self.bundles[name].topics + cycle * self.world.topics_each_cycle
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return the load report of each broker that is up."""
+        """Return the load report of each running broker."""
         owned: dict[str, list[str]] = defaultdict(list)
         for name, owner in self.owner.items():
             owned[owner or ""].append(name)
@@ -206,7 +206,7 @@ class Simulation:
     def _place_all(
         self, cycle: int, bundles: list[str], brokers: dict[str, Json], why: str
     ) -> list[BundleMove]:
-        """Give bundles to the brokers that the implementation chooses, one after the other."""
+        """Assign bundles, one after another, to the brokers that the implementation chooses."""
         assigned: dict[str, list[str]] = defaultdict(list)
         moves = []
         for bundle in bundles:
@@ -240,7 +240,7 @@ class Simulation:
         return min(among, key=lambda name: (self._expected(name), name))
 
     def _expected(self, name: str) -> float:
-        """Return the usage of a broker once it carries what it owns by now."""
+        """Return the usage of a broker including the bundles assigned to it since its report."""
         names = [bundle for bundle, owner in self.owner.items() if owner == name]
         data = [self.leader.data[one]["shortTermData"] for one in names]
         carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
@@ -249,7 +249,7 @@ class Simulation:
     def _split(
         self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]
     ) -> dict[str, tuple[str, ...]]:
-        """Split the bundles that the implementation chooses, each in two halves."""
+        """Split the bundles that the implementation chooses into halves."""
         stats = {name: self._stats(name, cycle, rates) for name in self.bundles}
         seen = {
             name: {**said, "lastStats": {one: stats[one] for one in said["bundles"]}}
@@ -275,7 +275,7 @@ class Simulation:
         return {**dict(zip(RATE_FIELDS, rates[name], strict=True)), **counts}
 
     def _halves(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
-        """Replace a bundle by its halves, which stay at its broker and share its traffic."""
+        """Replace a bundle by its halves, which stay on its broker and share its traffic."""
         whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
         topics, number = self._topics_at_split(bundle, cycle), self._number.pop(name)
         carried = self._divided(number, bundle.rates)
@@ -291,7 +291,7 @@ class Simulation:
         return parts
 
     def _divided(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
-        """Return the traffic of two halves; that of one topic stays in the first."""
+        """Divide traffic between two halves; the traffic of a single topic stays in the first."""
         if number == self.world.hot:
             return rates, (0.0, 0.0, 0.0, 0.0)
         messages_in, messages_out, bytes_in, bytes_out = rates
@@ -299,7 +299,9 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the topics of a half before the first cycle, so that it has half of them now."""
+        """Return the initial number of topics of a half, such that it now has half of
+        the bundle's.
+        """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown
 

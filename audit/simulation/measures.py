@@ -1,4 +1,4 @@
-"""Measures of a simulated course: does it come to rest, and at what cost?"""
+"""Measures of a simulated course: whether it comes to rest, and at what cost."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCour
 from pulsar_conformance.audit.simulation.leader import GRACE
 
 PAUSE = 10
-"""Seconds for which the topics of an unloaded bundle are counted as unavailable."""
+"""Assumed seconds for which the topics of an unloaded bundle are unavailable."""
 
 OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
 USUAL_OVERLOAD = 85
 ABOVE = "loadBalancerBrokerThresholdShedderPercentage"
 REPEATS = 3
-"""Times that a part of the course has to be seen in a row to count as its period."""
+"""Number of repetitions in a row after which a part of the course counts as its period."""
 
 QUIET = 4
-"""A varying load counts as at rest if one part of this many of the course is without unloads."""
+"""A varying load counts as at rest if the last 1/N of the course has no unloads."""
 
 DIGITS = 2
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The figures of one course. Usages are percent of the busiest resource of a broker."""
+    """Figures of one course. Usages are percentages of a broker's busiest resource."""
 
     world: str
     variant: str
     cycles: int
     minutes: float
     rest: int | None
-    """Cycles until at rest; None if unloads go on, or went on too recently to tell."""
+    """Cycles until at rest; None if unloads go on, or went on until too recently to tell."""
     period: int | None
-    """Cycles after which an endless course repeats itself, if it does."""
+    """Number of cycles after which an endless course repeats itself, or None."""
     unloads: int
     unloads_of_one: int
-    """Unloads of the bundle that was unloaded most often."""
+    """Number of unloads of the bundle that was unloaded most often."""
     to_and_fro: int
-    """Unloads that took a bundle back to where its last unload had taken it from."""
+    """Number of unloads that returned a bundle to the broker it had just left."""
     kept: int
-    """Decisions without effect, since placement chose the owner."""
+    """Number of decisions without effect, since placement chose the owner."""
     failovers: int
     splits: int
     pause_seconds: int
-    """Seconds without service, added up over unloaded bundles."""
+    """Seconds without service, summed over unloaded bundles."""
     reconnects: int
     over_minutes: float
-    """Minutes over the overload threshold, added up over brokers."""
+    """Minutes over the overload threshold, summed over brokers."""
     spread_first: float
     spread_mean: float
     spread_last: float
@@ -67,7 +67,7 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """Cycles until at rest, or why there are none."""
+        """The number of cycles until at rest, or the reason why there is none."""
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
@@ -124,12 +124,12 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
-    """Return the average percentage that brokers are used."""
+    """Return the average usage of brokers in percent."""
     return round(fmean(cycle.usage.values()), 1) if cycle.usage else 0.0
 
 
 def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
-    """Return the usage from which on a broker sheds, but for its history; None if there is none."""
+    """Return the usage above which a broker sheds, ignoring history; None if there is none."""
     if course.strategy == "OverloadShedder":
         return overload_percentage(course)
     above = course.settings.get(ABOVE)
@@ -138,7 +138,7 @@ def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
 
 
 def grace_cycles(course: SimulatedCourse) -> int:
-    """Return the cycles during which an unloaded bundle may not move."""
+    """Return the number of cycles during which an unloaded bundle may not move."""
     return math.floor(float(str(course.settings.get(GRACE, 0))) / course.minutes)
 
 
@@ -148,10 +148,10 @@ def _spread(cycle: SimulatedCycle) -> float:
 
 
 def rest_of(course: SimulatedCourse) -> int | None:
-    """Return the cycles until nothing is unloaded any more; None if it was not quiet for long.
+    """Return the number of cycles until unloads end; None if they may not have ended.
 
-    It must be quiet for longer than the grace period, and after the last event; where the load
-    varies, for a quarter of all cycles, too.
+    There must be no unloads for longer than the grace period, and after the last event. If the load
+    varies, there must also be none in the last quarter of all cycles.
     """
     last = max((move.cycle for move in course.sheds), default=-1)
     quiet = len(course.cycles) - 1 - max(last, course.last_event)
@@ -162,7 +162,7 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the cycles after which owners repeat themselves, seen `REPEATS` times at the end."""
+    """Return the period in cycles of the owners, if it is repeated `REPEATS` times at the end."""
     if not course.world.is_constant:
         return None
     states = [tuple(sorted(cycle.owners.items(), key=str)) for cycle in course.cycles]
@@ -172,7 +172,7 @@ def period_of(course: SimulatedCourse) -> int | None:
 
 
 def shortest_period(row: Sequence[int]) -> int | None:
-    """Return the least number of steps after which the end of a row repeats; None without one."""
+    """Return the shortest period of a sequence's end; None without one."""
     for period in range(1, len(row) // REPEATS + 1):
         end = row[-period * REPEATS :]
         if end[period:] == end[:-period] and len(set(end)) > 1:
@@ -181,7 +181,7 @@ def shortest_period(row: Sequence[int]) -> int | None:
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
-    """Yield pairs of consecutive unloads of a bundle, of which the second took it back."""
+    """Yield pairs of consecutive unloads of a bundle, the second of which returned it."""
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:
         by_bundle.setdefault(move.bundle, []).append(move)

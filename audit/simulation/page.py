@@ -1,4 +1,4 @@
-"""A page of simulations: usage of brokers over time, moves, before and after."""
+"""Page of simulations: usage of brokers over time, moves, comparison before and after."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
 
 POINTS = 400
-"""Maximum number of points of a line; the others are left out at equal distances."""
+"""Maximum number of points of a line, taken at equal distances."""
 
 MOST_MARKS = 1000
 BUNDLES = 50
 TO_AND_FRO = 2
-"""Unloads from which on a bundle is listed."""
+"""Number of unloads from which on a bundle is listed."""
 
 STOPS = 8
-"""Brokers that are listed on the way of a bundle."""
+"""Maximum number of brokers listed for the moves of a bundle."""
 
 
 def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> None:
@@ -72,7 +72,7 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and false: they break no rule."""
+    """Return rows of seconds, kind, broker, description, and false, since they break no rule."""
     rows: list[list[Any]] = []
     for cycle in course.cycles:
         at = _seconds(course, cycle.number)

@@ -21,11 +21,11 @@ LEGEND = (
     "last."
 )
 WIDEST = 28
-"""Columns of the name of a variant; longer ones are shortened, and explained below the table."""
+"""Maximum width of a variant's name; longer ones are shortened, and explained below."""
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
-    """Yield a table for each world, and the rules that are broken."""
+    """Yield a table for each world, then the broken rules."""
     names = list(dict.fromkeys(course.variant for course in courses))
     short = short_names(names)
     for world in dict.fromkeys(course.world.name for course in courses):
@@ -47,7 +47,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names that fit in a column: without common words, with values alone, or numbered."""
+    """Return names that fit in a column: without common words, reduced to values, or numbered."""
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     own = [[word for word in each if word not in common] or each for each in words]
@@ -92,7 +92,7 @@ def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def fault_text(fault: LoopFault) -> str:
-    """Return a broken rule with its first place, in one sentence."""
+    """Format a broken rule with its first place, as one sentence."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
     return f"{fault.rule.id} {fault.rule.title} In cycle {fault.cycle}, {fault.text}{more}."
 
@@ -116,7 +116,7 @@ GAP = 3
 
 
 def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return columns in groups, each of which fits into so much room."""
+    """Return columns in groups that fit in the given width."""
     found: list[list[str]] = []
     left = 0
     for name, width in widths.items():
@@ -129,7 +129,7 @@ def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
 
 
 def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
-    """Return a page in Markdown about simulations that `course_as_json` made."""
+    """Return a Markdown page about simulations, from the output of `course_as_json`."""
     names = [field.name for field in fields(Measures)]
     measured = [Measures(**{name: one[name] for name in names}) for one in records]
     worlds = {one["world"]: one["title"] for one in records}
@@ -169,7 +169,7 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> li
 
 
 def league_cell(one: Measures) -> str:
-    """Return unloads and the cycles until at rest: `10 in 4`, `0`, `150 ongoing`."""
+    """Format the unloads and the cycles until at rest: `10 in 4`, `0`, `150 ongoing`."""
     if not one.unloads:
         return "0"
     joint = " in " if one.rest is not None else " "
@@ -177,7 +177,7 @@ def league_cell(one: Measures) -> str:
 
 
 def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[str, Any]:
-    """Return the measures of a course, the rules that it breaks, and its moves if wanted."""
+    """Return the measures of a course, the rules that it breaks, and optionally its moves."""
     rules = [
         {
             "rule": fault.rule.id,

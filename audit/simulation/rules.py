@@ -1,4 +1,4 @@
-"""Rules about the long run, checked on the course of a simulation."""
+"""Rules about the long term, checked on the course of a simulation."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from pulsar_conformance.audit.simulation.measures import (
 )
 
 IN_BALANCE = 1
-"""Percentage points by which brokers of a balanced cluster differ at most."""
+"""Maximum difference between brokers of a balanced cluster, in percentage points."""
 
 IDLE = 10
-"""Percent of use up to which a broker counts as idle."""
+"""Usage in percent up to which a broker counts as idle."""
 
 EXACT = 0.5
-"""Bytes per second that sums may differ by."""
+"""Tolerance of sums, in bytes per second."""
 
 
 @dataclass(frozen=True)
 class LoopRule:
-    """A rule about the long run."""
+    """A rule about the long term."""
 
     id: str
     level: str
@@ -40,7 +40,7 @@ class LoopRule:
 
 @dataclass(frozen=True)
 class LoopFault:
-    """The first place where a course breaks a rule, and how many there are."""
+    """The first place where a course breaks a rule, and the number of such places."""
 
     rule: LoopRule
     cycle: int
@@ -49,13 +49,13 @@ class LoopFault:
 
     @property
     def verdict(self) -> str:
-        """`fail` for what must hold, else `warn`."""
+        """`fail` for a rule that must hold, else `warn`."""
         return "fail" if self.rule.level == "must" else "warn"
 
 
 @cache
 def loop_rules() -> Mapping[str, LoopRule]:
-    """Return the rules about the long run, by ID."""
+    """Return the rules about the long term, by ID."""
     text = files("pulsar_conformance.audit.simulation").joinpath("rules.yaml").read_text("utf-8")
     return {
         name: LoopRule(name, one["level"], one["title"], tuple(one["sources"]))
@@ -64,7 +64,7 @@ def loop_rules() -> Mapping[str, LoopRule]:
 
 
 Faults = Iterator[tuple[int, str]]
-"""Cycles, and what is wrong in each."""
+"""Numbers of cycles, with the problem in each."""
 
 
 def _within_grace(course: SimulatedCourse) -> Faults:
@@ -142,7 +142,7 @@ CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
 
 
 def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
-    """Return the rules that a course breaks, each with its first place."""
+    """Return the rules that a course breaks, each with the first place."""
     found = []
     for name, rule in loop_rules().items():
         faults = list(CHECKS[name](course))

@@ -23,23 +23,23 @@ from pulsar_conformance.audit.simulation.worlds import (
 
 MOST_BROKERS, MOST_BUNDLES = 4, 6
 PERCENTS = 60
-"""Maximum percentage that one bundle uses of a broker; they are whole multiples of five."""
+"""Maximum usage of a broker by one bundle, in percent; usages are multiples of five."""
 
 STEP = 5
 
 Loads = list[list[int]]
-"""Percentages that the bundles of each broker use of it."""
+"""Usages of each broker by its bundles, in percent."""
 
 
 def drawn_loads() -> st.SearchStrategy[Loads]:
-    """Draw a cluster of a few brokers, none of which is used by more than 100 %."""
+    """Draw a small cluster without a broker above 100 %."""
     bundle = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
     broker = st.lists(bundle, max_size=MOST_BUNDLES).filter(lambda used: sum(used) <= 100)
     return st.lists(broker, min_size=2, max_size=MOST_BROKERS)
 
 
 def cluster_of(drawn: Loads) -> SimulatedWorld:
-    """Return the world of drawn loads."""
+    """Return the world with the drawn loads."""
     names = iter(bundle_names(sum(map(len, drawn))))
     capacity = CAPACITY * MEGABYTE
     brokers, bundles = [], []
@@ -76,7 +76,7 @@ def smallest_restless(
 
 
 STORY = 8
-"""Cycles with unloads that a story shows."""
+"""Maximum number of cycles with unloads that are shown."""
 
 
 def story_lines(course: SimulatedCourse) -> Iterator[str]:

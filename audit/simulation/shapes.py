@@ -1,6 +1,6 @@
-"""Shapes of load over time: the factor by which a bundle carries more or less in a cycle.
+"""Shapes of load over time: the factor of a bundle's traffic in each cycle.
 
-Chance depends only on the seed, the bundle and the cycle, never on what was decided.
+Randomness depends only on the seed, the bundle and the cycle, never on decisions.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from random import Random
 from typing import Any
 
 Shape = Callable[[int, int], float]
-"""Factor of a bundle, by its number, in a cycle."""
+"""Returns the factor of a bundle, given its number and the cycle."""
 
 DAY = 1440
-"""Minutes."""
+"""Minutes in a day."""
 
 
 @cache
 def chance_of(seed: int, purpose: str, *numbers: int) -> float:
-    """Return a number from 0 up to, not including, 1, by its purpose and the numbers alone."""
+    """Return a random number in [0, 1) that depends only on the purpose and the numbers."""
     return Random(f"{seed}/{purpose}/{numbers}").random()
 
 
 def _constant(_seed: int, _bundle: int, _cycle: int) -> float:
-    """Always 1."""
+    """Return 1."""
     return 1.0
 
 
 def _daily(
     seed: int, bundle: int, cycle: int, swing: float = 0.5, zones: int = 4, minutes: float = 10
 ) -> float:
-    """A sine over the day, shifted by the time zone of the bundle; a cycle lasts `minutes`."""
+    """Return a sine over the day, shifted by the bundle's time zone; a cycle lasts `minutes`."""
     zone = int(chance_of(seed, "zone", bundle) * zones) / zones
     return 1 + swing * math.sin(2 * math.pi * (cycle * minutes / DAY + zone))
 
@@ -40,14 +40,14 @@ def _daily(
 def _bursty(
     seed: int, bundle: int, cycle: int, share: float = 0.05, by: float = 4, cycles: int = 5
 ) -> float:
-    """A multiple of the traffic in a share of all windows of so many cycles."""
+    """Return a multiple of the traffic during a share of all windows, which last some cycles."""
     return by if chance_of(seed, "burst", bundle, cycle // cycles) < share else 1.0
 
 
 def _drifting(
     seed: int, bundle: int, cycle: int, least: float = 0.2, most: float = 1.8, cycles: int = 100
 ) -> float:
-    """A straight line from 1 to a factor between two bounds, and level after so many cycles."""
+    """Return a line from 1 to a random factor, which stays constant after some cycles."""
     target = least + (most - least) * chance_of(seed, "drift", bundle)
     return 1 + (target - 1) * min(cycle / cycles, 1)
 
@@ -55,7 +55,7 @@ def _drifting(
 def _hot(
     _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = 10
 ) -> float:
-    """A multiple of the traffic of one bundle, from a cycle on."""
+    """Return a multiple of the traffic for one bundle, from some cycle on."""
     return by if bundle == number and cycle >= begin else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Where a simulation starts: a named world, a file, load reports, or a recorded history."""
+"""Starting points of a simulation: a named world, a file, load reports, a recorded history."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ALL = "all"
 SHEDDER = "loadBalancerLoadSheddingStrategy"
 USUAL_STRATEGY = "ThresholdShedder"
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources whose use grows with traffic; the use of memory stays."""
+"""Resources whose use grows with traffic; the use of memory is constant."""
 
 
 class Start(NamedTuple):
-    """Worlds to simulate, the strategy of their settings, and the profile if reports name it."""
+    """Worlds to simulate, the strategy in their settings, and the profile if reports name it."""
 
     worlds: list[SimulatedWorld]
     strategy: str
@@ -46,7 +46,9 @@ SOURCES = "--world NAME, --reports DIR, --metrics FILE, --from URL and --history
 
 
 def start_of(args: argparse.Namespace) -> Start:
-    """Return where the arguments start. Errors: `BadWorld`, those of reading a real cluster."""
+    """Return the starting point in the arguments. Errors: `BadWorld`, those of reading
+    a cluster.
+    """
     snapshot = args.reports or args.metrics or args.url
     given = (args.world, args.reports, args.metrics, args.url, args.history)
     if sum(map(bool, given)) != 1:
@@ -79,14 +81,14 @@ def _world(name: str, seed: int) -> SimulatedWorld:
 
 
 OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
-"""Arguments that mean the same as those of `case`, which has more."""
+"""Arguments with the same meaning as in `case`, which has more."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
-    """Return the world of a real cluster under constant load, and the profile of its release.
+    """Return the world of a real cluster under constant load, and its release's profile.
 
-    The use of cpu and network grows with a broker's traffic as it did in its report; a broker that
-    carried nothing grows as the others do on average. Errors: those of `making.made`.
+    The use of CPU and network grows in proportion to the traffic in a broker's report. For a broker
+    without traffic, the average proportion of all others is used. Errors: those of `making.made`.
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
@@ -110,7 +112,7 @@ def snapshot_world(
     notes: list[str],
     recorded: Mapping[str, list[Rates]] | None = None,
 ) -> SimulatedWorld:
-    """Return a world whose brokers and bundles are as they were reported. Errors: `BadWorld`."""
+    """Return a world with the reported brokers and bundles. Errors: `BadWorld`."""
     bundles = []
     for broker, said in brokers.items():
         stats = said.get("lastStats", {})
@@ -154,14 +156,14 @@ def _percent_used(said: Json, resource: str) -> float:
 
 
 def _scales(said: Json, carried: float) -> dict[str, float]:
-    """Return the percentage of each resource per byte per second; nothing without traffic."""
+    """Return the percentage of each resource per byte per second; empty without traffic."""
     return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _uses(
     said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return the fixed use and the use per byte per second of each resource."""
+    """Return, for each resource, the fixed use and the use per byte per second."""
     fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
     return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}
@@ -199,7 +201,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
 def _recorded_loads(
     reports: Mapping[str, list[Json]],
 ) -> tuple[dict[str, list[Rates]], dict[str, str]]:
-    """Return the rates of each bundle by cycle, and the broker that reported it first."""
+    """Return the rates of each bundle by cycle, and the first broker that reported it."""
     recorded: dict[str, list[Rates]] = defaultdict(list)
     owner: dict[str, str] = {}
     for place in range(max(map(len, reports.values()))):

@@ -29,13 +29,13 @@ from pulsar_conformance.specs.broker import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
 NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
-"""Beginnings of words that are no settings."""
+"""Prefixes of words that are not settings."""
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
 SHEDDER = "loadBalancerLoadSheddingStrategy"
 PLACER = "loadBalancerLoadPlacementStrategy"
 REMEMBERING = ("AvgShedder",)
-"""Strategies that shed by what they counted in earlier cycles."""
+"""Strategies that count over several cycles."""
 
 MOST_VALUES = 100
 
@@ -52,19 +52,19 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """The words by which `--compare` takes it."""
+        """The words that select it in `--compare`."""
         given = [f"{name}={value}" for name, value in self.settings.items()]
         own = [f"{PROFILE}={self.profile}"] if self.profile != DEFAULT_PROFILE else []
         return " ".join((self.adapter, *own, f"{STRATEGY}={self.strategy}", *given))
 
     @property
     def decides(self) -> tuple[object, ...]:
-        """Everything that decisions depend on."""
+        """All parts on which decisions depend."""
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
     def released(self) -> str | None:
-        """The released profile whose defaults apply to settings that no document names."""
+        """The released profile that supplies the defaults of undocumented settings."""
         kind, _, rest = self.adapter.partition(":")
         if kind == "pulsar":
             version = rest.partition(",")[0]
@@ -74,7 +74,7 @@ class Variant:
 
 
 def words_as_variant(text: str, usual: Variant) -> Variant:
-    """Return a variant: `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order.
+    """Parse a variant: `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order.
 
     Errors: `BadWorld`, `BadSetting`, `UnknownName`, `AdapterError`.
     """
@@ -135,7 +135,7 @@ def simulated(
 def simulator(
     variant: Variant, connection: Connection, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
-    """Return a function that simulates a world under a variant. Errors: as `simulated`."""
+    """Return a function that simulates a world under a variant. Errors as in `simulated`."""
     hidden = specs.load().profile(variant.released).hidden if variant.released else {}
     given = {**hidden, **variant.settings, SHEDDER: variant.strategy}
     if variant.strategy in REMEMBERING:

@@ -20,25 +20,25 @@ Rates = tuple[float, float, float, float]
 
 MEGABYTE = 1_000_000
 CAPACITY = 1000
-"""Megabytes per second that a broker carries at 100 %, unless its world says otherwise."""
+"""Default traffic at which a broker is at 100 %, in megabytes per second."""
 
 BYTES_OF_MESSAGE = 10_000
 
 
 class BadWorld(UserError):
-    """A world that cannot be simulated, in one sentence."""
+    """A world that cannot be simulated; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker: each resource uses a fixed percentage and a percentage per byte per second."""
+    """A broker; each resource uses a fixed percentage, plus some per byte per second."""
 
     name: str
     uses: Mapping[str, tuple[float, float]]
     up: bool = True
 
     def percents(self, throughput: float) -> dict[str, float]:
-        """Return the percentage of each resource that carrying this much uses."""
+        """Return the percentage of each resource under this traffic."""
         return {
             resource: round(min(fixed + each * throughput, 100.0), 6)
             for resource, (fixed, each) in self.uses.items()
@@ -49,7 +49,7 @@ class SimulatedBroker:
 class SimulatedBundle:
     """A bundle with its first owner, its traffic before any factor, and its topics.
 
-    `recorded` are rates by cycle, the last of which stay; they replace the shape of the world.
+    `recorded` are rates by cycle, which replace the world's shape; the last ones continue.
     """
 
     name: str
@@ -61,7 +61,7 @@ class SimulatedBundle:
 
 @dataclass(frozen=True)
 class BrokerEvent:
-    """A broker that comes up or goes down at the beginning of a cycle."""
+    """A broker that comes up or goes down at the start of a cycle."""
 
     cycle: int
     broker: str
@@ -70,7 +70,7 @@ class BrokerEvent:
 
 @dataclass(frozen=True)
 class SimulatedWorld:
-    """A cluster, and everything that happens to it whatever an implementation decides."""
+    """A cluster, and everything that happens to it independently of decisions."""
 
     name: str
     title: str
@@ -78,17 +78,17 @@ class SimulatedWorld:
     bundles: tuple[SimulatedBundle, ...]
     settings: Mapping[str, Any]
     shape: Shape | None = None
-    """The factor of each bundle in each cycle; None is constantly 1."""
+    """Returns the factor of each bundle in each cycle; None for a constant factor of 1."""
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
-    """Topics that each bundle gains in a cycle; bundles are split only in a world that grows."""
+    """Number of topics that each bundle gains in a cycle; bundles are split only if this is set."""
     hot: int | None = None
-    """Number of the bundle whose traffic is that of one topic, so that no split divides it."""
+    """Number of a bundle with a single busy topic, whose traffic no split divides."""
     notes: tuple[str, ...] = field(default=())
 
     @property
     def is_constant(self) -> bool:
-        """True if the traffic of no bundle ever changes."""
+        """True if no bundle's traffic ever changes."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
 
 
@@ -100,17 +100,17 @@ def _bundled() -> Json:
 
 
 def world_titles() -> dict[str, str]:
-    """Return the title of each world that comes with the project, by its name."""
+    """Return the title of each built-in world, by name."""
     return {name: data["title"] for name, data in _bundled()["worlds"].items()}
 
 
 def usual_settings() -> Json:
-    """Return the settings of a world that says nothing else."""
+    """Return the default settings of a world."""
     return dict(_bundled()["settings"])
 
 
 def named_world(name: str, seed: int = 0) -> SimulatedWorld:
-    """Return a world that comes with the project. Errors: `BadWorld`."""
+    """Return a built-in world. Errors: `BadWorld`."""
     worlds = _bundled()["worlds"]
     if name not in worlds:
         raise BadWorld(f"--world {name}: there is no such world; {there_are(name, worlds)}")
@@ -121,7 +121,7 @@ KEYS = ("title", "brokers", "load", "events", "settings", "topics")
 
 
 def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
-    """Return the world that data describe as `worlds.yaml` does. Errors: `BadWorld`."""
+    """Return the world described by data in the format of `worlds.yaml`. Errors: `BadWorld`."""
     if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
         raise BadWorld(f"{name}: a world is an object with a list of brokers")
     if unknown := next((key for key in data if key not in KEYS), None):
@@ -177,13 +177,13 @@ def _cluster(
 
 
 def rates_carrying(throughput: float) -> Rates:
-    """Return the rates of a bundle that carries as much in as out."""
+    """Return the rates of a bundle with equal traffic in and out."""
     each_way = float(round(throughput / 2))
     return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
 
 
 def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
-    """Yield the share of a broker's traffic that each bundle has; with `skew`, by a power law."""
+    """Yield each bundle's share of a broker's traffic; with `skew`, by a power law."""
     heavy = [
         1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
         for one in range(count)
@@ -192,6 +192,6 @@ def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[f
 
 
 def bundle_names(count: int) -> Iterator[str]:
-    """Yield names of bundles that cover a namespace equally."""
+    """Yield names of bundles that divide a namespace equally."""
     for low, high in pairwise(boundaries(count) if count else ()):
         yield f"shop/events/{low}_{high}"

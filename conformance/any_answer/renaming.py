@@ -43,7 +43,7 @@ DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
 }
-"""Names of which no two differ in capitals alone, which do not distinguish groups in Pulsar."""
+"""Replacement names of domains and groups, no two of which differ only in capitals."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
     "domains whose names differ in capitals alone": _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
@@ -107,7 +107,7 @@ def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 
 def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return a new name for each failure domain that does not share its name with a group."""
+    """Return a new name for each failure domain whose name is not also that of a group."""
     groups = set(chain.from_iterable(map(_groups_in, cases)))
     return _numbered(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
 

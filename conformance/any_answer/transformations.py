@@ -81,7 +81,7 @@ class Transformation:
     adds: bool = False
     """True if it adds `MANY` entries."""
     first_name: str = ""
-    """The beginning of the first new name, which every renamed case contains."""
+    """Beginning of the first replacement name, which every renamed case contains."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with the transformed case, as a deep copy."""

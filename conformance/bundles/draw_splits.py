@@ -168,7 +168,7 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
 
 
 ROUND_RATES = (0, 1, 10, 100, 100, 200, 250, 300, 400, 500, 600, 1000)
-"""Messages a second of a topic, and its megabytes a second; few, so that sums meet limits."""
+"""Messages and megabytes per second of a topic: round numbers, so that sums meet limits."""
 
 MOST = {
     MAX_MESSAGES: (100, 300, 450, 500, 1000, 1100, 1900, 30000),
@@ -181,7 +181,7 @@ MARGINS = (None, 0, 10, 50)
 
 @st.composite
 def by_loads(draw: st.DrawFn) -> Trial:
-    """A whole namespace split by what its topics carry, and its topics in narrow ranges."""
+    """A whole namespace to split by the traffic of its topics, and its topics in narrow ranges."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
     settings: Json = {name: random.choice(limits) for name, limits in MOST.items()}
@@ -206,11 +206,11 @@ def by_loads(draw: st.DrawFn) -> Trial:
 
 
 NAMED, LOADED = 0.8, 0.97
-"""The shares of splits by loads that name the algorithm, and of topics with a load."""
+"""Share of splits by load that name the algorithm, and share of topics that have a load."""
 
 
 def topic_load(random: Random) -> Json:
-    """Return messages and bytes of a topic, both ways or one."""
+    """Return messages and bytes of a topic, in one or both directions."""
     messages, megabytes = random.choice(ROUND_RATES[1:]), random.choice(ROUND_RATES)
     if random.choice((True, False)):
         return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTES}

@@ -86,9 +86,9 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the numbers of topics below a cut that come nearest to a half, in order.
+    """Return the numbers of topics below a cut that are closest to one half, in order.
 
-    Topics with the same hash cannot be parted.
+    Topics with the same hash cannot be separated.
     """
     places = {
         topic: HashRange.parse(one).lower for topic, one in zip(topics, found.bundles, strict=True)
@@ -242,13 +242,13 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
 
 
 def _algorithm(case: FlatCase) -> object:
-    """Return the algorithm that is named, or set as the default."""
+    """Return the algorithm that the case names, or else the default one."""
     key = SELECTING_SETTING["default"]
     return case["algorithm"] or case.settings.given.get(key, case.settings.defaults.get(key))
 
 
 def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
-    """Return the limits of a part and the traffic of each topic, if a case is about them."""
+    """Return the limits of a part and the traffic of each topic, if the case gives them."""
     _answered(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
     expect.given(FLOW_MARGIN in case.settings.defaults, "the documents know that algorithm")
@@ -267,7 +267,7 @@ def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
 
 
 def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | None:
-    """True if a bundle carries its limit and the margin; None if rounding might decide."""
+    """True if a bundle carries its limit plus the margin; None if rounding could decide."""
     total = _total(loads)
     edges = (one * (100 + limits.margin) / 100 for one in (limits.messages, limits.throughput))
     if any(same(carried, edge) for carried, edge in zip(total, edges, strict=True)):
@@ -278,9 +278,9 @@ def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | Non
 def _grouped(
     exchanges: Sequence[Exchange], expect: Expect
 ) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
-    """Return the parts as answered, and the narrow ranges on either side of each cut to be made.
+    """Return the answered parts, and the narrow ranges next to each expected cut.
 
-    Topics are in the order of the narrow ranges in which the implementation finds them.
+    Topics are ordered by the narrow range in which the implementation locates them.
     """
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
@@ -306,7 +306,7 @@ def _grouped(
 
 @check_exchanges("SPLIT-28", draws=splits.by_loads())
 def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Each cut is before the topic with which a part would exceed a limit, and nowhere else."""
+    """The bundle is cut before each topic that would take a part over a limit, and nowhere else."""
     answer, cuts = _grouped(exchanges, expect)
     found = _cuts(answer)
     fits = len(found) == len(cuts) and all(
@@ -319,7 +319,7 @@ def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) 
 
 @check_exchanges("SPLIT-29", draws=splits.by_loads())
 def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """A cut lies in the middle between the two topics that it parts."""
+    """Each cut is half-way between the two topics that it separates."""
     answer, cuts = _grouped(exchanges, expect)
     for cut, (before, after) in zip(_cuts(answer), cuts, strict=False):
         if before.lower < cut < after.upper:
@@ -330,7 +330,7 @@ def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
 
 @SPLIT.check("SPLIT-30", draws=splits.by_loads().map(lambda trial: Trial(trial.questions[:1])))
 def little_excess_splits_nothing(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A bundle whose traffic is under the limits and their margin stays whole."""
+    """A bundle whose traffic stays below its limits plus the margin is not split."""
     limits, loads = _loads(case, answer, expect)
     if expect.reached(_certainly_reached(limits, loads.values()) is False):
         expect.that(answer.names == (case["bundle"],), f"{case['bundle']} as it is", answer)

@@ -60,13 +60,14 @@ class Deviation:
 
     @property
     def product(self) -> str:
-        """Name of its implementation without the version; empty if there is no version."""
+        """Name of the implementation without its version; empty without a version."""
         return (self.implementation or "").rpartition(" ")[0]
 
     def answered_by(self, case: Path, answered: str) -> bool:
-        """True if an answer to one of its cases is the listed one; only the first case has one.
+        """True if the answer to one of its cases equals the listed answer, or none is listed.
 
-        Lines of Java's source differ between versions, and are not compared.
+        Only the first case can have an answer. Line numbers of Java's source are ignored, since
+        they differ between versions.
         """
         listed = self.answers if case == self.cases[0] else ""
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
@@ -141,9 +142,9 @@ def _check_readings(sheet: Sheet, place: int) -> None:
 
 
 def of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
-    """Return the entries about other versions of an implementation, those nearest to it first.
+    """Return the entries about other versions of an implementation, closest versions first.
 
-    There are none if an entry names it: then its own entries say everything.
+    There are none if some entry names this version: only its own entries count then.
     """
     if any(one.implementation in names for one in listed):
         return []
@@ -164,7 +165,7 @@ def _numbers(name: str) -> list[int]:
 
 
 MOST_OTHERS = 3
-"""Implementations with entries that are named one by one if none was judged."""
+"""Number of implementations up to which those not judged are listed by name."""
 
 
 def of_others(

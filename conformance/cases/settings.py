@@ -89,7 +89,7 @@ class SettingsRead:
         return replace(self, values=merged(dict(self.values), given), places=places)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
-        """Return the settings with those of the dynamic configuration, which take precedence."""
+        """Return the settings, overridden by those of the dynamic configuration."""
         known = specs.load().annotated
         fixed = [name for name in dynamic.values if name in known and known[name].dynamic is False]
         given = {name: value for name, value in dynamic.values.items() if name not in fixed}

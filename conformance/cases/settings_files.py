@@ -67,7 +67,7 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
 def read_in_force(
     conf: Path | None, dynamic: Path | None, release: str | None = None
 ) -> SettingsRead | None:
-    """Read the settings of a file and the dynamic ones beside it; None without either.
+    """Read the settings of a file, and dynamic ones that override them; None without either.
 
     Errors: as `read_settings`.
     """
@@ -110,7 +110,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
-    """Return the settings in the line of a log that has a whole configuration; none in others."""
+    """Return the settings in a log line that prints a whole configuration; none for other lines."""
     return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
 
 

@@ -1,4 +1,4 @@
-"""`pulsar-conformance completion SHELL`: prints the completion of commands and options."""
+"""`pulsar-conformance completion SHELL`: print the shell completion of commands and options."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ FOLDERS = ("DIR", "FOLDER")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the shell."""
+    """Add the name of the shell."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the completion."""
+    """Print the completion script."""
     import shtab  # needed by this command alone
     from pulsar_conformance.conformance.commands.main import COMMANDS, whole_parser
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _words() -> Mapping[object, list[str]]:
-    """Return the names that stand for a placeholder."""
+    """Return the names that can replace a placeholder."""
     from pulsar_conformance import specs
     from pulsar_conformance.adapters.names import FORMS
     from pulsar_conformance.adapters.pulsar.versions import releases
@@ -56,7 +56,7 @@ def _words() -> Mapping[object, list[str]]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
-    """Yield every argument of a parser and of the parsers in it."""
+    """Yield every argument of a parser and of its subparsers."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -133,7 +133,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of files and of the command line; those without effect are reported."""
+    """Return the settings of files and of the command line; report those without effect."""
     read = read_in_force(args.conf, args.dynamic)
     if read is None:
         return dict(given)

@@ -23,13 +23,13 @@ from pulsar_conformance.specs.text import as_sentence, paragraph, printable
 
 @dataclass(frozen=True)
 class Command:
-    """A command: where it is defined, its purpose, and examples for its help."""
+    """A command: its place in the code, its purpose, and examples for its help."""
 
     place: str
-    """Its module, relative to this one, or an object in it after a colon."""
+    """Its module relative to this one, or an object in it after a colon."""
     purpose: str
     examples: tuple[str, ...]
-    """Arguments of `pulsar-conformance`, ready to paste in a clone."""
+    """Arguments of `pulsar-conformance` that can be pasted in a clone of the repository."""
 
 
 REPORTS = "fixtures/reports/three-brokers"
@@ -163,10 +163,10 @@ SEEN = WORKSPACE / "hypothesis"
 """Folder of Hypothesis' own data, next to the saved cases."""
 
 PROJECT_FILES = ("pulsar-conformance.toml", "pyproject.toml")
-"""Files in which a project keeps options."""
+"""Files in which a project can store options."""
 
 TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"})
-"""Commands whose help lists the forms of an implementation's name."""
+"""Commands whose help lists the formats of an implementation's name."""
 
 COLOURED = frozenset({"run"})
 """Commands whose output is pytest's, with colors; all others print plain text."""
@@ -178,14 +178,14 @@ PACKAGE = "pulsar-conformance"
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help in which lines are broken at blanks only."""
+    """Help whose lines are broken only at blanks."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return paragraph(" ".join(text.split()), width=width)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help breaks no word; those of its commands are of the same kind."""
+    """A parser whose help breaks no words, and whose subparsers do not either."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
         given.setdefault("formatter_class", HelpFormatter)
@@ -219,7 +219,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
-    """Parse a command line, with the options that a project file adds. Errors: `UserError`."""
+    """Parse a command line, adding the options of a project file. Errors: `UserError`."""
     if command and command not in COMMANDS:
         raise UnknownName(command, "command", COMMANDS)
     files = [file for file in PROJECT_FILES if _holds_options(file)]
@@ -234,14 +234,14 @@ def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
 
 
 def _holds_options(file: str) -> bool:
-    """True if a file in this folder holds options of the suite."""
+    """True if a file in this folder contains options of the suite."""
     path = Path(file)
     table = "tool.pulsar-conformance" if file == "pyproject.toml" else ""
     return path.is_file() and table in path.read_text("utf-8", "replace")
 
 
 def whole_parser(*loaded: str) -> Parser:
-    """Return the parser of all commands, with the arguments of those that are named."""
+    """Return the parser of all commands, with arguments for the named ones."""
     parser = Parser(
         prog=PACKAGE,
         description="Checks load balancers against the documented rules of Apache Pulsar.",
@@ -269,7 +269,7 @@ def parser_of(name: str) -> Parser:
 
 
 def _complete(parser: Parser, name: str) -> Parser:
-    """Add the arguments and the texts of a command to its parser."""
+    """Add arguments, description and examples of a command to its parser."""
     command, module = COMMANDS[name], module_of(name)
     parser.description = "\n".join(paragraph(as_sentence(command.purpose)))
     plural = "examples" if len(command.examples) > 1 else "example"
@@ -284,7 +284,7 @@ def _complete(parser: Parser, name: str) -> Parser:
 
 
 def _unknown_option(option: str, command: str) -> str:
-    """Return the message about an argument that a command does not take."""
+    """Return a message about an argument that a command does not take."""
     name = option.partition("=")[0]
     known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
     near = get_close_matches(name, known, n=1)

@@ -1,4 +1,4 @@
-"""The project file: options of `run` and of `report make` that a project keeps."""
+"""The project file: options for `run` and `report make` that a project stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from pulsar_conformance.specs.errors import UserError, there_are
 
 Written = Callable[[Any], Iterator[str]]
-"""The values of an option for the value of a key; ValueError says what the key takes."""
+"""Yields the option values for a key's value; ValueError says which values the key takes."""
 
 
 def _text(value: Any) -> Iterator[str]:
@@ -64,7 +64,7 @@ KEYS: Mapping[str, tuple[Written, Mapping[Sequence[str], str]]] = {
     "contact": (_text, {REPORT: "--contact"}),
     "url": (_text, {REPORT: "--url"}),
 }
-"""Values that a key takes, and the option that it stands for, by command."""
+"""For each key, its possible values, and the option that it sets, by command."""
 
 ALSO = {"--judge-by": ("--profile",)}
 OF_PULSAR = "pulsar:"
@@ -72,9 +72,9 @@ OF_PULSAR = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Add the options of a project file to a command line, whose own take precedence.
+    """Add the options of a project file to a command line, which overrides them.
 
-    Errors: `UserError` for more than one file, an unknown key or a wrong value.
+    Errors: `UserError` for several project files, an unknown key or a wrong value.
     """
     if len(files) > 1:
         raise UserError(f"{' and '.join(files)} both hold options; keep those of one of them")
@@ -89,7 +89,7 @@ def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str
 
 
 def _options(file: str, command: Sequence[str]) -> Iterator[str]:
-    """Yield the options that a file holds for a command, as `--option=value`."""
+    """Yield the options that a file sets for a command, as `--option=value`."""
     table = _table_of(file)
     for key, value in table.items():
         if key not in KEYS:
@@ -114,7 +114,7 @@ def _table_of(file: str) -> Mapping[str, Any]:
 
 
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
-    """True if a command line has an option itself, or an adapter that takes no settings."""
+    """True if the command line sets the option itself, or names an adapter without settings."""
     flag = option.partition("=")[0]
     if _names(flag, words):
         return True
@@ -124,6 +124,6 @@ def _is_superseded(option: str, words: Sequence[str]) -> bool:
 
 
 def _names(flag: str, words: Sequence[str]) -> bool:
-    """True if an option is among the words, as argparse understands them."""
+    """True if the words contain an option, as argparse understands them."""
     written = [word.partition("=")[0] for word in words if len(word) > len("--")]
     return any(name.startswith(one) for name in (flag, *ALSO.get(flag, ())) for one in written)

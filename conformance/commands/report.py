@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _act(acts: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    """Add an act on reports, whose help begins with its purpose."""
+    """Add a subcommand about reports, whose help starts with its purpose."""
     made: argparse.ArgumentParser = acts.add_parser(
         name, help=purpose, description=as_sentence(purpose)
     )

@@ -58,7 +58,7 @@ def lines_of(
 
 
 def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
-    """Return the changed ways and readings that no case shows, and that concern both releases."""
+    """Return the changed ways and readings that concern both releases but show in no case."""
     shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
     ways = {name for name, one in every.ways.items() if order(one.since) <= order(versions[0])}
@@ -69,7 +69,7 @@ def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
 
 
 def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """The same in words, each with its place in the source."""
+    """Yield these changes as text, each with its place in the source."""
     if not changed:
         return
     yield from ("", "changed as well, and shown by no case")
@@ -81,7 +81,7 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
 
 
 def _own_place(one: Factor, value: str) -> str:
-    """Class and method of an alternative in parentheses, if they are recorded."""
+    """Format class and method of an alternative in parentheses, if they are recorded."""
     place = specs.load().ways[one.name].alternatives[value].place if one.kind == "way" else ""
     return f" ({place})" if place else ""
 

@@ -126,7 +126,7 @@ class Confirmer:
         return ShownFault(small, alone)
 
     def shown_here(self, findings: Findings, listed: Sequence[Deviation]) -> Deviation | None:
-        """Return the first known deviation of another version whose own case shows it here."""
+        """Return the first known deviation of another version that its own case shows here."""
         if findings.error is not None:
             return None
         for one in listed:
@@ -148,7 +148,7 @@ class Confirmer:
     def _faults_of(
         self, deviation: Deviation, applied: AppliedRule
     ) -> Iterator[tuple[Path, Fault]]:
-        """Yield the cases of a known deviation that show it, and how."""
+        """Yield the cases that show a known deviation, and the fault of each."""
         for file in deviation.cases:
             try:
                 trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial

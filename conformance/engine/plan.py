@@ -148,7 +148,7 @@ class Plan:
         return min(found, key=lambda one: one.implementation is None, default=None)
 
     def of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
-        """Return the known deviations for a rule of other versions of an implementation."""
+        """Return the known deviations from a rule of other versions of the implementation."""
         if not self.deviations:
             return ()
         from pulsar_conformance.conformance.cases.deviations import of_other_versions

@@ -130,8 +130,8 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
 def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
     """Return the smallest case found that is not answered either, with its outcome.
 
-    Some rule speaks about it, so that it fails by itself. Isolating and reducing the case take at
-    most `MOST_MESSAGES` messages together. Errors: `AdapterError`.
+    Some rule is about this case, so that it fails on its own. Isolating and reducing the case take
+    at most `MOST_MESSAGES` messages together. Errors: `AdapterError`.
     """
     [answer] = fault.answers
     judged = applied.judged
@@ -157,7 +157,7 @@ class _UnansweredSearch:
         self._report = report
         self._until = time.monotonic() + PATIENCE
         self.considered: Callable[[Trial], bool] = lambda _trial: True
-        """True for the trials that are asked at all."""
+        """True for the trials that may be asked."""
         self.outcomes: dict[str, str] = {}
         """Outcome of each unanswered trial, by fingerprint."""
 

@@ -132,11 +132,12 @@ NOX_SESSION = "NOX_CURRENT_SESSION"
 """The environment variable in which nox names the running session."""
 
 LONGEST_ANSWER = 400
-"""Characters up to which the answer to a single question is shown; `ask` prints longer ones."""
+"""Maximum length of the answer to a single question in a report; `ask` prints longer ones."""
 
 UNSURE = ("undecided", "mixed", "pinned")
-"""Ways of knowing a reading for which a command that reproduces a failure pins it. It also pins a
-found one if another alternative would let the case pass."""
+"""Ways of knowing a reading for which a command that reproduces a failure pins it. A reading found
+by answers is also pinned if another alternative would let the case pass.
+"""
 
 SCRIPT = "pulsar-conformance"
 
@@ -173,7 +174,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield a line for each relevant answer; a long one is left out if it is the only one."""
+    """Yield a line for each relevant answer; a single answer is left out if it is long."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"

@@ -73,14 +73,14 @@ def _explained(line: str) -> list[str]:
 NO_ATTRIBUTES = "the layout of the log leaves out the attributes, which hold the figures: add %X"
 
 CONTEXT = ("contextMap", "mdc", "context", "attributes")
-"""Fields for the attributes of a line in JSON; otherwise they are fields of the line itself."""
+"""Fields that contain the attributes of a line in JSON, which may also be fields of the line."""
 
 TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
 ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return the message of a line, and its attributes, which are at its end or in JSON."""
+    """Return the message of a line and its attributes, which are at its end or in JSON."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -295,4 +295,4 @@ STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str
     "Found bundle to unload with msgRate": (("bundle",), _uniform),
     "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
 }
-"""Messages of 5.0 whose figures are attributes of the line: their names, and the explanation."""
+"""Messages of 5.0 with figures as attributes: the names of these, and the explanation."""

@@ -293,7 +293,7 @@ def a_mistake_in_broker_conf_is_refused(
 def broker_conf_enables_the_class_of_extensions(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, the extensible manager runs by its class of the extensions."""
+    """Without a dynamic setting, the extensible manager runs if broker.conf names its class."""
     if case.dynamic is None and expect.reached(case.conf == IN_EXTENSIONS):
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 

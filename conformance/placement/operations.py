@@ -1,4 +1,4 @@
-"""Operations of placement, and the cases that the alternatives of a reading decide differently."""
+"""Operations of placement, and cases that the alternatives of a reading decide differently."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Print the result in one sentence, below the counts of pytest."""
+        """Print the result in one sentence, below pytest's counts."""
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]

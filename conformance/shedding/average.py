@@ -32,12 +32,12 @@ from pulsar_conformance.reference.uniform import (
 )
 
 LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
-"""A low threshold, a high one, and a usage of the least used broker."""
+"""A low threshold, a high threshold, and the usage of the least used broker."""
 
 
 @st.composite
 def evened_out(draw: st.DrawFn) -> Trial:
-    """Cycles in a row, the most and the least used broker of which are so far apart."""
+    """Cycles in a row in which the most and the least used broker differ by this much."""
     random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
     low, high, idle = random.choice(LEVELS)
     hits = random.choice((1, 2, 3, 3, 4, 8))
@@ -77,7 +77,7 @@ def _bundles_of(place: int, rate: int) -> dict[str, int]:
 def _cycle_at(
     random: Random, brokers: list[str], owned: dict[str, dict[str, int]], low: int, high: int
 ) -> Json:
-    """Return a cycle in which the first broker is the least used, and the last the most."""
+    """Return a cycle in which the first broker is the least used, and the last the most used."""
     inner = [random.randrange(low + 1, max(high, low + 2)) for _ in brokers[2:]]
     usages = dict(zip(brokers, (low, *inner, high), strict=True))
     resource = random.choice(("cpu", "bandwidthIn"))
@@ -103,7 +103,7 @@ BYTES_OF_A_MESSAGE = 1000
 
 
 class Hit(NamedTuple):
-    """A cycle with its most and its least used broker, and the points between them."""
+    """A cycle with its most and least used broker, and the difference in points."""
 
     unloading: Unloading
     idle: Broker
@@ -112,7 +112,7 @@ class Hit(NamedTuple):
 
 
 def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
-    """Return the cycles up to the first that unloads something."""
+    """Return the cycles up to the first one that unloads anything."""
     expect.given(sheds_by(row.alone(0), "AvgShedder"), "AvgShedder sheds")
     expect.given(AVERAGE_LOW in row.settings.defaults, "the documents know AvgShedder")
     found = []
@@ -131,14 +131,14 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
 
 
 def _over(hit: Hit, name: str) -> bool | None:
-    """True if a pair is further apart than a threshold, None where rounding might decide."""
+    """True if a pair differs by more than a threshold; None if rounding could decide."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
 
 
 def _in_a_row(hits: list[Hit], name: str) -> int:
-    """Return how many cycles at the end were certainly over a threshold, by the same pair."""
+    """Return the number of final cycles certainly over a threshold, with the same pair."""
     found = 0
     for one in reversed(hits):
         same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
@@ -149,13 +149,13 @@ def _in_a_row(hits: list[Hit], name: str) -> int:
 
 
 def _at_most(hits: list[Hit], name: str) -> int:
-    """Return how many cycles at the end may have been over a threshold, by any pair."""
+    """Return the number of final cycles possibly over a threshold, with any pair."""
     over = (_over(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
 
 
 def _need(hit: Hit) -> Rate:
-    """Return the messages by which the two are evened out."""
+    """Return the messages that have to be moved to even out the two brokers."""
     cycle = hit.unloading.cycle
     rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
     most, least = rates
@@ -163,7 +163,7 @@ def _need(hit: Hit) -> Rate:
 
 
 def _enough(hit: Hit) -> bool:
-    """True if the difference in messages is worth moving, and a bundle fits into it."""
+    """True if the difference in messages is worth moving, and some bundle fits into it."""
     cycle = hit.unloading.cycle
     need, least = _need(hit), cycle.settings.number(LEAST_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -202,7 +202,7 @@ def enough_hits_over_the_high_threshold_unload(
 
 @CYCLES.check("AVERAGE-03", draws=evened_out())
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing goes before a threshold was exceeded often enough in a row."""
+    """Nothing is unloaded until a threshold was exceeded often enough in a row."""
     hits = _hits(row, answer, expect)
     pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
     for place in range(1, len(hits) + 1):
@@ -215,7 +215,7 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
 def nothing_goes_within_the_low_threshold(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing goes in a cycle that does not exceed the low threshold."""
+    """Nothing is unloaded in a cycle that does not exceed the low threshold."""
     lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
     expect.given(lower, "the low threshold is the lower one")
     for hit in _hits(row, answer, expect):
@@ -225,7 +225,7 @@ def nothing_goes_within_the_low_threshold(
 
 @CYCLES.check("AVERAGE-05", draws=evened_out())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """The unloaded bundles carry no more messages than the share of the difference."""
+    """The unloaded bundles carry at most the set share of the difference in messages."""
     for hit in _hits(row, answer, expect):
         cycle, need = hit.unloading.cycle, _need(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
@@ -235,7 +235,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=evened_out())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing goes where the share of the largest difference is under both least amounts."""
+    """Nothing is unloaded if the share of the largest difference is below both minimums."""
     share = row.settings.number(MOST_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
@@ -253,7 +253,7 @@ def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: E
 def the_least_used_broker_keeps_all(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing goes from the least used broker."""
+    """The least used broker unloads nothing."""
     for hit in _hits(row, answer, expect):
         if expect.reached(bool(hit.idle.bundles) and bool(hit.unloading.pairs)):
             expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")

@@ -84,7 +84,7 @@ def _select(cycle: Cycle) -> Derivation:
 
 
 def _averages(cycle: Cycle) -> bool:
-    """True for AvgShedder, where the documents know it."""
+    """True for AvgShedder under documents that describe it."""
     return cycle.strategy == "AvgShedder" and AVERAGE_LOW in cycle.settings.defaults
 
 

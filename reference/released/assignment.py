@@ -66,9 +66,10 @@ class ReleasedAssignment:
 
     @cached_property
     def permitted(self) -> Candidates:
-        """Brokers that isolation policies permit; of several, the first in a hash map counts.
+        """The brokers that isolation policies permit; of several policies, the first in a hash map.
 
-        Their order is that of a hash set of all brokers, which the metadata store lists by name.
+        Brokers are in the order of a hash set of all of them, which the metadata store lists by
+        name.
         """
         addresses = with_ports(self.known.case["brokers"])
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))

@@ -34,7 +34,7 @@ class _Pair:
     idle: str
     busy: str
     short: str
-    """Reason for shedding nothing; empty if there is an amount."""
+    """Reason for shedding nothing; empty if there is an amount to shed."""
     kind: str | None = None
     need: float = 0.0
     chosen: tuple[str, ...] = ()

@@ -119,9 +119,9 @@ def settings_of(
     defaults: Mapping[str, Value],
     later: Version = (),
 ) -> Settings:
-    """Return the settings of a release with this broker.conf, over some defaults and its own.
+    """Return the settings of a release with this broker.conf, over given and own defaults.
 
-    With a later version, settings that the release gets until then are read, too.
+    If a later version is given, settings added up to that version are read as well.
 
     Errors: `BadConfiguration`, `InexpressibleValue`.
     """

@@ -47,7 +47,7 @@ class ReleasedPlacement:
     instead: str | None = None
     """The strategy to use instead of the one that is set."""
     table: int | None = None
-    """Capacity of the hash set of candidates; None for a set that was built from them alone."""
+    """Capacity of the hash set of candidates; None if the set was built only from them."""
 
     @cached_property
     def strategy(self) -> str:

@@ -72,7 +72,7 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
 
 
 def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
-    """Check that more was asked than a replayed case. Errors: `BadReport`."""
+    """Check that the run was not only a replay. Errors: `BadReport`."""
     drawn = any(line["drawn"] or line["examples"] for line in verdicts)
     if not drawn and any(line["saved"] for line in verdicts):
         raise BadReport(

@@ -13,7 +13,7 @@ from pulsar_conformance.specs.text import printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
-"""Colours of a badge: every `must` holds, a run ends with 0 as deviations are known, or with 1."""
+"""Colors of a badge: every `must` is kept, known deviations only, or a failed run."""
 PIXELS = 6.6
 """Average width of a letter in the badge, rounded up, in pixels."""
 PADDING = 10
@@ -31,7 +31,7 @@ def message(report: Report) -> str:
 
 
 def colour(report: Report) -> str:
-    """Return the colour of a badge, which agrees with the exit status of the run."""
+    """Return the color of a badge, which agrees with the exit status of the run."""
     if report["conformant"]:
         return COLOURS["good"]
     bad = any(line["verdict"] in BAD and word_of(line) != "warning" for line in report["verdicts"])

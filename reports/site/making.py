@@ -30,7 +30,7 @@ from pulsar_conformance.specs.text import anchor, counted
 GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
-"""The beginning of the page of the protocol, which guides in the repository link to as well."""
+"""The first part of the protocol's page, which guides in the repository also link to."""
 PROFILE = "documented-3.0"
 LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""

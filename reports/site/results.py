@@ -31,7 +31,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """Return how many of the rules that apply it breaks."""
+        """The number of applicable rules that it breaks, as a sentence."""
         return breaks(self.name, {rule: word_of(one) for rule, one in self.verdicts.items()})
 
     @property

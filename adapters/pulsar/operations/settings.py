@@ -11,7 +11,7 @@ from pulsar_conformance.specs import load
 
 
 def defaults(release: Release, _case: Case) -> Answer:
-    """Every setting that the documents name and the release knows, where it has a default."""
+    """Return every documented setting that the release knows, if it has a default."""
     named = dict.fromkeys((*load().settings, *release.defaults))
     known = filter(release.configurations.knows, named)
     found = {name: _value(release.configurations.default(name)) for name in known}

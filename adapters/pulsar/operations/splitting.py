@@ -71,7 +71,7 @@ def split(release: Release, case: Case) -> Answer:
 
 
 def _topic_stats(case: Case) -> Java:
-    """The statistics of a broker's topics, as its broker service has them."""
+    """Return the statistics of a broker's topics, in the form of its broker service."""
     found = java_class("java.util.HashMap")()
     for topic in case["topics"]:
         stats = java_class(STATISTICS)()
