@@ -20,7 +20,7 @@ LEGEND = (
     "percentage points between the least and the most used broker, in the first cycle and in the "
     "last."
 )
-WIDEST = 28
+WIDEST = 24
 """Maximum width of a variant's name; longer ones are shortened, and explained below."""
 
 
@@ -53,8 +53,9 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     own = [[word for word in each if word not in common] or each for each in words]
     plain = [" ".join(each).replace("strategy=", "").replace("profile=", "") for each in own]
     values = [" ".join(_value(word) for word in each) for each in own]
+    alone = [" ".join(_value(word) for word in each if "strategy=" in word) for each in words]
     numbers = [f"({number})" for number, _ in enumerate(names, 1)]
-    for found in (plain, values):
+    for found in (plain, values, alone):
         if max(map(len, found)) <= WIDEST and len(set(found)) == len(found):
             return dict(zip(names, found, strict=True))
     return dict(zip(names, numbers, strict=True))
