@@ -63,7 +63,7 @@ def add_dynamic(parser: argparse.ArgumentParser) -> None:
         "--dynamic",
         type=Path,
         metavar="FILE",
-        help="dynamic settings, which count over those of the file: the JSON that pulsar-admin "
+        help="dynamic settings, which override those of the file: the JSON that pulsar-admin "
         "brokers get-all-dynamic-config prints",
     )
 

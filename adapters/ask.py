@@ -225,7 +225,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         default=1000,
         metavar="N",
-        help="the most cases in one message; 1 answers each line at once (%(default)s)",
+        help="maximum number of cases in one message; 1 answers each line immediately "
+        "(%(default)s)",
     )
 
 

@@ -188,7 +188,7 @@ class Child:
             raise ChildError(
                 f"wrote more than {self._limit} bytes without ending the line; "
                 f"they begin {_quoted(self._unread)}",
-                "one answer is one line; say a smaller batch in hello if it is really that long",
+                "one answer is one line; if it is really that long, give a smaller batch in hello",
             )
 
     def _read_error(self) -> bool:
@@ -245,8 +245,8 @@ class Child:
             )
         return ChildError(
             f"said nothing for {waited}, the time limit",
-            "flush standard output after each line; a slow one says a smaller batch in hello, "
-            "or is given a longer --time-limit",
+            "flush standard output after each line; if it is slow, give a smaller batch in "
+            "hello, or a longer --time-limit",
         )
 
     def _gone(self) -> ChildError:

@@ -214,7 +214,7 @@ _STDOUT = "standard output is for messages alone, one a line in UTF-8; print to 
 def _by_hand(phase: Phase) -> str:
     if phase == "hello":
         return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'
-    return "it must answer each case; where one breaks it, that case's answer is failed: why"
+    return "it must answer each case; if a case crashes it, the answer is failed with the reason"
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:

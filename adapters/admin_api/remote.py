@@ -136,7 +136,7 @@ def _stays_secure(url: str, to: str) -> None:
 def _read(reply: Reply, *, text: bool) -> Any:
     url, status = reply.url, reply.status
     if status in FORBIDDEN:
-        raise NoAnswer(f"{url}: HTTP {status}, not allowed with this token, or without", status)
+        raise NoAnswer(f"{url}: HTTP {status}, not allowed with this token, or without one", status)
     if not reply.fine:
         raise NoAnswer(f"{url}: {reply.why}", status)
     try:

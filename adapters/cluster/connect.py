@@ -59,7 +59,7 @@ class ClusterConnection(ProcessConnection):
             if ABORTED not in error.problem:
                 raise
             _, _, where = error.stderr_tail.partition(FRAME)
-            self._breaks.append(where.strip("\n# ").partition("\n")[0] or "nobody knows where")
+            self._breaks.append(where.strip("\n# ").partition("\n")[0] or "at an unknown place")
         self._child = self._start(self._argv)
         self._closed = ""
         self.hello = self._greet(*self._asked_by)
@@ -67,10 +67,7 @@ class ClusterConnection(ProcessConnection):
 
     def remarks(self) -> list[str]:
         """Return the place at which the JVM crashed, if it did."""
-        return [
-            f"{self.adapter}: its JVM broke down and was started anew, {one}"
-            for one in self._breaks
-        ]
+        return [f"{self.adapter}: its JVM crashed and was restarted, {one}" for one in self._breaks]
 
 
 def check(rest: str) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 STANDINS: Mapping[str, str] = {
-    "BrokerHostUsage, the probe of the host": "all brokers share one machine; CPU is what the "
-    "story's topics cost of the story's capacity, and the network is idle; a broker that has "
-    "started, and reported how busy the machine is, reports once more at once",
-    "PulsarStats.bundleStats and brokerStats, the table of traffic": "nobody sends 100 MB/s "
-    "to loopback; each bundle carries what the story says of the topics in it",
+    "BrokerHostUsage, the probe of the host": (
+        "all brokers share one machine; CPU usage "
+        "follows from the story's topics and capacity, and the network is idle; a broker "
+        "that has reported the machine's load at its start reports again at once"
+    ),
+    "PulsarStats.bundleStats and brokerStats, the table of traffic": (
+        "no client sends 100 "
+        "MB/s over loopback; each bundle has the traffic that the story gives its topics"
+    ),
     "The timers of the load manager": "a story lasts hours; each task that a broker has scheduled "
     "runs when the story's clock reaches its time, in the broker's own thread",
     "LocalBrokerData.lastUpdate, LoadData.recentlyUnloadedBundles, and what the other managers "
-    "remember in their place": "times of the wall clock; they are moved into the past by as much "
-    "as passes in the story",
+    "remember in their place": (
+        "times of the wall clock; they are moved back by the time that passes in the story"
+    ),
     "A crash": "listening sockets, web server and metadata session of the broker are closed at "
     "once, in the JVM that it shares with the others; it releases nothing in order",
     "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
@@ -27,14 +32,20 @@ STANDINS: Mapping[str, str] = {
     "lets crash has a JVM of its own, with the same two sensors and timers",
     "All brokers but one, where a decision alone is asked for": "the one that leads decides; the "
     "others are registered in the metadata, each at an address of loopback where nobody listens",
-    "LoadData, there": "what the leader has gathered from reports over hours is put there as the "
-    "question has it",
-    "ModularLoadManagerStrategy, where the question is what is shed": "where a bundle goes is the "
-    "question of place.select; it goes to a broker that does not own it",
-    "The choice among brokers that the leader leaves": "where it draws, it is asked so often that "
-    "each broker comes up that may, and the answer is each of them in its turn",
-    "PulsarAdmin of the leader, there": "its requests to unload and to split are noted and "
-    "granted; what comes of one is for stories to show",
+    "LoadData, there": (
+        "data that a leader collects from reports over hours is set as the question gives it"
+    ),
+    "ModularLoadManagerStrategy, where the question is what is shed": (
+        "the destination of a "
+        "bundle is decided by place.select; here it is any broker that does not own the bundle"
+    ),
+    "The choice among brokers that the leader leaves": (
+        "if the choice is random, it is "
+        "repeated until each possible broker has appeared, and the answers take turns"
+    ),
+    "PulsarAdmin of the leader, there": (
+        "its requests to unload and to split are recorded and granted; stories show their effects"
+    ),
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }

@@ -108,7 +108,7 @@ class OwnQuestions:
             if len(cuts) - 1 == case["bundles"]
         }
         if not having:
-            return {"unsupported": NOT_THIS.format("bundles.create", "no namespace has so many")}
+            return {"unsupported": NOT_THIS.format("bundles.create", "no namespace has that many")}
         space = min(having, key=lambda one: covers_all_hashes(having[one]))
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 

@@ -44,8 +44,8 @@ ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
     "restart": "no broker is restarted",
-    "leader_lost": "nobody is deposed",
-    "tick": "time passes by the cluster's own clock, and nobody waits for it",
+    "leader_lost": "no leader is made to step down",
+    "tick": "the cluster's clock cannot be advanced, and a run does not wait for it",
 }
 """Events that an admin API cannot cause, each with the reason."""
 
@@ -133,18 +133,18 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
     for kind, about in events:
         if kind == "topic":
             if any(about.get(name) for name in about if name != "topic"):
-                yield "nobody sends the traffic"
+                yield "no traffic is sent"
             if not about["topic"].startswith("persistent://") or about["topic"].count("/") != 4:
                 yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
-            yield "nobody writes to a broker's files"
+            yield "the brokers' files are not changed"
     if standing.sight.domains and _kept_apart(case):
         yield "the cluster has failure domains of its own"
     default = standing.sight.settings.get(NUMBER)
     if default != PLENTY and any(
         kind == "namespace" and about.get("bundles") is None for kind, about in events
     ):
-        yield f"a namespace that says no number gets {default} bundles"
+        yield f"a namespace without a requested number gets {default} bundles"
 
 
 def _in_force(standing: Standing, name: str, value: Any) -> bool:

@@ -92,7 +92,7 @@ class OwnTenant:
         kept = before if before is not None else self._in_force(name).pop()
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
-            raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be set again")
+            raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be restored")
         # The former settings are recorded in the tenant, for a later run to find.
         self.namespace(marker, 1)
         self._later(f"setting {name}", partial(self._set_back, name, kept, unset=before is None))
@@ -228,6 +228,6 @@ def _told(tenant: str, spaces: list[str], domains: list[str]) -> str:
         if name.startswith(WAS):
             parts.append(f"setting {setting}, which was set to {value}")
         elif name.startswith(UNSET):
-            parts.append(f"setting {setting}, which nobody had set, with {value} in force")
+            parts.append(f"setting {setting}, which was not set, with {value} in force")
         parts.append(f"namespace {space}")
     return f"left by a killed run, unless that is still running: {', '.join(parts)}"

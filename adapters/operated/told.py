@@ -14,8 +14,9 @@ MOST = 8
 """Maximum number of items of a kind that are listed."""
 
 UNASKED = (
-    "not asked, as nothing was changed: what it sheds, splits and places, and what follows from "
-    "an event; record it by pulsar-conformance collect and audit that, or write ,changes=allowed "
+    "not asked, since nothing may be changed: its unloads, splits and placements, and the "
+    "effects of events; record them by pulsar-conformance collect and audit that, or write "
+    ",changes=allowed "
     "for a staging cluster"
 )
 
@@ -41,7 +42,7 @@ def remark_lines(
         if setting in defaults and value != defaults[setting]
     ]
     if other:
-        yield f"{name}: set otherwise than documented: {', '.join(other)}"
+        yield f"{name}: not set as documented: {', '.join(other)}"
     for what, why in islice(standing.look.troubles.items(), MOST):
         yield f"{name}: {what}: {why}"
     if not changes:

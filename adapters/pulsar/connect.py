@@ -149,7 +149,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         )
     for jar in jars:
         if not zipfile.is_zipfile(jar):
-            raise BadTarget(f"{jar} is not whole: copy or build it again")
+            raise BadTarget(f"{jar} is incomplete: copy or build it again")
     check_machine()
     return found[0], folder.resolve()
 

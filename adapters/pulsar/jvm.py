@@ -69,7 +69,7 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
     return CannotLoad(said)
 
 
-WHOLE = "look whether all jars are there and whole"
+WHOLE = "check that all jars are present and complete"
 """The hint if a class is missing."""
 
 

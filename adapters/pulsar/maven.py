@@ -123,7 +123,7 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
         words += [f"-DoutputDirectory={library}"]
         said = _run(what, words)
     if not any(library.glob("*.jar")):
-        raise CannotFetch(f"Maven brought no jar of {what}", "run it again", _tail(said))
+        raise CannotFetch(f"Maven downloaded no jar of {what}", "run it again", _tail(said))
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
@@ -199,7 +199,7 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
             tail,
             absent[1] or absent[2],
         )
-    return CannotFetch(f"Maven could not fetch {what}", "its own words follow", tail)
+    return CannotFetch(f"Maven could not fetch {what}", "its output follows", tail)
 
 
 def _tail(said: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
     try:
         Configurations({}).of(given)
     except jpype.JException as error:
-        said = f"Pulsar {release.version} cannot be set so: {error.getMessage()}"
+        said = f"Pulsar {release.version} rejects the settings: {error.getMessage()}"
         raise CannotLoad(said) from None
 
 

@@ -21,26 +21,32 @@ Reply = Callable[[Java], Java]
 """Returns the value of an invocation."""
 
 STANDINS: Mapping[str, str] = {
-    "PulsarService": "a running broker; it hands out the configuration and the other shells",
-    "NamespaceService": "needs a running broker; counts the bundles that the case says there are",
-    "LeaderElectionService": "needs a metadata store; whether this broker leads is the case's",
+    "PulsarService": "a running broker; it returns the configuration and the other stubs",
+    "NamespaceService": "needs a running broker; returns the number of bundles in the case",
+    "LeaderElectionService": "needs a metadata store; the case decides whether this broker leads",
     "BrokerService": "its own methods take dynamic settings; of its fields only those of settings "
     "are there",
-    "DynamicConfigurationResources, ZooKeeperDataCache": "need a metadata store; what is set "
-    "dynamically is the case's",
-    "PulsarAdmin": "a client of a cluster; notes what it is told to unload or split",
+    "DynamicConfigurationResources, ZooKeeperDataCache": (
+        "need a metadata store; the case gives the dynamic settings"
+    ),
+    "PulsarAdmin": "a client of a cluster; records the requested unloads and splits",
     "PulsarResources, ConfigurationCacheService": "need a metadata store; of policies there are "
     "anti-affinity groups, failure domains and policies of isolation, where the case has them",
-    "The choice among brokers that the anti-affinity filter leaves": "the placement strategy's, "
-    "and it draws by chance among brokers that carry nothing",
-    "LockManager, ZooKeeperChildrenCache": "need a metadata store; the brokers that are up are "
-    "those of the case",
-    "MetadataStore, ZooKeeper": "nothing is stored but what the case gives",
+    "The choice among brokers that the anti-affinity filter leaves": (
+        "made by the placement strategy, at random among brokers without traffic"
+    ),
+    "LockManager, ZooKeeperChildrenCache": (
+        "need a metadata store; the active brokers are those of the case"
+    ),
+    "MetadataStore, ZooKeeper": "nothing is stored except the data of the case",
     "OwnershipCache": "needs a metadata store; every new bundle may be owned",
-    "ModularLoadManagerImpl.selectBroker": "where a bundle goes is the question of place.select, "
-    "and the release draws by chance among equals; it is a broker that does not own the bundle",
-    "NamespaceBundleFactory.invalidateBundleCache": "nothing is split in earnest, so the bundles "
-    "of a namespace stay known",
+    "ModularLoadManagerImpl.selectBroker": (
+        "the destination of a bundle is decided by "
+        "place.select, at random among equals; here it is any broker that does not own the bundle"
+    ),
+    "NamespaceBundleFactory.invalidateBundleCache": (
+        "nothing is really split, so that the bundles of a namespace stay known"
+    ),
 }
 """Stubs by type or method, each with the reason why it is allowed."""
 

@@ -289,7 +289,7 @@ REASONS: Mapping[str, Reason] = {
         "An object has a key twice, text follows the end of the JSON, or a number is NaN.",
         lambda: ~F.col("sound"),
     ),
-    "bad-split": Reason("The parts of a split bundle do not make it up.", bad_split),
+    "bad-split": Reason("The parts of a split do not cover the bundle exactly.", bad_split),
     "bad-setting": Reason("A documented setting has a value of another type.", bad_setting),
     "bad-cause": Reason(
         f"The cause of an unload is not one of {', '.join(CAUSES)}; or that of a split is not "

@@ -107,13 +107,13 @@ def test_the_settings_of_a_story_are_set_where_that_is_possible(cluster, untouch
         (USED[:1], "it has 1 broker, and the cluster 2"),
         ([*USED, {"broker_down": {"broker": "b1"}}], "no broker is made to crash"),
         ([*USED, {"restart": {"broker": "b1"}}], "no broker is restarted"),
-        ([*USED, {"leader_lost": {}}], "nobody is deposed"),
-        ([*USED, {"tick": {"minutes": 1}}], "time passes by the cluster's own clock"),
+        ([*USED, {"leader_lost": {}}], "no leader is made to step down"),
+        ([*USED, {"tick": {"minutes": 1}}], "the cluster's clock cannot be advanced"),
         ([UP[0], USED[2], UP[1]], "no broker is started meanwhile"),
-        ([*USED, {"topic": {"topic": ORDERS, "msgRateIn": 5}}], "nobody sends the traffic"),
+        ([*USED, {"topic": {"topic": ORDERS, "msgRateIn": 5}}], "no traffic is sent"),
         (
             [*USED, {"setting": {"name": SHEDDING, "value": True, "how": "conf"}}],
-            "nobody writes to a broker's files",
+            "the brokers' files are not changed",
         ),
     ],
 )

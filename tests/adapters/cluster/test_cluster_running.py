@@ -229,7 +229,7 @@ def test_a_story_whose_jvm_breaks_down_is_tried_once_more():
         assert used["owners"] == {ORDERS: "broker-1"}
         assert processes(first) == []
         [told] = connection.remarks()
-        assert "its JVM broke down and was started anew" in told
+        assert "its JVM crashed and was restarted" in told
 
 
 def until(holds, seconds):

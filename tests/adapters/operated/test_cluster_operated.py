@@ -53,7 +53,7 @@ def test_a_cluster_is_judged_by_what_it_is(judged):
     others = {line["verdict"] for rule, line in verdicts.items() if rule not in SHOWN}
     assert others == {"not_applicable"}
     assert "nothing that can be read shows this" in said
-    assert "eu-1: not asked, as nothing was changed" in said
+    assert "eu-1: not asked, since nothing may be changed" in said
 
 
 def test_nothing_but_reading_requests_is_made(cluster, judged):
@@ -125,7 +125,7 @@ def test_what_no_question_asks_is_told(cluster, judged):
     assert "eu-1: owned twice: shop/eu/0x00000000_0x80000000, by " in said
     assert "eu-1: failure domains: north 1 broker, none 1 broker" in said
     assert "group apart: 1 namespace, served by 2 brokers (1 in no domain, 1 in north)" in said
-    assert "set otherwise than documented: defaultNumberOfNamespaceBundles=16 (4)" in said
+    assert "not set as documented: defaultNumberOfNamespaceBundles=16 (4)" in said
 
 
 def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
@@ -136,7 +136,7 @@ def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
     _, _, said = judged("--rules", "BUNDLE-01")
     left = "left by a killed run, unless that is still running: tenant conformance-0123abcd, "
     assert f"eu-1: {left}failure domain conformance-0123abcd-north, " in said
-    assert "setting loadBalancerSheddingEnabled, which nobody had set, with true in force" in said
+    assert "setting loadBalancerSheddingEnabled, which was not set, with true in force" in said
 
 
 def test_check_asks_about_the_cluster_itself(cluster, capsys):
@@ -211,7 +211,7 @@ def test_no_command_repeats_a_password(command, capsys):
         ("http://localhost:8080/admin", "write scheme, host and port alone"),
         ("http://localhost:8080,change=allowed", "did you mean changes=?"),
         ("http://localhost:8080,changes=yes", "write changes=allowed"),
-        ("http://localhost:8080,manager=simple", "says nothing after a URL"),
+        ("http://localhost:8080,manager=simple", "means nothing after a URL"),
         ("http://localhost:8080,token-file=/nowhere", "the token file /nowhere: it cannot be read"),
         ("http://localhost:8080,tls-trust=/nowhere", "there is no such file"),
     ],

@@ -160,7 +160,7 @@ def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
     cut = tmp_path / "other.jar"
     cut.write_bytes((tmp_path / "pulsar-broker-3.0.7.jar").read_bytes()[:500])
     words = (str(tmp_path), f"pulsar:{tmp_path}", "documented-3.0", {}, opening.UNHURRIED)
-    with pytest.raises(AdapterError, match=r"other\.jar is not whole"):
+    with pytest.raises(AdapterError, match=r"other\.jar is incomplete"):
         opening.connect_pulsar(*words)
 
 

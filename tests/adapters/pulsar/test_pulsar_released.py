@@ -197,7 +197,7 @@ def test_jars_that_go_away_in_a_run_are_an_adapter_error_and_no_finding(tmp_path
     usage = {"settings": {}, "broker": broker(50), "weighted": False}
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
         shutil.rmtree(library)
-        with pytest.raises(AdapterError, match="all jars are there and whole"):
+        with pytest.raises(AdapterError, match="all jars are present and complete"):
             connection.ask("usage.max", [usage])
 
 

@@ -104,7 +104,7 @@ def test_a_strategy_that_gives_nothing_back_fails_in_the_release(folder):
     ("setting", "said"),
     [
         ("minUnloadMesage=1000", "has no setting minUnloadMesage; did you mean minUnloadMessage?"),
-        ("minUnloadMessage=many", "cannot be set so: failed to initialize minUnloadMessage"),
+        ("minUnloadMessage=many", "rejects the settings: failed to initialize minUnloadMessage"),
     ],
 )
 def test_a_setting_that_the_release_cannot_take(setting, said):
@@ -123,4 +123,4 @@ def test_a_folder_that_lacks_a_jar(tmp_path):
     for jar in Shelf("3.0.7").library.glob("*.jar"):
         if "pulsar-common-" not in jar.name:
             (tmp_path / jar.name).symlink_to(jar)
-    assert "look whether all jars are there and whole" in refused(f"pulsar:{tmp_path}")
+    assert "check that all jars are present and complete" in refused(f"pulsar:{tmp_path}")
