@@ -36,8 +36,6 @@ LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """A URL in a text, without punctuation that ends the sentence."""
-CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
-"""Verdicts by which the matrix can be filtered."""
 
 
 class Site:
@@ -99,7 +97,9 @@ class Site:
         profiles = {
             one: {rule.id for rule in self.specs.rules_of(one)} for one in self.specs.profiles
         }
-        yield "matrix.md", self._page("matrix", rules=rules, choices=CHOICES, profiles=profiles)
+        found = {one.word(rule.id) for one in self.results for rule in rules}
+        choices = [word for word in WORDS if word in found]
+        yield "matrix.md", self._page("matrix", rules=rules, choices=choices, profiles=profiles)
         for one in self.results:
             yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
         yield (

@@ -39,6 +39,13 @@ def test_there_is_a_page_for_everything(pages):
     assert expected - set(pages) == set()
 
 
+def test_the_matrix_is_filtered_by_the_verdicts_that_occur(pages):
+    text = pages["matrix.md"]
+    offered = re.search(r'name="verdict">(.*?)</select>', text)[1]
+    occurring = set(re.findall(r'data-verdict="(\w+)"', text))
+    assert set(re.findall(r'value="(\w+)"', offered)) == occurring
+
+
 def test_every_page_in_the_navigation_is_there(pages):
     named = re.findall(r": (\S+\.md)$", (HERE / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert len(named) > 20
