@@ -28,7 +28,7 @@ def test_manager_brokers_and_settings():
         ("3.0.7,brokers=many", "write a number from 1 to 99"),
         ("3.0.7,brokers=0", "write a number from 1 to 99"),
         ("3.0.7,set=a", "set=NAME=VALUE"),
-        ("3.0.7,now", "'now' says nothing here"),
+        ("3.0.7,now", "'now' means nothing here"),
     ],
 )
 def test_a_name_that_says_nothing_usable(text, said):
