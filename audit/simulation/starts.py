@@ -24,8 +24,10 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.making import made
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.specs.text import counted
 
 ALL = "all"
 SHEDDER = "loadBalancerLoadSheddingStrategy"
@@ -177,14 +179,22 @@ def recorded_world(path: Path) -> SimulatedWorld:
     reports: dict[str, list[Json]] = defaultdict(list)
     settings: Json = {}
     cluster = None
+    damaged = 0
     for record in _records(path):
         cluster = cluster or record.get("cluster")
         if record.get("cluster") != cluster:
             continue
         if record.get("kind") == "load_report":
-            reports[record["broker"]].append(record["report"])
+            try:
+                said = saved_report("", record.get("report")).broker
+            except BadSnapshot:
+                damaged += 1
+            else:
+                reports[str(record.get("broker"))].append(said)
         elif record.get("kind") == "settings" and not settings:
-            settings = {name: value for name, value in record["settings"].items() if value != ""}
+            given = record.get("settings")
+            known = given if isinstance(given, dict) else {}
+            settings = {name: value for name, value in known.items() if value != ""}
     if not reports:
         raise BadWorld(f"--history {path}: it has no load reports")
     first = {broker: max(each, key=_carried) for broker, each in reports.items()}
@@ -194,23 +204,43 @@ def recorded_world(path: Path) -> SimulatedWorld:
         first[broker] = {**said, "bundles": bundles}
     length = max(map(len, reports.values()))
     notes = [f"the loads of {cluster} are replayed: {length} reports of a broker, one a cycle"]
-    known = {**usual_settings(), **settings}
-    return snapshot_world(str(cluster), first, {}, known, notes, recorded)
+    if damaged:
+        notes.append(f"{counted(damaged, 'report')} cannot be read and are left out")
+    whole = {**usual_settings(), **settings}
+    return snapshot_world(str(cluster), first, {}, whole, notes, recorded)
 
 
 def _recorded_loads(
     reports: Mapping[str, list[Json]],
 ) -> tuple[dict[str, list[Rates]], dict[str, str]]:
     """Return the rates of each bundle by cycle, and the first broker that reported it."""
-    recorded: dict[str, list[Rates]] = defaultdict(list)
+    seen: dict[str, dict[int, Rates]] = defaultdict(dict)
     owner: dict[str, str] = {}
-    for place in range(max(map(len, reports.values()))):
+    length = max(map(len, reports.values()))
+    for place in range(length):
         for broker, each in reports.items():
-            for bundle, stats in each[min(place, len(each) - 1)].get("lastStats", {}).items():
+            stats = each[place].get("lastStats", {}) if place < len(each) else {}
+            for bundle, now in stats.items():
                 owner.setdefault(bundle, broker)
-                line = recorded[bundle]
-                line += [_rates_in(stats)] * (place + 1 - len(line))
-    return recorded, owner
+                seen[bundle][place] = _rates_in(now)
+    return {bundle: _filled(rates, length) for bundle, rates in seen.items()}, owner
+
+
+ABSENT = 3
+"""Reports in a row without a bundle until it counts as gone, as after a split."""
+
+NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
+
+
+def _filled(seen: Mapping[int, Rates], length: int) -> list[Rates]:
+    """Return rates by cycle: nothing before the first and after the last, else the last known."""
+    found: list[Rates] = []
+    latest, place_of_latest = NOTHING, -ABSENT
+    for place in range(length):
+        if place in seen:
+            latest, place_of_latest = seen[place], place
+        found.append(latest if place - place_of_latest < ABSENT else NOTHING)
+    return found
 
 
 def _records(path: Path) -> Iterator[Json]:
@@ -221,17 +251,15 @@ def _records(path: Path) -> Iterator[Json]:
             continue
         try:
             with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as lines:
-                for number, line in enumerate(lines, 1):
-                    yield _record(file, number, line)
+                yield from filter(None, map(_record, lines))
         except (OSError, UnicodeDecodeError) as wrong:
             raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
 
 
-def _record(file: Path, number: int, line: str) -> Json:
+def _record(line: str) -> Json | None:
+    """Return the record in a line; None for a damaged one, as an audit leaves out."""
     try:
         found = json.loads(line)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise BadWorld(f"--history {file}:{number}: it is no record of a history")
-    return found
+        return None
+    return found if isinstance(found, dict) else None

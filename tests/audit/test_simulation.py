@@ -384,6 +384,21 @@ def test_load_reports_and_a_history_can_be_simulated(capsys):
     assert "4 bundles" in out
 
 
+def test_a_damaged_history_is_replayed_without_its_damage(capsys):
+    words = ("--history", "fixtures/history/fleet-1.json.gz", "--cycles", "12", "--json")
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    assert json.loads(out)[0]["unloads"] >= 0
+
+
+def test_a_bundle_that_is_reported_no_more_carries_nothing():
+    from pulsar_conformance.audit.simulation.starts import NOTHING, _filled
+
+    rates = (1.0, 1.0, 10.0, 10.0)
+    filled = _filled({1: rates, 3: rates}, 8)
+    assert filled == [NOTHING, *[rates] * 5, NOTHING, NOTHING]
+
+
 def test_a_broker_without_traffic_grows_as_the_others_do():
     from pulsar_conformance.audit.simulation.starts import snapshot_world
 
@@ -418,7 +433,7 @@ MISTAKES = [
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
     (("--smallest", "--world", "crash"), "--smallest: it draws its clusters"),
     (("--smallest", "--sweep", "x=1..2"), "--smallest: it takes one variant"),
-    (("--history", "README.md"), "README.md:1: it is no record of a history"),
+    (("--history", "README.md"), "README.md: it has no load reports"),
     (("--history", "nowhere"), "it cannot be read"),
     (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
 ]
