@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.compare.changes_text import (
     summary_as_json,
     unshown,
     unshown_lines,
+    with_annotated,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -165,7 +166,7 @@ def _pair(
     if unchanged:
         names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
         _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
-    settings = comparison.settings()
+    settings = with_annotated(comparison.settings(), versions)
     _print(settings_lines(settings, versions))
     everything = args.operation is None
     others = unshown(found, versions) if everything else []

@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.compare.differences import (
 )
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
+from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.text import counted, paragraph
 
 Versions = tuple[str, str]
@@ -92,16 +93,39 @@ def _question(one: Factor) -> str:
     return known[one.name].question
 
 
+def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
+    """Return changed settings with those that only the annotations of both releases name."""
+    if not {*versions} <= {*known_releases()}:
+        return list(changed)
+    names = {one.name for one in changed}
+    annotated = (
+        Factor("setting", name, *map(one.default, versions))
+        for name, one in broker_settings().items()
+        if name not in names
+    )
+    return [*changed, *(one for one in annotated if one.older != one.newer)]
+
+
 def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """Yield the settings whose defaults changed."""
+    """The settings that are new or gone, or whose defaults changed."""
     yield ""
     older, newer = versions
     if not settings:
         yield "settings: no default changed"
         return
-    yield f"settings whose defaults changed from {older} to {newer}"
+    yield f"settings that changed from {older} to {newer}"
     for one in settings:
-        yield from paragraph(f"{one.name}: {_default(one.older)} → {_default(one.newer)}", 2)
+        yield from paragraph(f"{one.name}: {_setting_change(one)}", 2)
+
+
+def _setting_change(one: Factor) -> str:
+    if one.newer is None:
+        return f"gone; its default was {_default(one.older)}"
+    if one.older is not None:
+        return f"{_default(one.older)} → {_default(one.newer)}"
+    known = broker_settings().get(one.name)
+    instead = f", in place of {known.replaces}" if known and known.replaces else ""
+    return f"new{instead}; its default is {_default(one.newer)}"
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:

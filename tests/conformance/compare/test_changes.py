@@ -12,7 +12,12 @@ from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.compare.changes_text import profile_of, unshown, unshown_lines
+from pulsar_conformance.conformance.compare.changes_text import (
+    profile_of,
+    settings_lines,
+    unshown,
+    unshown_lines,
+)
 from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
 
@@ -78,7 +83,8 @@ def test_who_fails_is_not_told_to_break_every_rule_of_the_operation(capfd):
 def test_defaults_that_changed_are_listed_once(capfd):
     _, out, _ = told(capfd, "3.0.7", "4.2.4", *USAGES)
     assert out.count("loadBalancerMemoryResourceWeight: 1.0 → 0.0") == 1
-    assert out.rstrip().endswith("loadBalancerDirectMemoryResourceWeight: 1.0 → 0.0")
+    assert out.count("loadBalancerDirectMemoryResourceWeight: 1.0 → 0.0") == 1
+    assert "loadBalancerBandwidthInResourceWeight: new, in place of" in out
 
 
 def test_the_smallest_case_of_a_slack_has_two_brokers(capfd):
@@ -114,7 +120,8 @@ def test_what_the_models_do_not_foresee_is_told_by_the_rule_that_is_broken(capfd
 def test_equal_releases_changed_in_nothing(capfd):
     _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *USAGES)
     assert re.search(r"nothing changed \(cases asked\): usage.max \(\d+\)", out)
-    assert "settings: no default changed" in out
+    assert "loadManagerMigrationEnabled: new; its default is false" in out
+    assert list(settings_lines([], ("4.2.4", "5.0.0-M1"))) == ["", "settings: no default changed"]
 
 
 def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
