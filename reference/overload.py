@@ -71,7 +71,7 @@ def expense(cycle: Cycle, bundle: str) -> Rate:
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 
-def expense_written(cycle: Cycle, bundle: str) -> str:
+def format_expense(cycle: Cycle, bundle: str) -> str:
     """Format the expense of a bundle, with its unit."""
     return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
 
@@ -101,7 +101,7 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     elif len(broker.bundles) < FEWEST_BUNDLES:
         yield from keep_all_steps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
     elif cycle.readings["overload-amount"] == "one":
-        dearest = ", ".join(f"{one} = {expense_written(cycle, one)}" for one in taken)
+        dearest = ", ".join(f"{one} = {format_expense(cycle, one)}" for one in taken)
         yield Step(
             "to shed", f"exactly one bundle, the most expensive: {dearest or 'none may move'}"
         )

@@ -83,7 +83,7 @@ class ClusterHost:
             if plain.knows(one.name) and one.name not in self._told["settings"]
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
-        self._beneath = {**versions.defaults_beneath(documented), **neutral}
+        self._beneath = {**versions.compatible_defaults(documented), **neutral}
         webapps.reuse_webapps()
         killed = self._told["folders"] if self._told["crash"] == "kill" else None
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)

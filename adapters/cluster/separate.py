@@ -39,7 +39,7 @@ class SeparateBroker:
         self._line = Line(words)
         self.manager = SeparateManager(self._line, manager)
         self.timers = SeparateTimers(self._line)
-        self.notified = SeparateNotified(self._line)
+        self.notified = SeparateNotifications(self._line)
 
     @property
     def leads(self) -> bool:
@@ -142,7 +142,7 @@ class SeparateTimers:
         self._line.ask("timers", "run", timer.task)
 
 
-class SeparateNotified:
+class SeparateNotifications:
     """The notifications by its metadata store."""
 
     def __init__(self, line: Line) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, java_list, methods
-from pulsar_conformance.adapters.pulsar.namespaces import so_many
+from pulsar_conformance.adapters.pulsar.namespaces import bundles_request
 from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unanswered
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import FUTURE, done
@@ -51,7 +51,7 @@ class Admin:
         """Return the boundaries that a new namespace gets. Errors: `TurnedDown`."""
         policies = java_class(POLICIES)()
         if bundles is not None:
-            policies.bundles = so_many(bundles)
+            policies.bundles = bundles_request(bundles)
         with refusing():
             policies = call(self._java, "getDefaultPolicesIfNull", policies)
             wait(call(self._java, self._name(CREATING), self._namespace, policies))

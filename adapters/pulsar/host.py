@@ -103,7 +103,7 @@ class Released:
             missing = jvm.missing_classes(error)
             if missing is not None:
                 raise missing from None
-            if why := shells.own_trouble(error):
+            if why := shells.stub_error(error):
                 raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
             return {"failed": describe(error, self._plugged)}
         except CannotLoad:

@@ -31,7 +31,7 @@ def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str])
     return factory.getBundles(namespace, data)
 
 
-def so_many(count: int) -> Java:
+def bundles_request(count: int) -> Java:
     """Return a request for `count` bundles, as `BundlesData`."""
     kind = java_class(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)

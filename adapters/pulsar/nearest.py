@@ -41,7 +41,7 @@ class Point:
 
 
 @cache
-def telling() -> Mapping[str, Any]:
+def distinguishing_answers() -> Mapping[str, Any]:
     """Return the cases and defaults that distinguish releases."""
     read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
     return read
@@ -55,11 +55,11 @@ def outcome(answer: JSON) -> JSON:
 
 def points(ask: Ask) -> Iterator[Point]:
     """Yield the answers of a release wherever the examined ones differ."""
-    for one in telling()["cases"]:
+    for one in distinguishing_answers()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
         yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
     defaults = ask("settings.defaults", {})["settings"]
-    for name, known in telling()["defaults"].items():
+    for name, known in distinguishing_answers()["defaults"].items():
         yield Point(f"the default of {name}", defaults.get(name), known)
 
 

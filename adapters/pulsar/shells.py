@@ -132,7 +132,7 @@ NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """The part of a NullPointerException's message that names the method that returned null."""
 
 
-def own_trouble(error: Java) -> str | None:
+def stub_error(error: Java) -> str | None:
     """Return why an exception is the fault of a stub, or None if it is the release's own.
 
     Faults of stubs are exceptions of Mockito, exceptions of Python that passed through Java, and a

@@ -62,7 +62,7 @@ def releases() -> Mapping[str, Known]:
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
-def defaults_beneath(documented: Mapping[str, Any]) -> dict[str, Any]:
+def compatible_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
     """Return the documented defaults that a release accepts with any values of other settings."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 

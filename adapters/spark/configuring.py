@@ -18,7 +18,7 @@ def configure(session: Any, settings: Mapping[str, str]) -> None:
         session.conf.set(name, value)
 
 
-def few_rows(frame: Any) -> list[Any]:
+def collect_small(frame: Any) -> list[Any]:
     """Collect the rows of a small frame without compiling, which would take longer."""
     session = frame.sparkSession
     before = {name: session.conf.get(name) for name in INTERPRETED}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from pulsar_conformance.adapters.spark.configuring import few_rows
+from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.files import InputFiles, Session, file_rows
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -67,11 +67,11 @@ def differs_since(read: DataFrame, said: DataFrame) -> datetime:
 
 def first_of(rows: DataFrame, time: str) -> datetime:
     """Return the earliest time in a column, or `NEVER` if it is empty."""
-    (row,) = few_rows(rows.agg(F.unix_micros(F.min(time)).alias("first")))
-    return time_of_micros(row["first"])
+    (row,) = collect_small(rows.agg(F.unix_micros(F.min(time)).alias("first")))
+    return time_from_micros(row["first"])
 
 
-def time_of_micros(micros: int | None) -> datetime:
+def time_from_micros(micros: int | None) -> datetime:
     """Return the time from microseconds since 1970, or `NEVER` for None."""
     return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)
 
@@ -93,7 +93,7 @@ def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableD
     other = other.where("more != 0").groupBy("time", "kept").agg(F.sum("more").alias("more"))
     relevant = F.when(F.col("more") != 0, F.col("time"))
     (row,) = other.agg(_first(F.col("time"), "any"), _first(relevant, "relevant")).collect()
-    return TableDifference(time_of_micros(row["any"]), time_of_micros(row["relevant"]))
+    return TableDifference(time_from_micros(row["any"]), time_from_micros(row["relevant"]))
 
 
 def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:

@@ -132,7 +132,7 @@ LOGS = ("_delta_log", "metadata")
 ICEBERG = r"\.metadata\.json$"
 
 
-def has_log(spark: Session, path: str) -> bool:
+def has_transaction_log(spark: Session, path: str) -> bool:
     """True if a path is a table of Delta Lake or Iceberg, or a local folder contains one."""
     local = Path(re.sub(r"\\(.)", r"\1", path.removeprefix(LOCAL)))
     if local.is_dir():

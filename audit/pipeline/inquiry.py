@@ -16,7 +16,7 @@ from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.verdicts import cases
-from pulsar_conformance.conformance.cases.saved import BadCase, Handed, trial_of
+from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted
@@ -203,7 +203,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
     trial = trial_of(asked_case)
     if trial is None:
         raise AuditError(f"{asked.named}: the case of the cycle cannot be read; report this")
-    handed = Handed("the cycle", trial, asked_case["profile"], asked_case["readings"])
+    handed = ProvidedQuestions("the cycle", trial, asked_case["profile"], asked_case["readings"])
     try:
         lines = list(case_lines(handed, Wanted(None, {}, {}, Focus(asked.broker, asked.bundle))))
     except BadCase as wrong:

@@ -174,7 +174,7 @@ def _found(spark: Any, path: str) -> files.InputFiles:
 
 def _refuse_tables(spark: Any, path: str) -> None:
     """Refuse tables that cannot be read without their transaction log. Errors: `AuditError`."""
-    if files.has_log(spark, path):
+    if files.has_transaction_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its present rows as Parquet or JSON")
 
@@ -196,7 +196,7 @@ def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """Return the summary and the report's lines after writing all files. Errors: `AuditError`."""
-    with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
+    with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         return _reported(spark, path, output, plan, other, replace(how, writable=writable))
 
 
@@ -204,7 +204,7 @@ def answered(
     spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
 ) -> list[str]:
     """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
-    with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
+    with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         alone = replace(plan, beside=False)
         made = build_audit_tables(spark, path, output, alone, None, writable=writable)
         return list(answer_inquiry(made, plan, asked))
@@ -224,7 +224,7 @@ def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
 
 
 @contextmanager
-def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
+def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
     """Convert Spark's errors to `AuditError`, and interrupts to `KeyboardInterrupt`."""
     try:
         yield

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pulsar_conformance.adapters.spark import settings, shedding, threshold
-from pulsar_conformance.adapters.spark.configuring import few_rows
+from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables.settings_at import (
@@ -176,7 +176,7 @@ def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies that the plan's cycles follow, found by a small job."""
     ran = of_plan(made["cycles"], plan)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
-    known = few_rows(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
+    known = collect_small(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
     return tuple(name for name in shedding.STRATEGIES if (name,) in known)
 
 

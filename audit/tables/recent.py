@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
-from pulsar_conformance.adapters.spark.configuring import few_rows
+from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.changes import first_of
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import cycles, settings_at
@@ -91,7 +91,7 @@ def _days_before(day: date, count: int) -> date:
 def _reported_since(moments: DataFrame, day: date) -> date:
     """Return the day of the oldest report that can count at these moments."""
     age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
-    (row,) = few_rows(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
+    (row,) = collect_small(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
     age = (row["age"] or cycles.OLDEST) * FORGOTTEN
     return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 

@@ -115,7 +115,7 @@ STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
-class Handed:
+class ProvidedQuestions:
     """Questions that are asked together; with profile and readings if the file names them."""
 
     place: str
@@ -125,7 +125,7 @@ class Handed:
     readings: Mapping[str, str] = field(default_factory=dict)
 
 
-def handed_in(file: str) -> list[Handed]:
+def provided_questions(file: str) -> list[ProvidedQuestions]:
     """Return the questions of a file, or of standard input for "-".
 
     The input is one JSON value, `{"ask", "case"}` or `{"trial": [...]}`, or one line of JSON for
@@ -159,7 +159,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _of_line(name: str, number: int, line: bytes) -> Handed:
+def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
     place = f"{name}, line {number}"
     try:
         return _handed(place, parse_line(line))
@@ -167,12 +167,12 @@ def _of_line(name: str, number: int, line: bytes) -> Handed:
         raise BadCase(f"{place}: it {wrong}") from None
 
 
-def _handed(place: str, data: Any) -> Handed:
+def _handed(place: str, data: Any) -> ProvidedQuestions:
     trial = trial_of(data)
     if trial is None:
         raise BadCase(f'{place}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
     profile, readings = data.get("profile"), data.get("readings")
-    return Handed(
+    return ProvidedQuestions(
         place,
         trial,
         profile if isinstance(profile, str) else None,

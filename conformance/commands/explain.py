@@ -17,7 +17,11 @@ from pulsar_conformance.adapters.arguments import (
     add_reading,
 )
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
-from pulsar_conformance.conformance.cases.saved import BadCase, Handed, handed_in
+from pulsar_conformance.conformance.cases.saved import (
+    BadCase,
+    ProvidedQuestions,
+    provided_questions,
+)
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.engine.plan import chosen_readings
@@ -98,7 +102,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
         return
-    for number, handed in enumerate(handed_in(args.case)):
+    for number, handed in enumerate(provided_questions(args.case)):
         yield from ("", handed.place) if number else ()
         yield from case_lines(handed, wanted)
 
@@ -123,7 +127,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     for note in found.notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     wanted = Wanted(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
-    yield from case_lines(Handed(found.place, found.trial, found.profile, {}), wanted)
+    yield from case_lines(ProvidedQuestions(found.place, found.trial, found.profile, {}), wanted)
     if found.owners:
         question = found.trial.questions[0]
         model = Model(args.profile or found.profile or DEFAULT_PROFILE)

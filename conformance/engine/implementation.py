@@ -26,8 +26,8 @@ from pulsar_conformance.conformance.engine.evaluate import lacking_in
 from pulsar_conformance.conformance.engine.isolate import (
     ABOUT_CASES,
     Isolation,
+    crash_problem,
     kind_of,
-    what_broke,
 )
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
@@ -258,7 +258,7 @@ class Implementation:
             try:
                 answers = self._ask(questions[0].operation, [one.case for one in questions])
             except AdapterError as error:
-                return error.index, f"failed: {what_broke(error)}"
+                return error.index, f"failed: {crash_problem(error)}"
         lacking = map(lacking_in, questions, answers)
         return next(((place, text) for place, text in enumerate(lacking) if text), None)
 

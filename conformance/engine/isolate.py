@@ -186,7 +186,7 @@ class Isolation:
 
     def _marked(self, place: int, error: AdapterError) -> None:
         """Record a case that causes a crash."""
-        self._answers[place] = {"failed": what_broke(error), ISOLATED_CRASH: 0}
+        self._answers[place] = {"failed": crash_problem(error), ISOLATED_CRASH: 0}
         self._broken.append(place)
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:
@@ -219,7 +219,7 @@ class _Gone(Exception):
     """Raised if the implementation cannot be restarted."""
 
 
-def what_broke(error: AdapterError) -> str:
+def crash_problem(error: AdapterError) -> str:
     """Return the problem, without the operation and the number of cases asked together."""
     return COUNTED.sub("", error.problem)
 

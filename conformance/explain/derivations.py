@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
-from pulsar_conformance.conformance.cases.saved import BadCase, Handed, derived_from
+from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
@@ -46,7 +46,7 @@ class Wanted:
     """True to list every bundle that stays."""
 
 
-def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
+def case_lines(handed: ProvidedQuestions, wanted: Wanted) -> Iterator[str]:
     """Yield the derivation of a case that a user provides.
 
     Errors: `BadCase` for an illegal case, `BadSetting`, `specs.UnknownName`.

@@ -54,7 +54,7 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
     yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
     if len(placed) <= MOST_TOPICS:
         most = max(found.values())
-        share = 1 - chance_of_at_most(most - 1, len(placed), list(shares.values()))
+        share = 1 - probability_of_at_most(most - 1, len(placed), list(shares.values()))
         yield from paragraph(
             f"Of {counted(len(placed), 'name')} hashed by chance, {share:.1%} of all draws "
             f"put {most} or more {where}.".replace("%", " %"),
@@ -62,7 +62,7 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
         )
 
 
-def chance_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
+def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
     """Return the probability that no bundle gets more than `most` of a number of topics.
 
     `shares` are the shares of the hash range. Bundles are added one at a time, and each takes its

@@ -36,12 +36,12 @@ def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> G
     return ordinary(case, expect)
 
 
-def unmixed(spread: GroupSpread, expect: Expect) -> None:
+def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
     """Assume that all candidates, or none, are in a domain; no document compares the two."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
-def two_spreads(
+def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
     """Assume two questions that differ in these fields only; return both, and the last answer."""
@@ -58,7 +58,7 @@ Mistakes = Iterator[tuple[GroupSpread, str]]
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
     """Demand a choice that none of these mistakes alone explains."""
-    unmixed(spread, expect)
+    assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
         if expect.reached(not right & set(other.best)) and answer.broker in other.best:
@@ -127,7 +127,7 @@ def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
     """The chosen broker, and domains and candidates if answered, follow the documented steps."""
     spread = ordinary(case, expect)
-    unmixed(spread, expect)
+    assume_unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
         expect.that(answer.broker in spread.best, either(spread.best), answer)
@@ -186,7 +186,7 @@ def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A namespace that was moved to a different group counts only there."""
-    before, after, answer = two_spreads(asked, frozenset({"groups"}), expect)
+    before, after, answer = assume_two_spreads(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "every namespace remains in a group")
     not_as_if(after, answer, _in_the_old_group(before, after), expect)
@@ -206,7 +206,7 @@ def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A broker that was moved to a different domain counts there with every namespace it serves."""
-    before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
+    before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
     expect.given(len(moved) == 1, "one broker was moved")
@@ -232,8 +232,8 @@ def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """When a domain is down, a namespace is placed in the other domains as before."""
-    before, after, answer = two_spreads(asked, frozenset({"candidates", "owned"}), expect)
-    unmixed(before, expect)
+    before, after, answer = assume_two_spreads(asked, frozenset({"candidates", "owned"}), expect)
+    assume_unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
     whole = {one for one, home in before.home.items() if home in gone}
@@ -258,7 +258,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
     """After domains are changed or deleted, the current ones decide."""
-    before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
+    before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
     not_as_if(after, answer, iter([former]), expect)
@@ -274,7 +274,7 @@ MOST = 50_000
 
 
 @ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
-def one_that_may_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
+def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The chosen broker may take the bundle; if no broker may, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"

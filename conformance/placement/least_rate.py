@@ -16,9 +16,9 @@ from pulsar_conformance.conformance.placement import draw_placements as draws
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
     allowed,
+    assume_unowned_and_placed,
     certainly,
     is_left_out,
-    unowned_and_placed,
     with_rates,
     with_scores,
     with_usages,
@@ -118,7 +118,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
     """Demand a choice that is not explained by this rule's mistake alone."""
-    comparison = unowned_and_placed(case, answer, expect)
+    comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
         wrong = allowed(other)
@@ -188,7 +188,7 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
     """Among candidates that are not overloaded, one with the lowest score takes the bundle."""
-    comparison = unowned_and_placed(case, answer, expect)
+    comparison = assume_unowned_and_placed(case, answer, expect)
     expect.given(bool(certainly(comparison, out=False)), "not all candidates are overloaded")
     taken = case.candidates[str(answer.broker)]
     expect.given(is_left_out(comparison, taken) is not True, "no overloaded candidate is chosen")
@@ -252,7 +252,7 @@ def chance_decides_where_all_are_overloaded(
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
     """No broker is chosen if a different one has both a lower usage and no higher rate."""
-    comparison = unowned_and_placed(case, answer, expect)
+    comparison = assume_unowned_and_placed(case, answer, expect)
     considered = certainly(comparison, out=False)
     for one in comparison.candidates:
         better = next((other for other in considered if _better(comparison, other, one)), None)
@@ -313,8 +313,8 @@ def the_assignment_follows_the_load(
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
-    then = allowed(unowned_and_placed(before, first, expect))
-    now = allowed(unowned_and_placed(after, second, expect))
+    then = allowed(assume_unowned_and_placed(before, first, expect))
+    now = allowed(assume_unowned_and_placed(after, second, expect))
     expect.given(first.broker in then, "the best one was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
         best = with_scores(after.comparison, now)
@@ -324,7 +324,7 @@ def the_assignment_follows_the_load(
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
     """The bundle goes to a broker that is used less than an overloaded one."""
-    comparison = unowned_and_placed(case, answer, expect)
+    comparison = assume_unowned_and_placed(case, answer, expect)
     out = certainly(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]
     if expect.reached(bool(overloaded and certainly(comparison, out=False))):

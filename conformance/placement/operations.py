@@ -223,7 +223,7 @@ def _placing_cluster(
     }
 
 
-def a_best_one_each_way(random: Random) -> Json:
+def a_best_broker_by_each_score(random: Random) -> Json:
     """Three brokers: lowest rate, lowest score, and lowest score including the bundle."""
     few = random.choice((10, 100, 250))
     rates = (few, 2 * few, 10 * few)
@@ -261,7 +261,7 @@ def served_by_no_candidate(random: Random) -> Json:
 
 
 AIMED = (
-    aim("placement-score", OPERATION, a_best_one_each_way),
+    aim("placement-score", OPERATION, a_best_broker_by_each_score),
     Aim("placement-at-threshold", OPERATION, one_at_the_threshold()),
     aim("domain-counts", "place.anti_affinity", served_by_no_candidate),
 )

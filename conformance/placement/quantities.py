@@ -84,7 +84,7 @@ def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> C
     return replace(comparison, candidates=tuple(changed))
 
 
-def unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
+def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
     """Assume that no broker owns the bundle, and that the answer names a candidate."""
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")

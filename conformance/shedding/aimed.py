@@ -155,7 +155,7 @@ def unloaded_before_the_split(random: Random) -> Json:
     return case
 
 
-def unloaded_just_so_long_ago(random: Random) -> Json:
+def unloaded_one_grace_period_ago(random: Random) -> Json:
     """A broker that should shed, with all bundles unloaded exactly one grace period ago."""
     case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
@@ -293,7 +293,7 @@ AIMED = (
     aim("uniform-trigger", SHED.id, messages_differ_alone),
     aim("uniform-difference", SHED.id, differ_in_number_not_in_percent),
     aim("grace-of", SHED.id, unloaded_before_the_split),
-    aim("grace-edge", SHED.id, unloaded_just_so_long_ago),
+    aim("grace-edge", SHED.id, unloaded_one_grace_period_ago),
     aim("kilobyte", SHED.id, never_measured_beside_measured),
     aim("shed-window", SHED.id, busy_in_one_window),
     aim("broker-rates", SHED.id, reported_otherwise),

@@ -19,13 +19,13 @@ from pulsar_conformance.conformance.shedding.quantities import (
     sheds_by,
 )
 from pulsar_conformance.conformance.shedding.threshold import (
+    assume_no_lower_boundary,
     brokers_above,
     brokers_not_above,
     has_history,
     levels_of,
     must_keep,
     must_shed,
-    not_for_idle_brokers,
 )
 from pulsar_conformance.conformance.shedding.view import (
     CyclesInARow,
@@ -74,7 +74,7 @@ def _by_range(
     """Demand all that holds for every usage in the ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
-    not_for_idle_brokers(case, expect)
+    assume_no_lower_boundary(case, expect)
     ranges = {name: range_of(levels, broker) for name, broker in case.brokers.items()}
     lowest, highest = (total(end) for end in zip(*ranges.values(), strict=True))
     count = len(ranges)
@@ -125,7 +125,7 @@ def history_of_nothing_counts_nothing(
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     expect.given(levels.history_share == 0, "history does not count")
-    not_for_idle_brokers(case, expect)
+    assume_no_lower_boundary(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
             must_shed(levels, broker, answer, expect)
@@ -168,6 +168,6 @@ def _in_later_cycles(
     expect.given(len(row) > 1, "cycles in a row")
     first = row.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")
-    not_for_idle_brokers(first, expect)
+    assume_no_lower_boundary(first, expect)
     for one in list(answer)[1:]:
         judge(one.cycle, one, expect)

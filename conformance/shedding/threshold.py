@@ -49,7 +49,7 @@ def has_history(case: SheddingCycle) -> bool:
     return any(broker.history for broker in case.brokers.values())
 
 
-def not_for_idle_brokers(case: SheddingCycle, expect: Expect) -> None:
+def assume_no_lower_boundary(case: SheddingCycle, expect: Expect) -> None:
     """Assume that the lower boundary is switched off."""
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "no broker unloads for an idle one")
 
@@ -183,7 +183,7 @@ def idle_brokers_count_in_the_average(
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A weighted usage decides which brokers are above the limit."""
     levels = levels_without_history(case, expect)
-    not_for_idle_brokers(case, expect)
+    assume_no_lower_boundary(case, expect)
     plainly = {name: usage_of(broker) for name, broker in case.brokers.items()}
     limit = total(plainly.values()) / len(plainly) + levels.threshold
     for broker in brokers_above(levels):
@@ -200,7 +200,7 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
 def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker whose bundles carry no more than the minimum throughput sheds none."""
     levels = levels_of(case, expect)
-    not_for_idle_brokers(case, expect)
+    assume_no_lower_boundary(case, expect)
     expect.given(LEAST_THROUGHPUT in case.settings.defaults, "there is a least throughput")
     for broker in case.brokers.values():
         little = levels.worthwhile(broker, Fraction(1)) is False

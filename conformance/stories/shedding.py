@@ -108,8 +108,8 @@ def _others_would(now: SheddingCycle) -> bool:
 @REPLAY.check(
     "SHED-11",
     draws=draws.stories(
-        plots.looked_at_later,
-        plots.above_the_average_later,
+        plots.overloaded_before_a_late_cycle,
+        plots.above_the_average_before_a_late_cycle,
         plots.beside_a_giant,
         settings=SHEDDING,
     ),

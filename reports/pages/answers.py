@@ -32,7 +32,7 @@ MANY = 12
 """Number of answers above which only their number is shown."""
 
 
-def told(answers: Sequence[Json]) -> str:
+def format_answers(answers: Sequence[Json]) -> str:
     """Format an answer to each question."""
     if len(answers) == 1:
         return _told(answers[0])

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
-from pulsar_conformance.reports.pages.answers import LINE, told
+from pulsar_conformance.reports.pages.answers import LINE, format_answers
 from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
 from pulsar_conformance.reports.pages.stories import course, course_differences
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -89,12 +89,12 @@ class Shown:
     @property
     def allowed(self) -> list[str]:
         """Format every allowed answer."""
-        return [told(answers) for answers in self.example.allowed or ()]
+        return [format_answers(answers) for answers in self.example.allowed or ()]
 
     @property
     def answered(self) -> str:
         """Format the model's answer."""
-        return told(self.worked.answers)
+        return format_answers(self.worked.answers)
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
@@ -114,7 +114,7 @@ class Shown:
     def _otherwise(self, one: ReadingOutcome) -> str:
         """Format other answers of the model; for a story, where it continues differently."""
         if self.operations != [STORY]:
-            return told(one.answers)
+            return format_answers(one.answers)
         [(_, case)] = self.example.questions
         return course_differences(case, self.worked.answers[0], one.answers[0])
 

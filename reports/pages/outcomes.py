@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
-from pulsar_conformance.reports.pages.answers import told
+from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.specs import Alternative, load
 
 
@@ -60,7 +60,7 @@ class Worked:
                 except MissingSetting:
                     continue  # This alternative needs a setting that the case does not give.
                 answers = tuple(dict(one.answer) for one in derived)
-                if told(answers) != told(self.answers):
+                if format_answers(answers) != format_answers(self.answers):
                     yield ReadingOutcome(reading.id, alternative, answers)
 
 

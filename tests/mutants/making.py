@@ -21,7 +21,7 @@ TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
     "RATE_PLACES",
-    "written", "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed",
+    "written", "preface", "plain", "tell", "format_expense", "_about", "_quoted", "_passed",
     "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES",
 })  # fmt: skip

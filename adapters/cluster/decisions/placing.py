@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.operations.placement import strategy_set
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     NAMES,
     drawn,
-    left_to,
+    last_candidates,
     policy,
     serve,
 )
@@ -81,7 +81,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
         leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)
         serve(leader.release, leader.manager, leader.load_data, case)
-        leader.remember(question, left_to(leader.manager, leader.bundle(case["bundle"])))
+        leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
     return drawn(leader.release, leader.remembered, question, leader.names.name)
 
 

@@ -56,7 +56,7 @@ def assigned(release: Release, case: Case) -> Answer:
     with Manager(service) as manager:
         serve(release, manager.java, manager.load_data, case)
         children.are_brokers = True
-        return drawn(release, left_to(manager.java, bundle), case, broker_name)
+        return drawn(release, last_candidates(manager.java, bundle), case, broker_name)
 
 
 Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
@@ -71,7 +71,7 @@ STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
 """Factories of a manager's placement strategies from a configuration, by field."""
 
 
-def left_to(manager: Java, bundle: Java) -> Question | None:
+def last_candidates(manager: Java, bundle: Java) -> Question | None:
     """Return the manager's last call of a strategy for a bundle, if any."""
     asked: list[Question] = []
     for name, maker in STRATEGIES.items():

@@ -143,7 +143,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
+def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
     """Unload the heaviest bundle of a broker just under the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, -JUST):
@@ -201,7 +201,7 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def never_so_high(moment: PlantedCycle) -> Pairs | None:
+def sheds_the_idlest(moment: PlantedCycle) -> Pairs | None:
     """Unload a bundle of the idlest broker that has a movable one, whatever its history."""
     idlest = moment.busiest()[-1]
     return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
@@ -227,7 +227,7 @@ def _one_idle(moment: PlantedCycle) -> None:
     moment.above(idle, -levels.threshold - 2 * JUST)
 
 
-def while_level(moment: PlantedCycle) -> Pairs | None:
+def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
     """Unload a bundle although all brokers have equal usage."""
     for name in moment.case["brokers"]:
         moment.use(name, 50, *RESOURCES)
@@ -242,12 +242,12 @@ def one_resource_over(moment: PlantedCycle) -> Pairs | None:
     return instead(moment.honest, broker, [])
 
 
-def two_for_one(moment: PlantedCycle) -> Pairs | None:
+def sheds_two(moment: PlantedCycle) -> Pairs | None:
     """Unload the two heaviest bundles of an overloaded broker."""
     return _of_the_overloaded(moment, slice(2))
 
 
-def the_second(moment: PlantedCycle) -> Pairs | None:
+def sheds_the_second_heaviest(moment: PlantedCycle) -> Pairs | None:
     """Unload the second heaviest bundle of an overloaded broker."""
     return _of_the_overloaded(moment, slice(1, 2))
 
@@ -269,7 +269,7 @@ def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
     return instead(moment.honest, busiest, [])
 
 
-def its_only_one(moment: PlantedCycle) -> Pairs | None:
+def sheds_its_only_bundle(moment: PlantedCycle) -> Pairs | None:
     """Unload the only bundle of an overloaded broker."""
     for broker in moment.cycle.brokers.values():
         if len(broker.bundles) == 1 and moment.cycle.movable(broker):

@@ -149,7 +149,7 @@ def no_unloads() -> Column:
     return F.array(F.struct(*(value.alias(name) for name, value in empty.items())))
 
 
-def sole(views: Column) -> Column:
+def both_views_certain(views: Column) -> Column:
     """Return the views of a broker whose unloads are all certain."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -11,7 +11,7 @@ MANY = 5
 """Maximum number of bundles listed by name."""
 
 
-def gave_up(names: str = "gone") -> Column:
+def shed_text(names: str = "gone") -> Column:
     """Return text such as `b1:8080 shed t/ns/0x…`, or nothing."""
     some = F.array_join(F.slice(names, 1, MANY), ", ")
     more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
@@ -25,10 +25,10 @@ def _more(names: str) -> Column:
     return (F.size(names) - MANY).cast("string")
 
 
-def against(usage: Column, what: str, limit: Column) -> Column:
+def usage_text(usage: Column, what: str, limit: Column) -> Column:
     """Return text such as `b1:8080 kept all; it is at 91 %, threshold 85 %`."""
     return F.concat(
-        gave_up(),
+        shed_text(),
         F.lit("; it is at "),
         plain(usage),
         F.lit(f" %, {what} "),
@@ -40,4 +40,6 @@ def against(usage: Column, what: str, limit: Column) -> Column:
 def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
     """Return text such as `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
     written = MEASURED[readings["shed-measure"]]
-    return F.concat(gave_up(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound))
+    return F.concat(
+        shed_text(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound)
+    )

@@ -11,7 +11,7 @@ from operator import and_
 
 from pulsar_conformance.adapters.spark import overload, shedding, threshold, uniform, usage
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES, or_nothing
-from pulsar_conformance.audit.verdicts.checks.acts import no_unloads, sole
+from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import false, true
 from pulsar_conformance.conformance.common import expect
@@ -65,9 +65,9 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
 def _viewed(rows: DataFrame) -> DataFrame:
     """Return a row for each view of a broker; if one broker has two, so have all of the cycle."""
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
-    every = F.when((most > 1) & (F.size("views") == 1), sole(F.col("views"))).otherwise(
-        F.col("views")
-    )
+    every = F.when(
+        (most > 1) & (F.size("views") == 1), both_views_certain(F.col("views"))
+    ).otherwise(F.col("views"))
     looks = most * F.col("knowledge_views")
     rows = rows.withColumns({"looks": looks, "views": every})
     return rows.select(*(name for name in rows.columns if name != "views"), F.inline("views"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
 from pulsar_conformance.audit.tables.formatting import MEASURED
-from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
@@ -28,7 +28,7 @@ def _under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 def _told() -> Column:
     level = F.col("overloadshedder")
-    return against(level["usage"], "threshold", level["threshold"])
+    return usage_text(level["usage"], "threshold", level["threshold"])
 
 
 def _over() -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shedding
 from pulsar_conformance.audit.tables.formatting import plain
-from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
+from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
@@ -35,7 +35,7 @@ def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
 def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
     """With shedding switched off, nothing is unloaded."""
     off = ~true(setting_in_force(shedding.ENABLED))
-    told = F.concat(gave_up(), F.lit("; shedding is switched off"))
+    told = F.concat(shed_text(), F.lit("; shedding is switched off"))
     return may_not(off, F.col("answered") > 0, told)
 
 
@@ -46,7 +46,7 @@ def _owning() -> Column:
 @register_check("SHED-02")
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
     """Brokers shed only bundles that they own."""
-    told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
+    told = F.concat(shed_text("alien"), F.lit(", which it did not report"))
     return not_allowed(_owning(), F.size("alien") > 0, told)
 
 
@@ -55,7 +55,7 @@ def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
     """No bundle is unloaded twice in one cycle."""
     everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
     twice = F.size(F.array_distinct(everywhere)) < F.size(everywhere)
-    told = F.concat(gave_up(), F.lit("; a bundle was unloaded more than once"))
+    told = F.concat(shed_text(), F.lit("; a bundle was unloaded more than once"))
     return not_allowed(_owning(), twice, told)
 
 
@@ -88,7 +88,7 @@ def the_busiest_go() -> RuleColumns:
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)
-    told = F.concat(gave_up(), F.lit("; one that carries more stayed"))
+    told = F.concat(shed_text(), F.lit("; one that carries more stayed"))
     judged = not_allowed(both, true(least < F.col("most_kept") * (1 - SHARE)), told)
     return judged.given(F.col("first"), F.col("enabled"))
 
@@ -97,7 +97,7 @@ def the_busiest_go() -> RuleColumns:
 def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
     """An overloaded broker sheds its excess, whichever strategy is set."""
     sure = true(F.col("overloaded") & F.col("can"))
-    some = must(sure & F.col("loaded"), F.col("answered") > 0, gave_up())
+    some = must(sure & F.col("loaded"), F.col("answered") > 0, shed_text())
     amount = F.lit(readings["overload-amount"] != "one")
     much = enough(readings, sure & amount, need_of_subset())
     excess = RuleColumns(F.lit(False), much.broken, much.evidence, much.lacking)

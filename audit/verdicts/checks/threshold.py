@@ -6,7 +6,7 @@ from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.bounds import above
-from pulsar_conformance.audit.verdicts.checks.evidence import against, gave_up
+from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     any_broker,
@@ -42,7 +42,7 @@ def _under(judged: RuleColumns, *more: Column, at_first_sight: bool = True) -> R
 
 
 def _told() -> Column:
-    return against(_level("usage"), "limit", _level("limit"))
+    return usage_text(_level("usage"), "limit", _level("limit"))
 
 
 def _must_shed(reached: Column) -> RuleColumns:
@@ -130,7 +130,7 @@ def history_lies_between(_readings: Readings) -> RuleColumns:
     def told(word: str, points: Column) -> Column:
         above = F.lit(" points above the average; the threshold is ")
         return F.concat(
-            gave_up(), F.lit(f"; it is {word} "), plain(points), above, plain(threshold)
+            shed_text(), F.lit(f"; it is {word} "), plain(points), above, plain(threshold)
         )
 
     answered = F.col("answered") > 0
@@ -163,7 +163,7 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
     far_below = lowest < _level("average") - _level("threshold") - POINTS
-    told = F.concat(gave_up(), F.lit("; nobody is above "), plain(_level("limit")), F.lit(" %"))
+    told = F.concat(shed_text(), F.lit("; nobody is above "), plain(_level("limit")), F.lit(" %"))
     judged = may_not(far_below, F.col("total") > 0, told)
     return _under(judged, ~_for_idle_ones(), *_nobody_over())
 
@@ -176,7 +176,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     able = none_of(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
     right = any_broker(busiest & perhaps) & none_of(~true(busiest) & answered)
-    told = F.concat(gave_up(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
+    told = F.concat(shed_text(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
     judged = must(able, right, told)
     idle = any_broker(F.col("under"))
     return _under(judged, _for_idle_ones(), *_nobody_over(), idle)
@@ -186,6 +186,6 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     idle = any_broker(F.col("first") & ~false(F.col("under")))
-    told = F.concat(gave_up(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
+    told = F.concat(shed_text(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
     judged = may_not(~idle, F.col("total") > 0, told)
     return _under(judged, _for_idle_ones(), *_nobody_over())

@@ -7,7 +7,7 @@ from pulsar_conformance.adapters.spark.uniform import (
     THROUGHPUT_THRESHOLD,
     TRIGGERED,
 )
-from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
+from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
@@ -103,7 +103,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
     reached = true(_triggered(readings)) & _is_most() & fitting
-    told = F.concat(gave_up(), F.lit("; it is the most loaded, and over the thresholds"))
+    told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
     return _spread(must(reached, F.col("answered") > 0, told), *_has_ends(), *loaded)
 
 
@@ -111,7 +111,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """If the difference is within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
-    told = F.concat(gave_up(), F.lit("; the difference is within the thresholds"))
+    told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(false(_triggered(readings)), F.col("total") > 0, told)
     return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
 
@@ -122,5 +122,5 @@ def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
     overloaded = any_broker(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)
-    told = F.concat(gave_up(), F.lit("; it is the least loaded"))
+    told = F.concat(shed_text(), F.lit("; it is the least loaded"))
     return _spread(may_not(reached, F.col("answered") > 0, told), *_has_ends(), ~overloaded)

@@ -13,9 +13,9 @@ def answering(release, **otherwise):
 
     def ask(operation, case):
         if operation == "settings.defaults":
-            known = nearest.telling()["defaults"].items()
+            known = nearest.distinguishing_answers()["defaults"].items()
             return {"settings": {name: one[release] for name, one in known} | otherwise}
-        for one in nearest.telling()["cases"]:
+        for one in nearest.distinguishing_answers()["cases"]:
             if (one["operation"], one["case"]) == (operation, case):
                 found = one["answers"][release]
                 return {found: "some reason"} if isinstance(found, str) else {**found, "why": "so"}

@@ -55,12 +55,12 @@ NULL = (
 
 def test_a_null_that_no_stand_in_replied_is_the_adapters(monkeypatch):
     monkeypatch.setattr(shells, "UNREPLIED", {"PulsarService.getAdvisor"})
-    assert "no stand-in answers PulsarService.getAdvisor" in shells.own_trouble(
+    assert "no stand-in answers PulsarService.getAdvisor" in shells.stub_error(
         raised("CompletionException", cause=raised(NULL.format("getAdvisor")))
     )
-    assert shells.own_trouble(raised(NULL.format("getOther"))) is None
-    assert shells.own_trouble(raised("java.lang.NullPointerException: own")) is None
-    assert shells.own_trouble(raised("org.mockito.exceptions.base.MockitoException: x"))
+    assert shells.stub_error(raised(NULL.format("getOther"))) is None
+    assert shells.stub_error(raised("java.lang.NullPointerException: own")) is None
+    assert shells.stub_error(raised("org.mockito.exceptions.base.MockitoException: x"))
 
 
 def test_a_plug_ins_exception_shows_its_own_frame_and_pulsars(tmp_path):

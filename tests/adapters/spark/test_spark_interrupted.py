@@ -100,10 +100,10 @@ def interrupted():
 
 
 def test_what_java_says_to_tidying_up_after_an_interrupt_is_the_interrupt():
-    with pytest.raises(KeyboardInterrupt), report.spark_errors_as_sentences("history", "output"):
+    with pytest.raises(KeyboardInterrupt), report.spark_errors_as_audit_errors("history", "output"):
         interrupted()
     with (
         pytest.raises(AuditError, match="Spark stopped"),
-        report.spark_errors_as_sentences("one", "other"),
+        report.spark_errors_as_audit_errors("one", "other"),
     ):
         raise PySparkException("no space")

@@ -4,12 +4,12 @@ import random
 from collections import Counter
 
 import pytest
-from pulsar_conformance.conformance.explain.spread import chance_of_at_most
+from pulsar_conformance.conformance.explain.spread import probability_of_at_most
 
 
 @pytest.mark.parametrize(("most", "chance"), [(0, 0), (1, 0.5), (2, 1)])
 def test_two_topics_in_two_bundles_share_one_in_half_of_the_draws(most, chance):
-    assert chance_of_at_most(most, 2, [0.5, 0.5]) == pytest.approx(chance)
+    assert probability_of_at_most(most, 2, [0.5, 0.5]) == pytest.approx(chance)
 
 
 def test_the_chance_is_that_of_drawn_names():
@@ -20,7 +20,7 @@ def test_the_chance_is_that_of_drawn_names():
         max(Counter(draw.choices(range(4), shares, k=topics)).values()) <= most
         for _ in range(draws)
     )
-    assert chance_of_at_most(most, topics, shares) == pytest.approx(within / draws, abs=0.03)
+    assert probability_of_at_most(most, topics, shares) == pytest.approx(within / draws, abs=0.03)
 
 
 def test_topics_are_counted_by_bundle(explain):
