@@ -10,10 +10,10 @@ Phase = Literal["start", "hello", "ask", "answer", "bye"]
 
 
 class AdapterError(UserError):
-    """An implementation could not be used, and its answers must not be judged.
+    """A failure to use an implementation, whose answers then must not be judged.
 
-    `str()` of it is the whole message for a person: which adapter and phase, what happened, what to
-    do about it, and the last lines that the implementation wrote to standard error.
+    `str()` gives the complete message for the user: adapter and phase, what happened, what to do
+    about it, and the last lines that the implementation wrote to standard error.
 
     Attributes:
         phase: where it broke.

@@ -95,7 +95,7 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def close(self) -> None:
-        """Say bye, kill what remains, and raise nothing."""
+        """Say bye, and kill what is left; never raises an error."""
         try:
             self.bye()
         except AdapterError:

@@ -1,6 +1,6 @@
-"""The messages of the adapter protocol, version 1, and how they are written and read.
+"""The messages of the adapter protocol, version 1, and functions to write and read them.
 
-The schemas of messages are in `specs/schema/message.json`, those of cases and answers in
+The schemas of messages are in `specs/schema/message.json`, and the schemas of cases and answers in
 `specs/schema/operations/`.
 """
 

@@ -145,9 +145,9 @@ class Levels:
         return over and self.is_worthwhile(broker)
 
     def is_worthwhile(self, broker: Broker) -> bool:
-        """True if what a broker would shed is more than the least throughput. [THRESHOLD-20]
+        """True if a broker would shed more than the minimum throughput. [THRESHOLD-20]
 
-        Nothing is too little where the documents know of no least throughput.
+        Always true under documents without a minimum throughput.
         """
         if LEAST_THROUGHPUT not in self.cycle.settings.defaults:
             return True

@@ -169,10 +169,10 @@ class Taken:
 
 @dataclass(frozen=True)
 class Way:
-    """A place where releases decide otherwise than their documents; the first is documented.
+    """A point on which releases differ from their documents; the first alternative is documented.
 
     Attributes:
-        since: the version before which there is nothing to decide; empty if there always was.
+        since: the version that introduced the point; empty if it always existed.
     """
 
     id: str

@@ -32,7 +32,9 @@ class ExtensibleManager(LoadManager):
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     parts_go: ClassVar[float] = 1.0
-    """It waits for splits itself, and reports each bundle that is in transit from then on."""
+    """Seconds within which parts are released: this manager itself waits for splits, and reports
+    bundles in transit.
+    """
 
     def __init__(self, service: Java) -> None:
         super().__init__(service)

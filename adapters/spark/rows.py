@@ -20,7 +20,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Yield one answer for each case; a job covers one cycle of all cases that have so many."""
+    """Yield one answer for each case; a job computes one cycle of all cases that have it."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages(rows, ask)

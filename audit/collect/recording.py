@@ -106,7 +106,7 @@ class Recorder:
                 self._tell(f"{what}: {why}")
         for what in self._troubles:
             if what not in now:
-                self._tell(f"{what}: answers again")
+                self._tell(f"{what}: can be read again")
         self._troubles = now
 
 
@@ -119,7 +119,7 @@ def begins(cluster: str, look: Look) -> str:
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     unseen.append("bundle data (averages begin with this history)")
     unseen.append("shedding cycles (an audit takes them to be at the interval)")
-    unseen.append("a bundle that is back at its broker by the next look")
+    unseen.append("a bundle that returns to its broker before the next observation")
     count = len(look.sight.owners)
     plural = "" if count == 1 else "s"
     return f"{cluster}, {count} broker{plural}; not seen: {', '.join(unseen)}"

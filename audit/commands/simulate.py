@@ -78,9 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="url",
         metavar="URL",
-        help="start from a running cluster, by its admin URL; it is only read",
+        help="start from a running cluster, by its admin URL; nothing is changed",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="the cluster at URL, if there are more")
+    parser.add_argument(
+        "--cluster", metavar="NAME", help="the name of the cluster, if there are several at URL"
+    )
     parser.add_argument(
         "--bundle-data", type=Path, metavar="DIR", help="the bundle data of a real cluster"
     )

@@ -79,7 +79,7 @@ class Fleet:
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
-            problem = "averages slide here, over the newest samples"
+            problem = "simulated averages always slide over the newest samples"
             raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
         for name, least in FEWEST.items():
             if getattr(self, name) < least:

@@ -90,7 +90,7 @@ def _not_judged(found: Json) -> Iterator[str]:
 def _by_documents(compared: Json, profile: str) -> Iterator[str]:
     """Yield the differences under the documents of a release, one rule a line."""
     if not compared["differences"]:
-        yield f"by {compared['profile']}, too: no other faults than by {profile}"
+        yield f"by {compared['profile']}: no faults other than by {profile}"
         return
     yield f"by {compared['profile']} otherwise than by {profile}:"
     for one in compared["differences"]:

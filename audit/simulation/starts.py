@@ -100,7 +100,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     settings = {**usual_settings(), **seen["settings"]}
     notes = [
         *found.notes,
-        "the use of cpu and network grows with the traffic, that of memory stays",
+        "CPU and network use grow with traffic; memory use is constant",
     ]
     name = str(args.reports or args.metrics or args.url)
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile

@@ -118,7 +118,9 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     fits = any(surely <= half <= maybe for half in halves)
     allowed = f"{' or '.join(map(str, halves))} of {len(topics)} topics in the lower part"
     told = (
-        f"{surely} to {maybe} below" if surely != maybe else f"{surely} and {len(topics) - surely}"
+        f"between {surely} and {maybe} in the lower part"
+        if surely != maybe
+        else f"{surely} and {len(topics) - surely}"
     )
     expect.that(fits, allowed, f"{told}: {answer}")
 

@@ -94,7 +94,7 @@ class SettingsRead:
         fixed = [name for name in dynamic.values if name in known and known[name].dynamic is False]
         given = {name: value for name, value in dynamic.values.items() if name not in fixed}
         over = (
-            Unused(self.places[name], name, f"{dynamic.places[name]} sets it, which counts")
+            Unused(self.places[name], name, f"{dynamic.places[name]} overrides it")
             for name, value in given.items()
             if name in self.values and self.values[name] != value
         )

@@ -133,9 +133,9 @@ def _writable(file: str | None) -> None:
 
 
 def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[str]:
-    """Return the operations that both answer, or those of them that are wanted.
+    """Return the wanted operations, or all that both releases answer.
 
-    Errors: `BadPlan`.
+    Errors: `BadPlan`, also for an operation that one of them does not answer.
     """
     both = comparison.operations
     for operation in wanted or ():

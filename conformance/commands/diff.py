@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
-    """Return the operations that both offer, or those of them that are wanted."""
+    """Return the wanted operations, or all that both implementations offer."""
     first, second = (one.implementation.hello.operations for one in pair)
     both = [one for one in first if one in second]
     for operation in wanted or ():

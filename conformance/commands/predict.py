@@ -98,7 +98,7 @@ def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
 
 
 def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:
-    """Return the operations that are offered, or those of them that are wanted."""
+    """Return the wanted operations, or all that are offered."""
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:

@@ -287,7 +287,7 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
 
 
 def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool:
-    """True if the readings of an example are known to be those of the implementation."""
+    """True if the implementation is known to follow the readings of an example."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
     return sure and holds_under(example, judged.evaluator.readings)

@@ -1,4 +1,4 @@
-"""Report: the verdict on a rule, from what was confirmed about it."""
+"""Report: the verdict on a rule, from its confirmed findings."""
 
 from __future__ import annotations
 

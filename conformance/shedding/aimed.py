@@ -140,7 +140,7 @@ def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
 
 
 def bytes_against_messages(random: Random) -> Json:
-    """Bundles of which those with more bytes have fewer messages."""
+    """Bundles ranked differently by bytes and by messages."""
     return _one_busy(random, each=8, awry=True)
 
 
@@ -222,7 +222,7 @@ def _sizes(random: Random, count: int) -> list[Amount]:
 
 
 def busy_in_one_window(random: Random) -> Json:
-    """Bundles of which those with more traffic in the long term have less in the short term."""
+    """Bundles ranked differently by long-term and by short-term traffic."""
     amounts = _sizes(random, 6)
     case = _overloaded(amounts)
     for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):

@@ -205,7 +205,7 @@ def bytes_against_messages(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the same cluster with bundles of which those with more bytes have fewer messages."""
+    """Yield the same cluster with its bundles ranked differently by bytes and by messages."""
     case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)

@@ -56,7 +56,7 @@ class ReleasedWays:
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Method that leaves heap memory out of a usage; empty where it counts."""
+        """Method that leaves heap memory out of a usage; empty if heap memory counts."""
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:
             return ""

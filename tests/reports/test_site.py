@@ -291,8 +291,8 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
     ("asked", "told"),
     [
         ({"ask": "shed.selct", "case": {}}, "shed.selct is no operation"),
-        ({"ask": "shed.select", "case": {}}, "the model can make nothing of the case"),
-        ({"ask": "shed.select"}, "the model can make nothing of the case"),
+        ({"ask": "shed.select", "case": {}}, "the model cannot read the case"),
+        ({"ask": "shed.select"}, "the model cannot read the case"),
     ],
 )
 def test_the_playground_tells_a_mistake_in_a_sentence(asked, told):

@@ -30,7 +30,7 @@ def answer(asked: str) -> str:
     except json.JSONDecodeError as broken:
         wrong = f"it isn't JSON: {broken}"
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as broken:
-        wrong = f"the model can make nothing of the case ({type(broken).__name__}: {broken})"
+        wrong = f"the model cannot read the case ({type(broken).__name__}: {broken})"
     return json.dumps({"wrong": wrong})
 
 

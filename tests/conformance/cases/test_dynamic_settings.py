@@ -41,7 +41,7 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert f"{THRESHOLD} = 70 ({dynamic}, dynamic; the default is 85)" in out
     assert f"{SHEDDING} = false ({conf}:2; the default is true)" in out
-    assert f"{THRESHOLD} ({conf}:1): {dynamic}, dynamic sets it, which counts" in out
+    assert f"{THRESHOLD} ({conf}:1): {dynamic}, dynamic overrides it" in out
     assert "loadBalancerEnabled" in out.partition("it is not dynamic")[0].rpartition("without")[2]
     assert main(["settings", THRESHOLD, "--dynamic", str(dynamic)]) == 2
     assert "are for a FILE" in capsys.readouterr().err
@@ -60,4 +60,4 @@ def test_a_case_has_the_dynamic_settings(tmp_path, capsys, conf):
     said = capsys.readouterr()
     expected = {THRESHOLD: 70, **({SHEDDING: True} if conf else {})}
     assert json.loads(said.out)["case"]["settings"] == expected
-    assert (f"{THRESHOLD}: {tmp_path}/dynamic.json, dynamic sets it" in said.err) is conf
+    assert (f"{THRESHOLD}: {tmp_path}/dynamic.json, dynamic overrides it" in said.err) is conf
