@@ -131,9 +131,12 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
     """Return the smallest case found that is not answered either, with its outcome.
 
     Some rule is about this case, so that it fails on its own. Isolating and reducing the case take
-    at most `MOST_MESSAGES` messages together. Errors: `AdapterError`.
+    at most `MOST_MESSAGES` messages together. Several questions are not reduced.
+    Errors: `AdapterError`.
     """
-    [answer] = fault.answers
+    answer, *others = fault.answers
+    if others:
+        return fault
     judged = applied.judged
     costly = fault.trial.operation in judged.implementation.hello.costly
     isolated = max(MOST_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)

@@ -7,9 +7,10 @@ from random import Random
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
-from pulsar_conformance.conformance.engine.reduce import at_most, reduce
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.engine.attribute import without_answer
+from pulsar_conformance.conformance.engine.evaluate import Fault, RuleEvaluator
+from pulsar_conformance.conformance.engine.reduce import at_most, reduce, smallest_unanswered
 from pulsar_conformance.conformance.engine.reduce_steps import plainer_than
 from pulsar_conformance.reference import Model, Readings
 
@@ -217,3 +218,10 @@ def test_what_fails_in_each_half_is_reduced_to_one_question():
     trial = Trial(Trial.of("shed.select", report(Random(0), brokers=2)).questions * 8)
     small = reduce(trial, at_most(lambda trials: [True] * len(trials), 10_000))
     assert len(small.questions) == 1
+
+
+def test_several_questions_without_an_answer_stay_as_they_are():
+    case = {"settings": {}, "weighted": False, "broker": {}}
+    trial = Trial((Question("usage.max", case), Question("usage.max", case)))
+    fault = Fault(trial, [{"failed": "why"}, {"percent": 0}], without_answer("failed: why"))
+    assert smallest_unanswered(None, fault, None) == fault
