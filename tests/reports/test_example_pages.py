@@ -9,7 +9,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.reports import pages as package
 from pulsar_conformance.reports.pages import pages
 from pulsar_conformance.reports.pages.__main__ import main
-from pulsar_conformance.reports.pages.answers import told
+from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.reports.pages.cells import format_field, format_setting, inline, listed
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 
@@ -241,7 +241,7 @@ def test_events_of_many_kinds_have_a_column_for_the_kind():
     ],
 )
 def test_an_answer_in_words(answers, written):
-    assert told(answers) == written
+    assert format_answers(answers) == written
 
 
 def test_few_are_all_listed():
