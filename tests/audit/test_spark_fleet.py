@@ -323,7 +323,10 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
         (["--decided-by", "nobody"], "'nobody' names no adapter"),
         (["--setting", "noSuch=1"], "noSuch"),
-        (["--reading", "window=fading"], "--reading window=fading: averages slide here"),
+        (
+            ["--reading", "window=fading"],
+            "--reading window=fading: simulated averages always slide",
+        ),
         (["--reading", "window"], "--reading window: write NAME=VALUE"),
         (
             ["--plant", "OVERLOAD-05", "--reading", "overload-amount=margin"],

@@ -72,7 +72,7 @@ def test_annotated_settings_say_whether_they_are_dynamic_and_what_replaces_them(
     lines = said("settings", "loadBalancerEnabled", "--judge-by", "documented-4.2")
     assert lines[-2:] == [
         "  default  true",
-        "  dynamic  no; it holds from the start of a broker on",
+        "  dynamic  no; brokers read it when they start",
     ]
     assert said("settings", name, "--judge-by", "documented-3.0")[-1] == "  default  1.0"
 

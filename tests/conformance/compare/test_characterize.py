@@ -252,7 +252,7 @@ def test_who_does_not_follow_what_it_says_fails(connected, capsys):
         ["grace-edge", "free", "free"]
     ]
     assert [line for line in lines if "FAIL" in line][1:] == [
-        "  FAIL: overload-trigger: it follows exceeds, and says reaches"
+        "  FAIL: overload-trigger: it follows exceeds, but declares reaches"
     ]
 
 
