@@ -1,0 +1,210 @@
+"""The command `simulate`: comparisons, sweeps, pages, real clusters, mistakes."""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.audit.simulation.reporting import league_page
+from pulsar_conformance.audit.simulation.worlds import named_world
+from pulsar_conformance.conformance.commands.main import main, parser_of
+
+STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
+HISTORY = "loadBalancerHistoryResourcePercentage"
+NEWEST = "released-3.0"
+
+
+def run(capsys, *words):
+    status = main(["simulate", *words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+# 25 % and 0 % are 12.5 % on average, and the limit is 22.5 %: the bundle goes to the other broker,
+# and back once its grace period is over.
+def test_the_smallest_cluster_without_rest_has_one_bundle_by_the_documents(capsys):
+    status, out, _ = run(capsys, "--smallest")
+    assert status == 0
+    assert "restless: 0 %; 25 %" in out
+    assert "never, 62" in out
+    assert "cycle 31: broker-1 25 %, broker-2 0 %; average 12.5 %, limit 22.5 %" in out
+
+
+def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(capsys):
+    status, out, _ = run(
+        capsys,
+        *("--world", "ninety-ten", "--world", "five-and-idle", "--cycles", "60"),
+        *("--profile", NEWEST, "--setting", f"{HISTORY}=0"),
+        *("--compare", "strategy=ThresholdShedder", "--compare", "strategy=OverloadShedder"),
+    )
+    assert status == 0
+    rows = [line.split() for line in out.splitlines()[2:4]]
+    assert rows == [
+        ["ThresholdShedder", "4", "in", "1", "0"],
+        ["OverloadShedder", "1", "in", "1", "0"],
+    ]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_releases_are_compared_by_their_profiles(capsys):
+    words = ("--world", "two-sizes", "--cycles", "80", "--compare", f"profile={NEWEST}")
+    _, out, _ = run(capsys, *words)
+    rows = [line.split() for line in out.splitlines() if "→" in line]
+    assert [row[-8] for row in rows] == ["9", "ongoing"]
+
+
+def test_a_sweep_has_a_row_for_each_value(capsys):
+    threshold = "loadBalancerBrokerThresholdShedderPercentage"
+    words = ("--world", "newcomer", "--cycles", "40", "--sweep", f"{threshold}=10..30/10")
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    rows = [line.split()[:3] for line in out.splitlines() if line.strip()[:3] in ("10 ", "20 ")]
+    assert len(rows) == 2
+
+
+def test_json_has_the_measures_and_every_move(capsys):
+    words = ("--world", "ninety-ten", "--cycles", "50", "--json", "--moves", "--profile", NEWEST)
+    status, out, _ = run(capsys, *words, "--setting", f"{HISTORY}=0")
+    [course] = json.loads(out)
+    assert status == 0
+    assert (course["unloads"], course["rest"]) == (4, 1)
+    assert len(course["moves"]) == 4
+    assert course["usage_last"] == {"broker-1": 54.0, "broker-2": 46.0}
+
+
+def test_a_page_has_a_line_for_each_broker(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    assert run(capsys, "--world", "newcomer", "--cycles", "20", "--page", str(page))[0] == 0
+    text = page.read_text("utf-8")
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert [one["name"] for one in data["clusters"][0]["brokers"]] == [
+        f"broker-{number}" for number in (1, 2, 3, 4)
+    ]
+    assert data["clusters"][0]["ends"][3][1] == "down"
+    assert data["clusters"][0]["average"][0] == 72
+    assert data["clusters"][0]["limit"][0] == 82
+    assert "<title>Simulation</title>" in text
+
+
+def test_load_reports_and_a_history_can_be_simulated(capsys):
+    reports = "fixtures/reports/three-brokers"
+    words = ("--reports", f"{reports}/modular", "--bundle-data", f"{reports}/bundle-data")
+    status, out, _ = run(capsys, *words, "--conf", f"{reports}/broker.conf", "--cycles", "40")
+    assert status == 0
+    assert "3 brokers as they were reported" in out
+    assert "released-3.0" in out
+    status, out, _ = run(capsys, "--history", "fixtures/histories/cluster-3.0.7.json.gz")
+    assert status == 0
+    assert "4 bundles" in out
+
+
+def test_a_damaged_history_is_replayed_without_its_damage(capsys):
+    words = ("--history", "fixtures/history/fleet-1.json.gz", "--cycles", "12", "--json")
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    assert json.loads(out)[0]["unloads"] >= 0
+
+
+def test_a_bundle_that_is_reported_no_more_carries_nothing():
+    from pulsar_conformance.audit.simulation.starts import NOTHING, _filled
+
+    rates = (1.0, 1.0, 10.0, 10.0)
+    filled = _filled({1: rates, 3: rates}, 8)
+    assert filled == [NOTHING, *[rates] * 5, NOTHING, NOTHING]
+
+
+def test_a_broker_without_traffic_grows_as_the_others_do():
+    from pulsar_conformance.audit.simulation.starts import snapshot_world
+
+    stats = {"msgThroughputIn": 50.0, "msgThroughputOut": 50.0}
+    busy = {
+        "cpu": {"usage": 50, "limit": 100},
+        "memory": {"usage": 20, "limit": 100},
+        **stats,
+        "bundles": ["a/b/0x00000000_0xffffffff"],
+        "lastStats": {"a/b/0x00000000_0xffffffff": stats},
+    }
+    idle = {"cpu": {"usage": 3, "limit": 100}, "bundles": []}
+    world = snapshot_world("it", {"busy": busy, "idle": idle}, {}, {}, [])
+    assert world.brokers[0].percents(200)["cpu"] == 100
+    assert world.brokers[0].percents(200)["memory"] == 20
+    assert world.brokers[1].percents(100)["cpu"] == 53
+
+
+MISTAKES = [
+    ((), "give one of --world NAME, --reports DIR, --metrics FILE, --from URL"),
+    (("--world", "nowhere"), "--world nowhere: there is no such world"),
+    (("--world", "crash", "--reports", "x"), "give one of"),
+    (("--world", "crash", "--cycles", "0"), "--cycles 0: give a number from 1"),
+    (("--world", "crash", "--strategy", "Shedder"), "Shedder is no strategy of it; there are"),
+    (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
+    (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
+    (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
+    (("--world", "crash", "--compare", "nobody:1"), "names no adapter"),
+    (("--world", "crash", "--compare", "profile=1.0"), "1.0 is no profile"),
+    (("--world", "crash", "--conf", "x"), "go with --reports, --metrics or --from"),
+    (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
+    (("--reports", "nowhere"), "nowhere: it is not a folder"),
+    (("--smallest", "--world", "crash"), "--smallest: it draws its clusters"),
+    (("--smallest", "--sweep", "x=1..2"), "--smallest: it takes one variant"),
+    (("--history", "README.md"), "README.md: it has no load reports"),
+    (("--history", "nowhere"), "it cannot be read"),
+    (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("words", "problem"), MISTAKES)
+def test_a_mistake_gives_one_message(capsys, words, problem):
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert problem in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ([], "a list of brokers"),
+        ({"brokers": [], "colour": 1}, "colour is no part of a world"),
+        ({"brokers": [{"bundles": 1}]}, "does not describe a world"),
+        ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "round"}}, "no shape of load"),
+        ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "hot", "x": 1}}, "'x'"),
+        ({"brokers": [], "events": [{"cycle": 1, "broker": 1, "up": True}]}, "not describe"),
+    ],
+)
+def test_a_world_in_a_file_is_checked(capsys, tmp_path, data, problem):
+    file = tmp_path / "world.yaml"
+    file.write_text(json.dumps(data), "utf-8")
+    status, _, err = run(capsys, "--world", str(file))
+    assert status == 2
+    assert problem in err
+
+
+def test_an_implementation_without_placement_is_simulated_with_the_least_used_broker(capsys):
+    words = ("sample:javascript", "--world", "ninety-ten", "--cycles", "5")
+    assert run(capsys, *words)[0] == 0
+
+
+def test_a_constant_world_with_recorded_loads_is_not_constant():
+    world = named_world("crash")
+    assert world.is_constant
+    bundle = replace(world.bundles[0], recorded=(world.bundles[0].rates,))
+    assert not replace(world, bundles=(bundle,)).is_constant
+
+
+def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):
+    page = (STRATEGIES / "README.md").read_text("utf-8")
+    [command] = [line.strip() for line in page.splitlines() if line.startswith("    pulsar-")]
+    records = json.loads((STRATEGIES / "simulations.json").read_text("utf-8"))
+    assert league_page(records, command) == page
+    assert len({one["world"] for one in records}) == 8
+    words = vars(parser_of("simulate").parse_args(shlex.split(command)[2:]))
+    assert len(words["compare"]) + 1 == len({one["variant"] for one in records})
+
+
+def test_simulations_can_be_published(capsys, tmp_path):
+    words = ("--world", "ninety-ten", "--cycles", "3", "--publish", str(tmp_path / "it"))
+    assert run(capsys, *words)[0] == 0
+    assert "ThresholdShedder" in (tmp_path / "it/README.md").read_text("utf-8")
+    assert json.loads((tmp_path / "it/simulations.json").read_text("utf-8"))[0]["cycles"] == 3
