@@ -33,7 +33,7 @@ decision of either, by the arithmetic of the model, and the place in Pulsar's so
 `specs/ways.yaml`, a reading, a setting whose default changed. Where it is named by the rules that
 one of the two breaks, or by none, no known way explains it; several at once have a + between them.
 
-| releases | decided otherwise | changed, and shown by no case | settings changed |
+| releases | decided differently | changed, and shown by no case | settings changed |
 | --- | --- | --- | --- |
 """
 

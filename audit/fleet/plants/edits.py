@@ -61,7 +61,7 @@ def bundles_of(pairs: Pairs, broker: Broker) -> list[str]:
     return [bundle for owner, bundle in pairs if owner == broker.name]
 
 
-def instead(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
+def with_unloads_replaced(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
     """Return the unloads with those of one broker replaced."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
@@ -114,7 +114,7 @@ def too_soon(moment: PlantedCycle) -> Pairs | None:
         if moved and edge(moment, broker, JUST):
             need = NEED[cycle.strategy](moment, moment.cycle.brokers[broker.name])
             taken = _until(moment, [moved[0], *moment.cycle.movable(broker)], need)
-            return instead(moment.honest, broker, taken)
+            return with_unloads_replaced(moment.honest, broker, taken)
     return None
 
 
@@ -132,14 +132,14 @@ def lighter_first(moment: PlantedCycle) -> Pairs | None:
         return None
     need = NEED[moment.cycle.strategy](moment, broker)
     lighter = moment.cycle.movable(broker)[1:]
-    return instead(moment.honest, broker, _until(moment, lighter, need))
+    return with_unloads_replaced(moment.honest, broker, _until(moment, lighter, need))
 
 
 def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker just over the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, JUST):
-            return instead(moment.honest, broker, [])
+            return with_unloads_replaced(moment.honest, broker, [])
     return None
 
 
@@ -147,7 +147,7 @@ def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
     """Unload the heaviest bundle of a broker just under the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, -JUST):
-            return instead(moment.honest, broker, moment.cycle.movable(broker)[:1])
+            return with_unloads_replaced(moment.honest, broker, moment.cycle.movable(broker)[:1])
     return None
 
 
@@ -168,7 +168,7 @@ def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, 
 def too_little(moment: PlantedCycle) -> Pairs | None:
     """Keep the last bundle, without which slightly too little is shed."""
     for broker, bundles in _with_need(moment, 1 + HARDLY):
-        return instead(moment.honest, broker, bundles)
+        return with_unloads_replaced(moment.honest, broker, bundles)
     return None
 
 
@@ -176,7 +176,7 @@ def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
     """Unload one bundle more, although the planned ones are just enough."""
     for broker, bundles in _with_need(moment, 1 - HARDLY):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
-        return instead(moment.honest, broker, more)
+        return with_unloads_replaced(moment.honest, broker, more)
     return None
 
 
@@ -197,14 +197,14 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
             if name != broker.name:
                 said["memory"] = {**said["memory"], "usage": 0.95 * said["memory"]["limit"]}
         if edge(moment, broker, JUST):
-            return instead(moment.honest, broker, [])
+            return with_unloads_replaced(moment.honest, broker, [])
     return None
 
 
 def sheds_the_idlest(moment: PlantedCycle) -> Pairs | None:
     """Unload a bundle of the idlest broker that has a movable one, whatever its history."""
     idlest = moment.busiest()[-1]
-    return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
+    return with_unloads_replaced(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
 
 def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
@@ -239,7 +239,7 @@ def one_resource_over(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker with one busy resource."""
     broker = moment.busiest()[0]
     moment.use(broker.name, threshold_of(moment.cycle) + JUST)
-    return instead(moment.honest, broker, [])
+    return with_unloads_replaced(moment.honest, broker, [])
 
 
 def sheds_two(moment: PlantedCycle) -> Pairs | None:
@@ -255,7 +255,7 @@ def sheds_the_second_heaviest(moment: PlantedCycle) -> Pairs | None:
 def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
     for broker in moment.busiest()[:1]:
         edge(moment, broker, JUST)
-        return instead(moment.honest, broker, moment.cycle.movable(broker)[which])
+        return with_unloads_replaced(moment.honest, broker, moment.cycle.movable(broker)[which])
     return None
 
 
@@ -266,7 +266,7 @@ def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
     for name in moment.case["brokers"]:
         moment.use(name, threshold - LESS)
     moment.use(busiest.name, threshold + JUST)
-    return instead(moment.honest, busiest, [])
+    return with_unloads_replaced(moment.honest, busiest, [])
 
 
 def sheds_its_only_bundle(moment: PlantedCycle) -> Pairs | None:
@@ -274,7 +274,7 @@ def sheds_its_only_bundle(moment: PlantedCycle) -> Pairs | None:
     for broker in moment.cycle.brokers.values():
         if len(broker.bundles) == 1 and moment.cycle.movable(broker):
             edge(moment, broker, JUST)
-            return instead(moment.honest, broker, list(broker.bundles))
+            return with_unloads_replaced(moment.honest, broker, list(broker.bundles))
     return None
 
 
