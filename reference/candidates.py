@@ -85,7 +85,7 @@ class Growth:
     def room(self, namespace: str) -> int:
         """Number of further bundles that a namespace may have. [SPLIT-06]"""
         most = self.settings.number(MAX_BUNDLES)
-        return int(most) - int(self.case["namespaceBundles"][namespace])
+        return int(most) - int(self.case["namespaceBundles"].get(namespace, 0))
 
     @property
     def enabled(self) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +18,9 @@ from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.numbers import Fraction, exact
 
 Value = str | float | int | bool | None
+
+NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+"""A number as text, as broker.conf and the admin API give it."""
 
 
 class MissingSetting(LookupError):
@@ -50,14 +55,17 @@ class Settings:
     def number(self, name: str) -> Fraction:
         """A numeric setting, exact."""
         value = self.value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, str) and NUMBER.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise MissingSetting(name)
         return exact(value)
 
     def flag(self, name: str) -> bool:
         """True if a switch is on; false if it has no default and is left out."""
         try:
-            return self.value(name) is True
+            value = self.value(name)
+            return value is True or (isinstance(value, str) and value.lower() == "true")
         except MissingSetting:
             return False
 
