@@ -85,7 +85,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     model = Model(profile, {**example.readings, **wanted.readings})
     derived = derived_from(example.id, trial, model)
     yield from paragraph(f"{example.id}: {example.title}.")
-    yield f"  {example.document} § {example.section}"
+    yield from paragraph(f"{example.document} § {example.section}", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
     yield from ("", "by hand")

@@ -31,7 +31,7 @@ NOT_CHECKS = ("draw_", "aimed", "operations", "renaming", "transformations", "__
 """How the names of modules begin that decide what is asked, and not what is allowed."""
 
 RULE = re.compile(r'"([A-Z]+-[0-9]{2})"')
-DRAWN = re.compile("SearchStrategy|Trial|Json|sampled_from|st[.]|draws")
+DRAWN = re.compile("Questions|SearchStrategy|Trial|Json|sampled_from|st[.]|draws")
 """How annotations and values show that something is drawn."""
 
 PATIENCE = 300

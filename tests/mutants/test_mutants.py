@@ -127,7 +127,7 @@ def planted():
         yield pytest.param(name, marks=() if name in SAMPLED else pytest.mark.thorough)
 
 
-@pytest.mark.parametrize("name", planted())
+@pytest.mark.parametrize("name", list(planted()))
 def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
     monkeypatch.setattr(ask, "trials_of_rule", drawn)
     mistake = MISTAKES[name]

@@ -39,6 +39,7 @@ FEWER = {
     "BUNDLE-02": 17,
     "MANAGER-01": 2,
     "MANAGER-03": 1,
+    "MANAGER-14": 1,
     "PLACE-05": 16,
     "REPORT-10": 1,
     "USAGE-05": 25,

@@ -89,7 +89,13 @@ class Idle(ReferenceConnection):
         return {"unload": []}
 
 
-@pytest.mark.parametrize("area", ["OVERLOAD", "THRESHOLD", "UNIFORM", "SHED"])
+AREAS = [
+    "UNIFORM",
+    *(pytest.param(one, marks=pytest.mark.thorough) for one in ("OVERLOAD", "THRESHOLD", "SHED")),
+]
+
+
+@pytest.mark.parametrize("area", AREAS)
 def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeypatch, tmp_path):
     """The faults show in the cases of each rule. No case is reduced, which takes long."""
     monkeypatch.setattr(
