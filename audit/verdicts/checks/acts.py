@@ -31,10 +31,11 @@ own; `gone`: all unloaded bundles.
 COLUMNS = (
     "owned bigint, able bigint, blocked bigint, movable_traffic double, least_traffic double, "
     "most_messages double, most_bytes double, both bigint, narrowing bigint, held bigint, "
+    "all_messages double, all_bytes double, "
     f"stuck array<string>, views array<struct<{VIEW}>>"
 )
-"""`stuck`: names of the bundles that must stay; `least_traffic`: the lowest traffic of a movable
-bundle.
+"""`stuck` are the names of bundles that must stay; `least_traffic` is that of a movable bundle;
+`all_messages` and `all_bytes` are the traffic of all its bundles; null if that of one is unknown.
 """
 
 
@@ -57,6 +58,7 @@ def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
 COUNTS = (
     *("owned", "able", "blocked", "movable_traffic", "least_traffic", "most_messages"),
     *("most_bytes", "both", "narrowing", "held"),
+    *("all_messages", "all_bytes"),
 )
 
 
@@ -78,7 +80,13 @@ def _counted() -> list[Column]:
         F.count_if(movable & carries).alias("both"),
         F.count_if(movable & F.col("narrows")).alias("narrowing"),
         F.count_if(movable & F.col("held")).alias("held"),
+        *(_whole(name).alias(f"all_{name}") for name in ("messages", "bytes")),
     ]
+
+
+def _whole(measure: str) -> Column:
+    own = F.col("owned")
+    return F.when(F.count_if(own & F.isnull(measure)) == 0, F.sum(F.when(own, F.col(measure))))
 
 
 def _stuck() -> Column:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from pulsar_conformance.adapters.spark.shapes import or_nothing
 from pulsar_conformance.adapters.spark.uniform import (
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
@@ -114,6 +117,25 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(false(_triggered(readings)), F.col("total") > 0, told)
     return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
+
+
+@register_check("UNIFORM-04")
+def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
+    """The most loaded sheds less than its gap to the least loaded, by some measure."""
+    gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
+    gaps = {one: _end("most", one) - _end("least", one) for one in MEASURES}
+    reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
+    too_much = [gone[one] >= gaps[one] * (1 + SHARE) for one in MEASURES]
+    fits = [F.col(f"all_{one}") <= _end("most", one) * (1 + SHARE) for one in MEASURES]
+    known = (F.col("unweighed") == 0) & fits[0] & fits[1]
+    told = F.concat(gave_up(), F.lit("; that is more than it has over the least loaded"))
+    judged = may_not(reached, too_much[0] & too_much[1], told)
+    overloaded = any_broker(_is_most() & F.col("sheds_under_85"))
+    return _spread(judged, *_has_ends(), known, ~overloaded)
+
+
+def _adds(measure: str) -> Callable[[Column, Column], Column]:
+    return lambda sum_, one: sum_ + or_nothing(one[measure])
 
 
 @register_check("UNIFORM-03")
