@@ -46,9 +46,7 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
             recent.rows_by_leader(earlier, moments),
         )
     known = last_reports.at_moments(silver, moments, measured)
-    if plan.way("heap-memory") == "left-out":
-        without = F.col("percent").withField("memory", F.lit(0.0))
-        known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), without))
+    known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted(plan)))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,
@@ -67,6 +65,18 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     if earlier is not None:
         rows = rows.unionByName(_memory(earlier), allowMissingColumns=True)
     return cycles.of_plan(_remembered(rows), plan)
+
+
+def _counted(plan: AuditPlan) -> Column:
+    """Return the usage by resource, without those that a release does not count."""
+    percent, none = F.col("percent"), F.lit(0.0)
+    if plan.way("heap-memory") == "left-out":
+        percent = percent.withField("memory", none)
+    if plan.way("overload-usage") == "weighted":
+        for name, weight in usage.WEIGHTS.items():
+            off = F.coalesce(F.col(f"settings.{weight}") == 0, F.lit(False))
+            percent = percent.withField(name, F.when(off, none).otherwise(percent[name]))
+    return percent
 
 
 def _memory(earlier: DataFrame) -> DataFrame:
