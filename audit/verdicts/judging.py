@@ -59,14 +59,18 @@ def judged(
     each = F.array(*(_row(rule, one) for rule, one in checks.items())).cast(SAID)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
-    rows = rows.withColumn("always", _always())
-    rows = rows.select("cycle", "broker", "looks", "always", F.inline("said"))
+    rows = rows.withColumns(
+        {"never_due": _always(lacking=False), "ever_due": _always(lacking=True)}
+    )
+    rows = rows.select("cycle", "broker", "looks", "never_due", "ever_due", F.inline("said"))
+    always = F.when(F.col("lacking"), F.col("ever_due")).otherwise(F.col("never_due"))
+    rows = rows.withColumn("always", F.col("broken") & always)
     proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking", "excused"))
     of_broker = rows.groupBy("cycle", "broker", "rule").agg(
         F.bool_or("reached").alias("reached"),
         F.bool_or("broken").alias("broken"),
         (
-            ((F.count_if("broken") == F.any_value("looks")) | F.any_value("always"))
+            ((F.count_if("broken") == F.any_value("looks")) | F.bool_or("always"))
             & ~F.coalesce(F.bool_or("excused"), F.lit(False))
         ).alias("surely"),
         F.min(proof).alias("proof"),
@@ -74,11 +78,12 @@ def judged(
     return _together(of_broker.withColumn("root", _root()))
 
 
-def _always() -> Column:
-    """True if a broker broke the rule by an action in each view, under any possible strategy."""
+def _always(lacking: bool) -> Column:
+    """True if a broker did something forbidden, or `lacking` something due, in each view, under one
+    strategy or another."""
     broker = Window.partitionBy("cycle", "broker")
-    forbidden = F.exists("said", lambda one: one["broken"] & ~one["lacking"])
-    count = F.sum(F.coalesce(forbidden, F.lit(False)).cast("int")).over(broker)
+    wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
+    count = F.sum(F.coalesce(wrong, F.lit(False)).cast("int")).over(broker)
     several = F.min("strategy").over(broker) != F.max("strategy").over(broker)
     return F.coalesce(several & (count == F.col("looks")), F.lit(False))
 
