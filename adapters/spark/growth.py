@@ -5,7 +5,7 @@ Rows are the bundles that brokers report, with these columns. Any number of look
     cycle       what tells the looks apart
     settings    struct of `SETTINGS` in force
     leader      whether it is the leader that looks
-    bundle      its full name
+    bundle      its full name; null if no report has its statistics: it is not split
     namespace   of the bundle
     bundles     how many bundles that namespace has
     topics      of the bundle, as last reported
@@ -59,7 +59,7 @@ def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         for name in LIMITS
     )
     rows = rows.withColumn("exceeds", F.array_compact(F.array(*over)))
-    grows = F.size("exceeds") > 0
+    grows = (F.size("exceeds") > 0) & F.col("bundle").isNotNull()
     queue = Window.partitionBy("cycle", "namespace").orderBy(F.desc(grows), "bundle")
     rows = rows.withColumn("turn", F.row_number().over(queue))
     room = F.col(f"settings.{MAX_BUNDLES}") - F.col("bundles")

@@ -209,3 +209,53 @@ def test_one_process_has_one_spark(connection):
     assert connection.ask("settings.defaults", [{}])
     with pytest.raises(AdapterError, match=r"this process has a Spark already, local\[2\]"):
         connect("spark:local[3]", PROFILE, {})
+
+
+OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
+LOADED = {"msgRateIn": 40_000, "numSamples": 1}
+SPARE = {"loadBalancerNamespaceMaximumBundles": 3, "loadBalancerNamespaceBundleMaxTopics": "10"}
+
+
+def splitting(settings, counts, silent=()):
+    """A leader's round: two bundles beyond the limit of messages, `silent` ones without stats."""
+    names = [bundle(place) for place in range(2)]
+    stats = {"topics": 1, "producerCount": 1, "consumerCount": 1}
+    shown = {name: stats for name in names if name not in silent}
+    return {
+        "settings": settings,
+        "leader": True,
+        "brokers": {"b0": {"bundles": names, "lastStats": shown}},
+        "bundles": {name: {"longTermData": LOADED} for name in names},
+        "namespaceBundles": counts,
+    }
+
+
+@pytest.mark.parametrize(
+    ("operation", "case", "expected"),
+    [
+        (
+            "shed.select",
+            shedding((70, 10), {OVERLOADED: "60"}, "OverloadShedder"),
+            {"unload": [{"broker": "b00", "bundle": bundle(0)}]},
+        ),
+        (
+            "shed.select",
+            shedding((95, 10), {"loadBalancerSheddingEnabled": "FALSE"}, "OverloadShedder"),
+            {"unload": []},
+        ),
+        (
+            "bundles.split_candidates",
+            splitting(SPARE, {"t/ns": 2}, silent=(bundle(0),)),
+            {"split": [bundle(1)], "unload": [bundle(1)]},
+        ),
+        (
+            "bundles.split_candidates",
+            splitting({}, {}),
+            {"split": [bundle(0), bundle(1)], "unload": [bundle(0), bundle(1)]},
+        ),
+    ],
+    ids=["threshold as text", "switched off as text", "last place", "namespace not counted"],
+)
+def test_unusual_cases_have_the_same_answer_as_in_the_model(connection, operation, case, expected):
+    assert Model(PROFILE).answer(operation, case) == expected
+    assert connection.ask(operation, [case]) == [expected]
