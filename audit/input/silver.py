@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_nothing
 from pulsar_conformance.adapters.spark.usage import percents
-from pulsar_conformance.audit.input.reasons import STATS
+from pulsar_conformance.audit.input.reasons import BUNDLE, STATS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -12,11 +12,11 @@ THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 """Fields in which the simple load manager reports the message rates again."""
 
 ACTIONS = ("unloaded", "assigned", "split")
-LOST_KINDS = ("load_report", "settings")
-LOST, LOST_SETTINGS = (f"lost_{kind}" for kind in LOST_KINDS)
-"""Kinds that stand for quarantined reports and settings in the table `contexts`."""
+LOST_KINDS = ("load_report", "settings", "unloaded", "leader")
+LOST, LOST_SETTINGS, LOST_UNLOAD, LOST_LEADER = (f"lost_{kind}" for kind in LOST_KINDS)
+"""Kinds, in the table `contexts`, of records that are quarantined."""
 
-BROKER_FIELD = r'"broker"\s*:\s*"([^"\\]+)"'
+TEXT_FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
 
 
@@ -109,19 +109,47 @@ def contexts(records: DataFrame) -> DataFrame:
 
 
 def _lost(records: DataFrame) -> DataFrame:
-    """Return load reports and settings that were recorded but cannot be used."""
+    """Return records of `LOST_KINDS` that cannot be used, without copies of used ones.
+
+    `broker` and `bundle` are null if they cannot be read.
+    """
     lost = records.where("not used and reason != 'duplicate' and at is not null")
     lost = lost.where(F.col("kind").isin(*LOST_KINDS))
-    broker = F.nullif(F.regexp_extract("line", BROKER_FIELD, 1), F.lit(""))
-    kind = F.concat(F.lit("lost_"), F.col("kind"))
-    return lost.select(
+    bundle = _text_field("bundle")
+    rows = lost.select(
         "cluster",
         "day",
         "at",
-        kind.alias("kind"),
-        broker.alias("broker"),
+        "kind",
+        F.nullif(_text_field("broker"), F.lit("")).alias("broker"),
+        F.when((F.col("kind") == "unloaded") & bundle.rlike(BUNDLE), bundle).alias("bundle"),
         F.col("reason").alias("name"),
+        F.col("line").alias("text"),
     )
+    compared = (F.col("broker").isNull() & (F.col("kind") == "load_report")) | F.col("kind").isin(
+        "unloaded", "leader"
+    )
+    rows = rows.where(~compared).unionByName(_without_copies(records, rows.where(compared)))
+    kind = F.concat(F.lit("lost_"), F.col("kind"))
+    return rows.withColumn("kind", kind).drop("text")
+
+
+def _text_field(name: str) -> Column:
+    return F.regexp_extract("line", TEXT_FIELD.format(name), 1)
+
+
+def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
+    """Drop damaged copies: a used record of the same kind and time begins alike, or names the same
+    broker and bundle."""
+    keys, few = ["cluster", "day", "at", "kind"], F.broadcast(lost.withColumn("copy", F.lit(True)))
+    used = records.where("used").where(F.col("kind").isin(*LOST_KINDS))
+    used = used.select(*keys, "line", F.col("said.broker").alias("by"), "said.bundle")
+    used = used.withColumnRenamed("bundle", "of").join(few, keys)
+    alike = F.col("by").eqNullSafe(F.col("broker")) & F.coalesce(
+        F.col("of") == F.col("bundle"), F.lit(True)
+    )
+    copies = used.where(alike | F.col("line").startswith(F.col("text"))).select(*keys, "text")
+    return lost.join(F.broadcast(copies.distinct()), [*keys, "text"], "left_anti")
 
 
 def _together(few: DataFrame) -> DataFrame:

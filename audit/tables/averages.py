@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
+from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import causes, cycles, last_reports, recent
+from pulsar_conformance.audit.tables import cycles, last_reports, recent
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -93,13 +94,15 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
-    went = causes.shed_unloads(made).select(
+    went = made["unloads"].where(F.col("cause").isin(SHEDDING, ADMIN, UNKNOWN) | F.col("open"))
+    shed = (F.col("cause") == SHEDDING) & F.col("cycle").isNotNull() & ~F.col("open")
+    went = went.select(
         "cluster",
         "bundle",
         at.alias("at"),
         F.lit(UNLOAD).alias("turn"),
         at.alias("went"),
-        F.when(~F.col("open"), at).alias("surely"),
+        F.when(shed, at).alias("surely"),
     )
     went = WENT[plan.readings["grace-of"]](silver, went)
     rows = looks

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import ranges
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
+from pulsar_conformance.audit.input.silver import LOST_UNLOAD
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables.names import as_reported
 from pyspark.sql import Column, DataFrame, Window
@@ -36,6 +37,8 @@ GONE = 15 * 60.0
 
 OFFLOADED = 60.0
 """Seconds after a split within which the parts are unloaded."""
+
+UNREPORTED = "no report is by the broker that it names"
 
 KEY = ("cluster", "broker", "bundle", "at")
 
@@ -65,8 +68,22 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     went = _recorded(silver)
     count = bounded_count(went)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
-    told = _with_owner(silver, went, _with_splits(silver, evident), count)
-    return _at_cycles(told, made["cycles"]).where(F.lit(count > 0))
+    owned = _with_owner(silver, went, _with_splits(silver, evident), count)
+    return _at_cycles(_by_owners(silver, owned), made["cycles"]).where(F.lit(count > 0))
+
+
+def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Attribute unloads by brokers that no report is by to the owners, and mark them as `unnamed`.
+
+    Such a name is likely another address of the owner.
+    """
+    known = silver.broker_samples.select("cluster", "broker").distinct()
+    rows = rows.join(
+        F.broadcast(known.withColumn("known", F.lit(True))), ["cluster", "broker"], "left"
+    )
+    unnamed = F.isnull("known") & F.coalesce(F.col("owner") != F.col("broker"), F.lit(False))
+    broker = F.when(unnamed, F.col("owner")).otherwise(F.col("broker"))
+    return rows.withColumns({"unnamed": unnamed, "broker": broker}).drop("known")
 
 
 def shed_unloads(made: Made) -> DataFrame:
@@ -76,14 +93,28 @@ def shed_unloads(made: Made) -> DataFrame:
 
 
 def _recorded(silver: Silver) -> DataFrame:
-    """Return unloads with `said`, the recorded cause, and `doubled`.
+    """Return unloads with `said`, the recorded cause, `damaged`, true if the record is quarantined,
+    and `doubled`.
 
     `doubled` is true for a second record of an unload by the same broker within `SKEW`, with no
-    owner recorded in between. Both may be one event in two logs, which then has the cause of either
-    record.
+    owner recorded in between: both may be one event in two logs, and have the cause of either.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
-    rows = known.select(*KEY, "kind", F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
+    rows = known.select(
+        *KEY,
+        "kind",
+        F.nullif("cause", F.lit(UNKNOWN)).alias("said"),
+        F.lit(False).alias("damaged"),
+    )
+    lost = silver.contexts.where((F.col("kind") == LOST_UNLOAD) & F.col("broker").isNotNull())
+    rows = rows.unionByName(
+        lost.where("bundle is not null").select(
+            *KEY,
+            F.lit("unloaded").alias("kind"),
+            F.lit(None).cast("string").alias("said"),
+            F.lit(True).alias("damaged"),
+        )
+    )
     course = Window.partitionBy("cluster", "bundle").orderBy("at", F.desc("kind"), "said")
     before, after = (
         {name: step(name).over(course) for name in ("kind", "broker", "at", "said")}
@@ -274,10 +305,15 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
         "broker",
         "bundle",
         "cause",
-        ((F.col("of.open") | F.col("doubled")) & F.col("may_shed")).alias("open"),
+        (F.col("may_shed") & (F.col("of.open") | _unsure())).alias("open"),
         "owner",
         "basis",
     )
+
+
+def _unsure() -> Column:
+    """True if the unload itself is uncertain, or which broker did it."""
+    return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
 
 def _judged() -> dict[str, Column]:
@@ -298,7 +334,9 @@ def _judged() -> dict[str, Column]:
         .otherwise(UNKNOWN)
     )
     basis = (
-        F.when(said.isNotNull(), F.lit("recorded"))
+        F.when(F.col("unnamed"), F.lit(UNREPORTED))
+        .when(F.col("damaged"), F.lit("its record is quarantined"))
+        .when(said.isNotNull(), F.lit("recorded"))
         .when(cut, F.lit("it had just been split"))
         .when(F.col("ended"), F.lit("its broker shed all, or reports no more"))
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))

@@ -12,7 +12,10 @@ from datetime import datetime
 from pulsar_conformance.adapters.spark import settings, shedding, threshold
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
+from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
+from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIND
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables.causes import NEAR
 from pulsar_conformance.audit.tables.settings_at import (
     INTERVAL,
     REPORT_AGE,
@@ -21,6 +24,7 @@ from pulsar_conformance.audit.tables.settings_at import (
     join_settings,
     with_strategies,
 )
+from pulsar_conformance.audit.tables.signs import HINDSIGHT
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -30,6 +34,9 @@ FIRST = "its leader has just begun, and need not have run one yet"
 LAST = "nothing is recorded after it"
 ELECTED = "its leader began a few seconds before; a later cycle would decide"
 LOST_SETTINGS = "the settings recorded last are quarantined; usable ones would decide"
+LOST_REPORT = "a report of an unknown broker is quarantined; the original would decide"
+LOST_UNLOAD = "an unload that is recorded then is quarantined; the original would decide"
+LOST_BEFORE = "an unload before is quarantined; the original would decide"
 
 SKEW = 5.0
 """Maximum difference between two brokers' clocks, or delay of a report, in seconds."""
@@ -58,11 +65,14 @@ def _instant() -> Column:
 def starts(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is also a term, but not `led`, since it is
-    unknown what its leader knew from before.
+    The time before the first recorded start of a leader is a term, too, but not `led`: what its
+    leader knew from before is unknown. So is the time after a record of a leader that is
+    quarantined.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
+    lost = silver.contexts.where(F.col("kind") == LOST_LEADER)
+    begun = begun.unionByName(lost.select("cluster", "at", F.lit(False).alias("led")))
     first = spans.select("cluster", F.col("first").alias("at"), F.lit(False).alias("led"))
     begun = begun.unionByName(first).groupBy("cluster", "at").agg(F.max("led").alias("led"))
     mine = Window.partitionBy("cluster").orderBy("at")
@@ -133,11 +143,53 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
         named = {name: F.col(name) for name in ("strategy", "other_strategy")}
     short = (F.regexp_replace(one, settings.STRATEGIES_PACKAGE, "") for one in named.values())
     rows = rows.withColumns(dict(zip(named, short, strict=True)))
+    rows = _with_lost(silver, rows)
     unknown = ~F.col("led") & ~_forgotten()
     doubt = F.when(unknown, NO_LEADER).when(F.col("lost"), LOST_SETTINGS)
-    rows = rows.withColumn("doubt", doubt.otherwise(F.col("doubt")))
+    doubt = F.coalesce(doubt, _lost_doubt())
+    rows = rows.withColumn("doubt", doubt)
     return rows.select(*COLUMNS, "strategy", "former", "other_strategy")
 
+
+def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `lost_report` and `lost_unload`: the last quarantined report of an unknown broker up to
+    `SKEW` after a cycle, and the last unload of an unknown bundle up to `NEAR` after it."""
+    lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
+    report = (F.col("kind") == LOST) & F.col("broker").isNull()
+    unload = (F.col("kind") == LOST_UNLOAD_KIND) & (F.isnull("bundle") | F.isnull("broker"))
+    early = F.when(report, SKEW).otherwise(NEAR).cast("decimal(18, 6)")
+    lost = lost.where(report | unload).select(
+        "cluster",
+        (F.col("at") - F.make_dt_interval(secs=early)).alias("cycle"),
+        F.when(report, F.col("at")).alias("lost_report"),
+        F.when(unload, F.col("at")).alias("lost_unload"),
+        F.lit(0).alias("turn"),
+    )
+    both = rows.withColumn("turn", F.lit(1)).unionByName(lost, allowMissingColumns=True)
+    so_far = Window.partitionBy("cluster").orderBy("cycle", "turn")
+    so_far = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    last = {name: F.max(name).over(so_far) for name in ("lost_report", "lost_unload")}
+    return both.withColumns(last).where("turn = 1").drop("turn")
+
+
+def _lost_doubt() -> Column:
+    """Return the doubt of a cycle, with those from quarantined records."""
+    age = minutes(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
+    grace = minutes(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
+    since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
+    skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
+    doubt = F.col("doubt")
+    return (
+        F.when(doubt.isNotNull() & (doubt != ELECTED), doubt)
+        .when(since["lost_report"] <= age, LOST_REPORT)
+        .when(since["lost_unload"] <= skew, LOST_UNLOAD)
+        .when(doubt.isNotNull(), doubt)
+        .when(since["lost_unload"] <= grace, LOST_BEFORE)
+    )
+
+
+GRACE = 30.0
+"""Minutes of the grace period, by default."""
 
 SAMPLES = 10
 """Number of samples of a bundle that count when load is shed. [DATA-03]"""
@@ -323,5 +375,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at or after a time."""
-    return own.where(F.array_max("moments") >= F.lit(since)).select("cycle")
+    """Return the cycles that may have run at a time or later, or that later records are about."""
+    return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cycle")

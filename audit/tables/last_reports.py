@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.audit.pipeline.plan import Silver
 from pulsar_conformance.audit.tables import cycles, settings_at, signs
 from pulsar_conformance.audit.tables.names import as_reported
@@ -16,6 +17,7 @@ a newer report with unknown content; it has only such a report. Null for all oth
 """
 
 MISSED = "its last report is older than the longest interval"
+SILENT = "it has not reported for far longer than between its reports before"
 QUARANTINED = "a report of it is quarantined"
 
 
@@ -29,25 +31,31 @@ def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> Da
     looks = _looks(silver, moments)
     report, early = F.struct("at", *columns), F.expr(f"interval {cycles.SKEW:g} seconds")
     samples = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("moment"), report.alias("report")
+        "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _rhythm()
     )
     named = as_reported(silver)
     stopped = signs.shutdowns(named).select(
         "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("stopped")
     )
     moved = signs.moved_away(named).select(
-        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("reported").alias("moved")
+        "cluster", "broker", F.col("since").alias("moment"), F.col("reported").alias("moved")
+    )
+    before = F.lit(signs.ELECTION)
+    deposed = signs.deposed(named).select(
+        "cluster", "broker", (F.col("at") - before).alias("moment"), F.col("at").alias("deposed")
     )
     lost = signs.lost_reports(silver).select(
         "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("lost")
     )
     marks = looks.withColumn("turn", F.lit(1))
-    for rows in (samples, stopped, moved, lost):
+    samples = samples.withColumn("came", F.col("moment"))
+    for rows in (samples, stopped, moved, deposed, lost):
         marks = marks.unionByName(rows.withColumn("turn", F.lit(0)), allowMissingColumns=True)
     course = Window.partitionBy("cluster", "broker").orderBy("moment", "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "lost")}
-    last["report"] = F.last("report", ignorenulls=True).over(so_far)
+    last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "deposed", "lost")}
+    last |= {name: F.last(name, ignorenulls=True).over(so_far) for name in ("report", "gaps")}
+    last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).next("came")
     seen = marks.withColumns(last).where("turn = 1").withColumns(_standing())
     seen = seen.where("counts")
     of_report = (F.col(f"report.{name}").alias(name) for name in columns)
@@ -58,23 +66,57 @@ def _standing() -> dict[str, Column]:
     """Return `standing`, `note`, and `counts`, which is false if the broker has certainly gone."""
     at, oldest = F.col("report.at"), _oldest()
     late = F.coalesce(F.col("moment") - at > oldest, F.lit(False))
-    stopped, moved = (F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved"))
-    sign = stopped | moved
+    stopped, moved, deposed = (
+        F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved", "deposed")
+    )
+    gone = stopped | moved
+    longest = F.when(F.size("gaps") == RHYTHM, F.array_max("gaps"))
+    silent = _seconds("moment") - _seconds("report.at") > longest * FAR
+    soon = F.col("next") - F.col("moment") <= F.lit(signs.HINDSIGHT)
+    back = F.coalesce(soon & (F.col("next") - at <= oldest), F.lit(False))
+    silent = F.coalesce(silent, F.lit(False)) & ~back
     newer = F.col("lost").isNotNull() & F.coalesce(F.col("lost") > at, F.lit(True))
     known = F.coalesce(at, F.col("lost"))
-    standing = F.when(at.isNull(), LOST).when(newer, UNKNOWN).when(late, LATE).when(sign, PERHAPS)
+    standing = (
+        F.when(at.isNull(), LOST)
+        .when(newer, UNKNOWN)
+        .when(late, LATE)
+        .when(gone | deposed | silent, PERHAPS)
+    )
     note = (
         F.when(at.isNull() | newer, QUARANTINED)
         .when(late, MISSED)
         .when(stopped, F.lit(signs.STOPPED))
         .when(moved, F.lit(signs.ELSEWHERE))
+        .when(deposed, F.lit(signs.DEPOSED))
+        .when(silent, F.lit(SILENT))
     )
     recent = F.col("moment") - known <= oldest * F.lit(signs.FORGOTTEN)
+    recent = recent | F.coalesce(at.isNotNull() & soon, F.lit(False))
     return {
         "standing": standing,
         "note": F.when(standing.isNotNull(), F.concat_ws(": ", "broker", note)),
-        "counts": F.coalesce(recent & ~(late & sign), F.lit(False)),
+        "counts": F.coalesce(recent & ~(late & gone), F.lit(False)),
     }
+
+
+RHYTHM = 4
+"""Number of intervals between reports that show how often a broker reports."""
+
+FAR = 5
+"""After this many times the longest of them without a report, a broker may have gone, unless it
+reports within the longest interval."""
+
+
+def _rhythm() -> Column:
+    """Return `gaps`, the seconds between a report and each of the `RHYTHM` reports before it."""
+    course = Window.partitionBy("cluster", "broker").orderBy("at")
+    gap = _seconds("at") - F.lag(_seconds("at")).over(course)
+    return F.collect_list(gap).over(course.rowsBetween(1 - RHYTHM, 0)).alias("gaps")
+
+
+def _seconds(time: str) -> Column:
+    return F.unix_micros(time) / 1_000_000
 
 
 def _oldest() -> Column:

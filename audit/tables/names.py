@@ -5,31 +5,58 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pulsar_conformance.audit.pipeline.plan import Silver
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 SCHEME = r"^[a-zA-Z][a-zA-Z+.-]*://|/+$"
 HOST = r"^(\[[^\]]+\]|[^:/]+)"
+DOMAIN = r"^[^.\[]*[a-z][^.]*\."
+"""The name of a host with a domain, and no address."""
+
 STANDARD = r":(6650|6651|8080|8443|80|443)$"
 """Ports of a broker's own services: with one of these, the host alone identifies it."""
 
 
 def as_reported(silver: Silver) -> Silver:
-    """Return the tables with the brokers of actions named as in load reports.
+    """Return the tables with the brokers of actions and contexts named as in load reports.
 
-    A record may name a broker by URL, or by a different one of its ports.
+    A record may name a broker by a URL, by another of its ports, or with or without its domain.
     """
-    plain = F.regexp_replace("broker", SCHEME, "")
-    hosts = silver.broker_samples.select("cluster", "broker").distinct()
-    hosts = hosts.groupBy("cluster", _host(plain).alias("host")).agg(
-        F.min("broker").alias("known"), F.count(F.lit(1)).alias("brokers")
+    return replace(
+        silver,
+        actions=_renamed(silver.actions, silver.broker_samples),
+        contexts=_renamed(silver.contexts, silver.broker_samples),
     )
-    hosts = hosts.where("brokers = 1").drop("brokers")
-    named = silver.actions.withColumn("host", F.when(plain.rlike(STANDARD), _host(plain)))
-    named = named.join(F.broadcast(hosts), ["cluster", "host"], "left")
-    named = named.withColumn("broker", F.coalesce("known", plain))
-    return replace(silver, actions=named.select(*silver.actions.columns))
+
+
+def _renamed(rows: DataFrame, samples: DataFrame) -> DataFrame:
+    plain = F.regexp_replace("broker", SCHEME, "")
+    reported = samples.select("cluster", "broker").distinct().withColumn("host", _host(plain))
+    whole, short = F.lit(False).alias("part"), F.lit(True).alias("part")
+    hosts = reported.select("cluster", "broker", "host", whole).union(
+        reported.where(F.col("host").rlike(DOMAIN)).select("cluster", "broker", _label(), short)
+    )
+    hosts = hosts.groupBy("cluster", "host").agg(
+        F.min("broker").alias("known"),
+        F.count(F.lit(1)).alias("brokers"),
+        F.min("part").alias("part"),
+    )
+    hosts = F.broadcast(hosts.where("brokers = 1").drop("brokers"))
+    named = rows.withColumn("host", F.when(plain.rlike(STANDARD), _host(plain)))
+    named = named.join(hosts, ["cluster", "host"], "left")
+    labels = hosts.where("not part").select(
+        "cluster", F.col("host").alias("label"), F.col("known").alias("other")
+    )
+    named = named.withColumn("label", F.when(F.col("host").rlike(DOMAIN), _label()))
+    named = named.join(labels, ["cluster", "label"], "left")
+    named = named.withColumn("broker", F.coalesce("known", "other", plain))
+    return named.select(*rows.columns)
 
 
 def _host(name: Column) -> Column:
-    return F.nullif(F.regexp_extract(name, HOST, 1), F.lit(""))
+    return F.lower(F.nullif(F.regexp_extract(name, HOST, 1), F.lit("")))
+
+
+def _label() -> Column:
+    """Return the first part of a host's name."""
+    return F.substring_index("host", ".", 1).alias("host")

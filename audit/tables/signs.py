@@ -1,11 +1,14 @@
 """Signs that a broker has gone although its last report is recent, and lost reports.
 
-A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
-or once its bundles are on a different broker without having been unloaded. A quarantined report was
-known to the leader, but its content is unknown.
+A broker that stops leaves its last report behind. It may have gone once it is recorded to shut
+down, once another broker leads in its place, or once its bundles are at another broker without
+having been unloaded; the last two are seen only some time after it has gone. A report that is
+quarantined was known to the leader, and its content is unknown.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from pulsar_conformance.audit.input.parsing import SHUTDOWN
 from pulsar_conformance.audit.input.silver import LOST
@@ -17,7 +20,14 @@ OF_BUNDLE = ("cluster", "bundle")
 FORGOTTEN = 3
 """Number of longest intervals without a report after which a broker has certainly gone."""
 
+HINDSIGHT = timedelta(hours=1)
+"""A later record may show that a broker had gone, or was there, up to this long before."""
+
+ELECTION = timedelta(minutes=1)
+"""A broker that ceased to lead may have gone up to this long before its successor is recorded."""
+
 STOPPED = "its shutdown is recorded"
+DEPOSED = "another broker leads in its place"
 ELSEWHERE = "one of its bundles is at another broker without having been unloaded"
 
 
@@ -31,7 +41,7 @@ def shutdowns(silver: Silver) -> DataFrame:
 
 
 def lost_reports(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at` of reports with unknown content."""
+    """Return `cluster`, `broker` and `at` of reports of a known broker with unknown content."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
     # A usable report with the same time is the original of a damaged copy, not of a contradicting
     # report.
@@ -39,18 +49,31 @@ def lost_reports(silver: Silver) -> DataFrame:
     return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 
 
-def moved_away(silver: Silver) -> DataFrame:
-    """Return bundles that moved without an unload: `cluster`, `broker`, `at` and `reported`.
+def deposed(silver: Silver) -> DataFrame:
+    """Return `cluster`, `broker` and `at`: when another broker began to lead in its place."""
+    course = Window.partitionBy("cluster").orderBy("at")
+    led = silver.contexts.where("kind = 'leader'").select("cluster", "at", "broker")
+    led = led.withColumn("former", F.lag("broker").over(course)).where("broker != former")
+    return led.select("cluster", F.col("former").alias("broker"), "at")
 
-    `reported` is the time of the former owner's report that lists the bundle; a newer one shows
-    that the broker still exists.
+
+def moved_away(silver: Silver) -> DataFrame:
+    """Return bundles that moved without an unload: `cluster`, `broker`, `since` and `reported`.
+
+    `reported` is the time of the former owner's report that lists the bundle: a newer one shows
+    that the broker is still there. It may have gone at any time `since` then, by at most
+    `HINDSIGHT` before the bundle is seen elsewhere.
     """
     reported = silver.broker_samples.select(
         "cluster", "at", "broker", F.explode("bundles").alias("bundle")
     )
+    owners = silver.contexts.where("kind = 'owners'")
+    owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
+    owners = owners.select("cluster", "at", "broker", F.explode("bundles").alias("bundle"))
     ends = F.min("broker") != F.max("broker")
     moved = reported.groupBy(*OF_BUNDLE).agg(ends.alias("moved")).where("moved")
     assigned = silver.actions.where("kind = 'assigned'").select("cluster", "at", "broker", "bundle")
+    assigned = assigned.unionByName(owners)
     sought = moved.select(*OF_BUNDLE).unionByName(assigned.select(*OF_BUNDLE)).distinct()
     claims = reported.withColumn("report", F.lit(True)).unionByName(
         assigned.withColumn("report", F.lit(False))
@@ -72,6 +95,7 @@ def moved_away(silver: Silver) -> DataFrame:
     taken = (F.col("turn") == 1) & (F.col("former.broker") != F.col("broker"))
     unloaded = F.coalesce(F.col("left") >= F.col("former.at"), F.lit(False))
     rows = rows.where(taken & ~unloaded & F.col("former.report"))
-    return rows.groupBy(
+    rows = rows.groupBy(
         "cluster", F.col("former.broker").alias("broker"), F.col("former.at").alias("reported")
-    ).agg(F.min("at").alias("at"))
+    ).agg((F.min("at") - F.lit(HINDSIGHT)).alias("since"))
+    return rows.withColumn("since", F.greatest("reported", "since"))

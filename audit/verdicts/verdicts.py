@@ -13,7 +13,7 @@ from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import acts
 from pulsar_conformance.audit.verdicts.checks.facts import facts
-from pulsar_conformance.audit.verdicts.judging import judged
+from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judged
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -169,8 +169,25 @@ def _together(said: DataFrame) -> DataFrame:
     )
 
 
+def _doubted() -> Column:
+    """True if the doubt about a cycle is about the rule."""
+    doubt, lacking, by_order = F.col("doubt"), F.col("lacking"), F.col("rule").isin(*BY_ORDER)
+    amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
+    return (
+        F.when(doubt.isNull(), F.lit(False))
+        .when(doubt == cycles.ELECTED, lacking)
+        .when(doubt == cycles.LOST_UNLOAD, lacking | by_order)
+        .when(doubt == cycles.LOST_BEFORE, amount | by_order)
+        .otherwise(F.lit(True))
+    )
+
+
+SHEDS_SOME = ("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01")
+"""Rules that any bundle of a broker satisfies, whichever other has to stay."""
+
+
 def _verdict() -> Column:
-    no_doubt = F.col("doubt").isNull() | ((F.col("doubt") == cycles.ELECTED) & ~F.col("lacking"))
+    no_doubt = ~F.coalesce(_doubted(), F.lit(False))
     sure = no_doubt & (F.col("sure") == F.col("looked"))
     word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
     return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)

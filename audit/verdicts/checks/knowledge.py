@@ -1,8 +1,8 @@
 """Views of a cycle about which not everything is known; a verdict stands if all views agree.
 
-A broker that may have gone is present in one view and absent in another. A broker whose newest
-report has unknown content is included as last reported, with no usage, and with full usage.
-Settings and strategies that may be in force have a view each.
+A broker that may have gone is counted in one view and not in another, unless it shed. A broker
+whose newest report has unknown content is counted as reported before, with no usage, and with full
+usage. Settings and strategies that may be in force have a view each.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ def _presences() -> Column:
     )
 
 
+def _surely_shed() -> Column:
+    """True if the broker certainly shed something in the cycle: it was there."""
+    return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
+
+
 def _as_viewed(presence: Column) -> dict[str, Column]:
     """Return the columns of a broker in a view; null if it is absent."""
     standing = F.col("standing")
@@ -78,7 +83,7 @@ def _as_viewed(presence: Column) -> dict[str, Column]:
         F.when(standing.isNull(), F.lit(True))
         .when(standing == LATE, presence == PRESENT)
         .when(standing == LOST, presence.isin(IDLE, FULL))
-        .when(standing == PERHAPS, presence != ABSENT)
+        .when(standing == PERHAPS, (presence != ABSENT) | _surely_shed())
         .otherwise(F.lit(True))
     )
     same = F.struct(*(extreme.alias(name) for name in RESOURCES))
