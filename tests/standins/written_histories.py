@@ -5,13 +5,15 @@ the hash range of namespace t/a. `3=60@500` carries 60 MB/s and 500 messages/s, 
 topics and 20 sessions, `3?` has no statistics, `3a` and `3b` are halves. Other events are `cycle`,
 `leader b2`, `leads b1`, `assigned 3 b2`, `split 3 automatic`, `owners b1 0-3`, and
 `b1 unloads 3 shedding`; and as mappings `settings` (`raw`: only these), `line`, `kind`, and
-`report` (with `written`, `as`, `with`).
+`report` (with `written`, `as`, `with`). `until` is the minute of a last record that says nothing
+of loads: what a history ends with is left undecided.
 """
 
 import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 
 import yaml
 
@@ -51,6 +53,24 @@ def histories():
             for suffix, part in history.get("clusters", {"": history}).items():
                 name = f"{history['name']}.{suffix}" if suffix else history["name"]
                 yield name, profile, part
+
+
+def jittered(seconds):
+    """714 right cycles: 20 brokers report each 15 minutes, up to `seconds` late.
+
+    The busiest, at 53 %, is within ten points of the average of all, and beyond those of the
+    average without another busy one.
+    """
+    random, levels = Random(seconds), [53, *[50] * 9, *[40] * 9, 0]
+    events = []
+    for number, level in enumerate(levels):
+        first = random.uniform(0, 1)
+        late = (random.uniform(0, seconds / 60) for _ in range(48))
+        times = ",".join(f"{first + 15 * nth + more:.4f}" for nth, more in enumerate(late))
+        owned = "0 n15" if number == 0 else number if number < 16 else f"n{number - 16}"
+        events.append({times: f"b{number + 1} {level} {owned}"})
+    cycles = ",".join(f"{minute}.5" for minute in range(1, 715))
+    return {"strategy": "ThresholdShedder", "events": [*events, {cycles: "cycle"}], "fine": {}}
 
 
 def stamp(minute):
@@ -190,6 +210,8 @@ def records(history):
                 yield from ((minute, record) for record in of_words(what, minute))
             else:
                 yield minute, of_mapping(what, minute)
+    if "until" in history:
+        yield float(history["until"]), {"kind": "domain", "name": "one", "members": ["b1:8080"]}
 
 
 def lines(history, cluster):
