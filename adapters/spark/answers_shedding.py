@@ -68,7 +68,9 @@ def _owned(report: Column, chosen: Basis) -> Column:
         found,
         lambda one: F.struct(
             one["bundle"].alias("bundle"),
-            shapes.carried(one["average"], chosen.readings["kilobyte"]).alias("load"),
+            shapes.carried(one["average"], chosen.readings["kilobyte"])
+            .withField("measured", shapes.measured(one["average"]))
+            .alias("load"),
             one["moved"].alias("moved"),
         ),
     )

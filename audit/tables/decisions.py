@@ -23,6 +23,7 @@ DECIDED: Mapping[str, str] = {
     "need": "double",
     "messages": "double",
     "bytes": "double",
+    "measured": "boolean",
     "traffic": "double",
     "above": "double",
     "movable": "boolean",
@@ -96,7 +97,8 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
 def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
     """Return the bundles in the form that `shedding` takes."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
-    load = shapes.carried(average, plan.readings["kilobyte"]).alias("load")
+    load = shapes.carried(average, plan.readings["kilobyte"])
+    load = load.withField("measured", shapes.measured(average)).alias("load")
     key = F.struct(*KEY).alias("cycle")
     return made["bundle_averages"].select(key, "broker", "bundle", load, "moved", "surely_moved")
 
@@ -114,6 +116,7 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         *(F.col(f"level.{name}").alias(name) for name in explanations.NUMBERS),
         F.col("load.messages").alias("messages"),
         F.col("load.bytes").alias("bytes"),
+        F.col("load.measured").alias("measured"),
         "traffic",
         "above",
         (F.col("movable") & ~_at_edge(rows.columns)).alias("movable"),

@@ -85,8 +85,8 @@ def _counted() -> list[Column]:
 
 
 def _whole(measure: str) -> Column:
-    own = F.col("owned")
-    return F.when(F.count_if(own & F.isnull(measure)) == 0, F.sum(F.when(own, F.col(measure))))
+    own, known = F.col("owned"), F.coalesce("measured", F.lit(False))
+    return F.when(F.count_if(own & ~known) == 0, F.sum(F.when(own, F.col(measure))))
 
 
 def _stuck() -> Column:
