@@ -128,7 +128,7 @@ def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
     too_much = [gone[one] >= gaps[one] * (1 + SHARE) for one in MEASURES]
     fits = [F.col(f"all_{one}") <= _end("most", one) * (1 + SHARE) for one in MEASURES]
     known = (F.col("unweighed") == 0) & fits[0] & fits[1]
-    told = F.concat(gave_up(), F.lit("; that is more than it has over the least loaded"))
+    told = F.concat(shed_text(), F.lit("; that is more than it has over the least loaded"))
     judged = may_not(reached, too_much[0] & too_much[1], told)
     overloaded = any_broker(_is_most() & F.col("sheds_under_85"))
     return _spread(judged, *_has_ends(), known, ~overloaded)
