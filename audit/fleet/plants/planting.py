@@ -57,7 +57,7 @@ class Planting(ClusterHistory):
     def _broken(self, rule: str, plant: Plant, now: int) -> bool:
         if plant.split is not None:
             return self._split_wrong(plant, now)
-        if plant.edit is None:
+        if plant.edit is None or (plant.omits_due_action and self._one_goes_down(now)):
             return False
         known = self.known(now)
         case = copy.deepcopy(shedding_case(now, self.settings, known, self.memory))
@@ -74,6 +74,11 @@ class Planting(ClusterHistory):
         self.unload(pairs, now)
         self.remember(case)
         return True
+
+    def _one_goes_down(self, now: int) -> bool:
+        """True if a broker goes down just after a cycle: it may have gone before."""
+        period = (now // 1000 - self.fleet.begins(0)) // self.fleet.seconds
+        return any(restart.down == period for restart in self.world.events.restarts)
 
     def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
         """Record settings that apply to this cycle only, until `until` milliseconds after it."""
