@@ -235,7 +235,10 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     (history / "3.jsonl").unlink()
     marks = made(store, history)
     assert all(mark.before for mark in marks.values())
-    assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22"}
+    dates = {table: f"{mark.since:%Y-%m-%d}" for table, mark in marks.items()}
+    assert {dates[table] for table in SILVER} == {"2026-11-22"}
+    assert dates["cycles"] == "2026-11-21", "the last hour of a day depends on the next day"
+    assert set(dates.values()) == {"2026-11-21", "2026-11-22"}
     assert store.read("records").where("day = '2026-11-23'").isEmpty()
     kept = files_before(store, "2026-11-22")
     write(history, DAYS, written[DAYS])
