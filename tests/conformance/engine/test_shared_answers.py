@@ -102,9 +102,9 @@ def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeyp
         Confirmer, "shown", lambda _confirmer, _applied, fault, _known=None: ShownFault(fault)
     )
     connected(Idle())
-    together = verdicts([f"{area}-*"], tmp_path, examples=8)
+    together = verdicts([f"{area}-*"], tmp_path, examples=20)
     for rule, found in together.items():
-        alone = verdicts([rule], tmp_path / rule, examples=8)[rule]
+        alone = verdicts([rule], tmp_path / rule, examples=20)[rule]
         assert alone.verdict == found.verdict, (rule, alone.why, found.why)
 
 
