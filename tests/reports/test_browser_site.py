@@ -12,6 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from pulsar_conformance import specs
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports.allure import cache
@@ -160,6 +161,14 @@ def test_the_matrix_is_narrowed_and_leads_to_the_counterexample(browser, served)
     assert f"/rules/{shown[0]}.html#" in browser.current_url
     anchor = browser.current_url.rpartition("#")[2]
     assert browser.find_element(By.ID, anchor).is_displayed()
+
+
+def test_the_matrix_is_narrowed_to_a_profile(browser, served):
+    browser.get(f"{served}/matrix.html#area=SPLIT&profile=documented-4.2")
+    rows = browser.find_elements(By.CSS_SELECTOR, "#pc-matrix tbody tr")
+    shown = [row.find_element(By.TAG_NAME, "th").text for row in rows if row.is_displayed()]
+    of_profile = specs.load().rules_of("documented-4.2")
+    assert shown == [rule.id for rule in of_profile if rule.area == "SPLIT"]
 
 
 def test_the_search_finds_a_rule_without_a_server(browser):

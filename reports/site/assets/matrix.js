@@ -6,9 +6,13 @@
   const count = document.getElementById("pc-count")
   const rows = [...table.tBodies[0].rows]
 
+  // Rows name profiles by their places in the list, since names are a third of the page.
+  const placeOf = (profile) =>
+    String([...form.elements.profile.options].findIndex((one) => one.value === profile))
+
   const shows = (row, { area, verdict, profile }) =>
     (!area || row.dataset.area === area) &&
-    (!profile || row.dataset.profiles.split(" ").includes(profile)) &&
+    (!profile || row.dataset.profiles.split(" ").includes(placeOf(profile))) &&
     (!verdict || [...row.cells].some((cell) => cell.dataset.verdict === verdict))
 
   const apply = () => {
