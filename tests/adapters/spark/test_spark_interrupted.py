@@ -27,8 +27,9 @@ entry()
 
 def test_an_interrupted_audit_says_one_line(tmp_path):
     words = ["audit", "--input", str(HISTORY), "--output", str(tmp_path / "out")]
+    words += ["--judge-by", "documented-3.0", "--spark", "local[1]"]
     with subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words, "--spark", "local[1]"],
+        [sys.executable, "-c", COMMAND, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
