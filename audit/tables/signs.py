@@ -73,10 +73,12 @@ def moved_away(silver: Silver) -> DataFrame:
     ends = F.min("broker") != F.max("broker")
     moved = reported.groupBy(*OF_BUNDLE).agg(ends.alias("moved")).where("moved")
     assigned = silver.actions.where("kind = 'assigned'").select("cluster", "at", "broker", "bundle")
-    assigned = assigned.unionByName(owners)
+    assigned = assigned.withColumn("listed", F.lit(False)).unionByName(
+        owners.withColumn("listed", F.lit(True))
+    )
     sought = moved.select(*OF_BUNDLE).unionByName(assigned.select(*OF_BUNDLE)).distinct()
     claims = reported.withColumn("report", F.lit(True)).unionByName(
-        assigned.withColumn("report", F.lit(False))
+        assigned.withColumn("report", F.lit(False)), allowMissingColumns=True
     )
     claims = claims.join(sought, list(OF_BUNDLE), "left_semi").withColumn("turn", F.lit(1))
     went = silver.actions.where("kind = 'unloaded'").select(
@@ -86,9 +88,14 @@ def moved_away(silver: Silver) -> DataFrame:
     course = Window.partitionBy(*OF_BUNDLE).orderBy("at", "turn", "broker")
     before = course.rowsBetween(Window.unboundedPreceding, -1)
     owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report"))
+    former = F.last(owner, ignorenulls=True).over(before)
+    # A list of owners says nothing new of a bundle that is where it was.
+    rows = rows.withColumn("former", former)
+    same = F.col("listed") & (F.col("former.broker") == F.col("broker"))
+    rows = rows.where(~F.coalesce(same, F.lit(False)))
     rows = rows.withColumns(
         {
-            "former": F.last(owner, ignorenulls=True).over(before),
+            "former": former,
             "left": F.max(F.when(F.col("turn") == 0, F.col("at"))).over(before),
         }
     )
