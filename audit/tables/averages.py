@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
-from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
+from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, last_reports, recent
 from pyspark.sql import Column, DataFrame
@@ -94,7 +94,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
-    went = made["unloads"].where(F.col("cause").isin(SHEDDING, ADMIN, UNKNOWN) | F.col("open"))
+    went = made["unloads"].where(F.col("cause").isin(SHEDDING, UNKNOWN) | F.col("open"))
     shed = (F.col("cause") == SHEDDING) & F.col("cycle").isNotNull() & ~F.col("open")
     went = went.select(
         "cluster",
