@@ -1,6 +1,6 @@
 """Consistency of documents, settings, readings, profiles and rules."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from pulsar_conformance.specs.collection import Specs
@@ -163,14 +163,8 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
         if name not in specs.readings:
             problem = unknown(name, "reading", specs.readings)
             raise sheet.error((profile.id, "settled", name), f"{profile.id}: {problem}")
-    for name, value in profile.ways.items():
-        if name not in specs.ways:
-            problem = unknown(name, "way", specs.ways)
-        elif value not in specs.ways[name].alternatives:
-            problem = unknown(value, f"value of {name}", specs.ways[name].alternatives)
-        else:
-            continue
-        raise sheet.error((profile.id, "ways", name), f"{profile.id}: {problem}")
+    ways = {name: way.alternatives for name, way in specs.ways.items()}
+    _check_values(sheet, (profile.id, "ways"), profile.id, "way", profile.ways, ways)
     for name in profile.hidden:
         if name not in specs.hidden:
             problem = unknown(name, "hidden setting", specs.hidden)
@@ -186,11 +180,24 @@ def check_reading_values(
     specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
 ) -> None:
     """Check that given readings and their values exist."""
-    for name, value in readings.items():
-        if name not in specs.readings:
-            problem = unknown(name, "reading", specs.readings)
-        elif value not in specs.readings[name].values:
-            problem = unknown(value, f"value of {name}", specs.readings[name].values)
+    known = {name: reading.values for name, reading in specs.readings.items()}
+    _check_values(sheet, place, of, "reading", readings, known)
+
+
+def _check_values(
+    sheet: Sheet,
+    place: Place,
+    of: str,
+    kind: str,
+    given: Mapping[str, str],
+    known: Mapping[str, Collection[str]],
+) -> None:
+    """Check that names of a kind, which something gives, and their values are known."""
+    for name, value in given.items():
+        if name not in known:
+            problem = unknown(name, kind, known)
+        elif value not in known[name]:
+            problem = unknown(value, f"value of {name}", known[name])
         else:
             continue
         raise sheet.error((*place, name), f"{of}: {problem}")
