@@ -104,7 +104,7 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     told = capsys.readouterr().out
     assert "SHED-04 violated" in told
     assert "unloaded by" in told
-    assert re.search(rf"stays +{bundle} = ", told)
+    assert re.search(rf"stays +{bundle}, \S+ keeps all", told)
     assert main([*words, "--broker", wrong[2], "--at", "2026-11-20T01:00:00Z"]) == 0
     told = capsys.readouterr().out
     assert "cycle of 2026-11-20T01:00:00Z" in told
