@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance.cases.legality import matches
@@ -94,7 +95,10 @@ def test_a_strategy_of_no_document_is_judged_in_a_row_too(tmp_path):
 
 
 def test_a_release_answers_the_worked_rows():
-    asked = [one for one in examples() if one.questions[0][0] == "shed.cycles"]
+    judged = {rule.id for rule in specs.load().rules_of(PROFILE)}
+    rows = (one for one in examples() if one.questions[0][0] == "shed.cycles")
+    asked = [one for one in rows if judged.issuperset(one.rules)]
+    assert asked
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
         for one in asked:
             [answer] = connection.ask("shed.cycles", [one.questions[0][1]])
