@@ -66,7 +66,18 @@ def test_every_reading_is_thought_of():
     assert {*CONCERNS, *UNTOUCHED} == set(specs.load().readings)
 
 
-@pytest.mark.parametrize(("name", "value"), OTHERS, ids="=".join)
+SAMPLED = 3
+"""One reading in this many is followed with all other tests; the thorough tests follow each."""
+
+
+def followed():
+    """Yield each reading of another value, marked if it takes part in the thorough tests alone."""
+    for number, one in enumerate(OTHERS):
+        marks = () if number % SAMPLED == 0 else pytest.mark.thorough
+        yield pytest.param(*one, id="=".join(one), marks=marks)
+
+
+@pytest.mark.parametrize(("name", "value"), list(followed()))
 def test_every_rule_holds_under_every_reading(name, value, tmp_path):
     every = specs.load().rules_of(PROFILE)
     concerned = [rule.id for rule in every if CONCERNS[name] & set(rule.operations)]
