@@ -132,7 +132,7 @@ CUTS = [
     pytest.param(number, marks=() if number in (1, 5) else pytest.mark.thorough)
     for number in range(len(SHARES))
 ]
-"""Cycles that an audit goes on from: one whose share is the usual one, one after an unknown share."""
+"""Cycles that an audit goes on from: one with the usual share, and one after an unknown share."""
 
 
 @pytest.mark.parametrize("number", CUTS)
