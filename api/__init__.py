@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.common.events import Verdict
     from pulsar_conformance.library import (
+        BrokenRule,
         IllegalCase,
-        Violation,
         answer,
         cases,
         explain,
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pulsar_conformance.reference import Model
 
 __all__ = [
+    "BrokenRule",
     "IllegalCase",
     "Model",
     "Verdict",
-    "Violation",
     "answer",
     "cases",
     "explain",

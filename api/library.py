@@ -27,7 +27,7 @@ class IllegalCase(ValueError):
 
 
 @dataclass(frozen=True)
-class Violation:
+class BrokenRule:
     """A rule that an answer breaks, as a failing test shows it."""
 
     rule: str
@@ -98,7 +98,7 @@ def judge(
     answer: Json,
     profile: str = DEFAULT_PROFILE,
     readings: Mapping[str, str] | None = None,
-) -> list[Violation]:
+) -> list[BrokenRule]:
     """Return the rules that an answer to a case breaks; an empty list if it is allowed.
 
     Rules that only build on a broken one are left out. `readings` replace those that the profile
@@ -116,7 +116,7 @@ def judge(
     broken = {rule.id for rule, outcome in outcomes if outcome.violated}
     derivation = tuple(Model(profile, readings).derive(operation, case).lines()) if broken else ()
     return [
-        Violation(
+        BrokenRule(
             rule.id,
             rule.title,
             outcome.allowed,

@@ -47,8 +47,6 @@ BOUND = "\ue000"
 Line = Mapping[str, Any]
 Run = tuple[str, str]
 """Adapter and profile."""
-Cells = Mapping[tuple[str, str], Counter[str]]
-"""Counts of the verdicts by area and adapter."""
 
 
 def verdict_tables(stream: Sequence[Line]) -> list[str]:

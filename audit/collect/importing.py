@@ -10,7 +10,7 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import Entry, events_between
 from pulsar_conformance.audit.collect.sources import BadSource, Imported
-from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.specs.text import counted
 
 APART = timedelta(seconds=10)
@@ -115,18 +115,14 @@ def _divided(
     had = before.holder()
     new = {bundle for held in owners.values() for bundle in held} - had.keys()
     for whole in had:
-        space, (low, high) = namespace_of(whole), _range(whole)
-        parts = sorted(
-            one for one in new if namespace_of(one) == space and low <= _range(one)[0] < high
-        )
-        edges = [edge for one in parts for edge in _range(one)]
-        if len(parts) > 1 and edges[0] == low and edges[-1] == high:
+        space, hashes = namespace_of(whole), HashRange.parse(whole)
+        near = {one: HashRange.parse(one) for one in sorted(new) if namespace_of(one) == space}
+        parts = {
+            one: part for one, part in near.items() if hashes.lower <= part.lower < hashes.upper
+        }
+        ranges = list(parts.values())
+        if len(ranges) > 1 and (ranges[0].lower, ranges[-1].upper) == (hashes.lower, hashes.upper):
             yield whole, tuple(parts)
-
-
-def _range(bundle: str) -> tuple[int, int]:
-    low, _, high = bundle.rpartition("/")[2].partition("_")
-    return int(low, 16), int(high, 16)
 
 
 LACKS = (

@@ -26,10 +26,13 @@ from pulsar_conformance.conformance.cases.snapshot import (
     LOAD_REPORT,
     RESOURCE_METRICS,
     SUFFIX,
+    add_sample,
+    broker_in,
     saved_report,
+    sums_of,
 )
 from pulsar_conformance.reference.averages import FRAMES
-from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.errors import UserError
 
@@ -121,14 +124,22 @@ def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None)
     named = unquote((file.parent / name).relative_to(folder).as_posix())
     named = named.removesuffix(SUFFIX).removesuffix(".txt")
     try:
-        with OPENED.get(file.suffix, io.FileIO)(file) as raw:
-            _read_stream(found, file, named, io.BufferedReader(raw, HEAD), date)
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as wrong:
+        with open_source(file) as stream:
+            _read_stream(found, file, named, stream, date)
+    except UNREADABLE as wrong:
         raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
 
 
 HEAD = 1 << 16
 """Bytes at the start of a file from which its kind is recognized."""
+
+UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+"""Errors of files that cannot be opened, are cut off, or are damaged."""
+
+
+def open_source(file: Path) -> io.BufferedReader:
+    """Open a file, unpacking it by its ending. Errors: `UNREADABLE`, also while reading."""
+    return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
@@ -311,7 +322,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
     for one in series:
         labels = one.get("metric", {})
         name = labels.get("__name__")
-        broker = labels.get("broker") or labels.get("instance") or labels.get("pod")
+        broker = broker_in(labels)
         found.cluster = found.cluster or labels.get("cluster", "")
         if name in SHED_COUNTERS:
             for stamp, value in _values(one):
@@ -322,11 +333,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
         elif broker and (name in RESOURCE_METRICS or name in BUNDLE_METRICS):
             for stamp, value in _values(one):
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
-                if name in RESOURCE_METRICS:
-                    report[RESOURCE_METRICS[name]] = {"usage": value, "limit": 100}
-                else:
-                    stats = report["lastStats"].setdefault(labels.get("bundle", ""), {})
-                    stats[BUNDLE_METRICS[name]] = value
+                add_sample(report, name, labels, value)
     if not measured and not shed and not found.split:
         raise BadSource(f"{file}: it has neither pulsar_lb_*_usage nor pulsar_bundle_* of a broker")
     _add_series(found, measured, shed)
@@ -356,8 +363,7 @@ def _add_series(
                 whole["lastStats"].setdefault(bundle, {}).update(stats)
             whole.update(report)
             whole["bundles"] = sorted(whole["lastStats"])
-            totals = whole["lastStats"].values()
-            whole.update({name: sum(one.get(name, 0) for one in totals) for name in RATE_FIELDS})
+            whole.update(sums_of(whole["lastStats"].values()))
     for at, count in shed.items():
         found.whole[at] = (found.whole.get(at) or 0) + count
     if shed:

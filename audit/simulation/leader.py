@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pulsar_conformance.audit.simulation.worlds import Json, Rates
+from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
 from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.shedding import GRACE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import weighted_maximum, weights
-
-GRACE = "loadBalancerSheddingGracePeriodMinutes"
-HISTORY = "loadBalancerHistoryResourcePercentage"
-WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""Number of samples in each window. [DATA-03]"""
 
 FINE = 1024
 """Averages are multiples of one divided by this number, so that sums are exact."""
@@ -79,7 +77,7 @@ class LeaderMemory:
             "bundles": {name: self.data[name] for name in owned if name in self.data},
             "recentlyUnloaded": self.recent(cycle),
         }
-        share = self.settings.get(HISTORY, self._defaults.get(HISTORY)) or 0
+        share = self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
         if share:
             case["brokers"] = {
                 name: {**said, "usageHistory": [self._mixed[name]]} if name in self._mixed else said

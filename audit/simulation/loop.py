@@ -29,8 +29,8 @@ from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.splitting import middle_by_size
+from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 
-INTERVAL = "loadBalancerSheddingIntervalMinutes"
 CLIENTS_OF_TOPIC = 2
 
 ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
@@ -64,7 +64,7 @@ class Simulation:
     def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Connection) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**world.settings, **deciding.settings}
-        self.minutes = float(self.settings.get(INTERVAL) or 1)
+        self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
         self.leader = LeaderMemory(self.settings, deciding.defaults, self.minutes)
         self.up = {one.name: one.up for one in world.brokers}
         self.bundles = {one.name: one for one in world.bundles}
@@ -233,10 +233,9 @@ class Simulation:
         if placing != LEAST_USED:
             case = self.leader.placing_question(bundle, among, brokers, assigned)
             answer = self.connection.ask(PLACE.id, [case])[0]
-            if self.deciding.remembers and "broker" not in answer:
-                return min(among, key=lambda name: (self._expected(name), name))
-            found: str | None = self._answered(PLACE.id, answer)["broker"]
-            return found
+            if "broker" in answer or not self.deciding.remembers:
+                found: str | None = self._answered(PLACE.id, answer)["broker"]
+                return found
         return min(among, key=lambda name: (self._expected(name), name))
 
     def _expected(self, name: str) -> float:

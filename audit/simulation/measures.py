@@ -12,14 +12,14 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse, SimulatedCycle
-from pulsar_conformance.audit.simulation.leader import GRACE
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.shedding import GRACE
+from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
 
 PAUSE = 10
 """Assumed seconds for which the topics of an unloaded bundle are unavailable."""
 
-OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
 USUAL_OVERLOAD = 85
-ABOVE = "loadBalancerBrokerThresholdShedderPercentage"
 REPEATS = 3
 """Number of repetitions in a row after which a part of the course counts as its period."""
 
@@ -120,7 +120,7 @@ class _Measured:
 
 def overload_percentage(course: SimulatedCourse) -> float:
     """Return the percentage from which on a broker counts as overloaded."""
-    return float(str(course.settings.get(OVERLOADED, USUAL_OVERLOAD)))
+    return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
@@ -132,7 +132,7 @@ def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
     """Return the usage above which a broker sheds, ignoring history; None if there is none."""
     if course.strategy == "OverloadShedder":
         return overload_percentage(course)
-    above = course.settings.get(ABOVE)
+    above = course.settings.get(SHEDDER_THRESHOLD)
     known = course.strategy == "ThresholdShedder" and above is not None
     return round(average_usage(cycle) + float(str(above)), 1) if known else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import gzip
+import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -27,10 +28,10 @@ from pulsar_conformance.conformance.cases.making import made
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs.text import counted
 
 ALL = "all"
-SHEDDER = "loadBalancerLoadSheddingStrategy"
 USUAL_STRATEGY = "ThresholdShedder"
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
 """Resources whose use grows with traffic; the use of memory is constant."""
@@ -66,7 +67,7 @@ def start_of(args: argparse.Namespace) -> Start:
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
-    strategy = str(worlds[0].settings.get(SHEDDER) or USUAL_STRATEGY).rpartition(".")[2]
+    strategy = str(worlds[0].settings.get(STRATEGY) or USUAL_STRATEGY).rpartition(".")[2]
     return Start(worlds, strategy, profile)
 
 
@@ -250,9 +251,9 @@ def _records(path: Path) -> Iterator[Json]:
         if file.name.startswith(("_", ".")):
             continue
         try:
-            with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as lines:
+            with open_source(file) as raw, io.TextIOWrapper(raw, "utf-8") as lines:
                 yield from filter(None, map(_record, lines))
-        except (OSError, UnicodeDecodeError) as wrong:
+        except UNREADABLE as wrong:
             raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
 
 

@@ -22,7 +22,8 @@ from pulsar_conformance.audit.simulation.loop import (
 )
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
-from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.cases.settings import PLACEMENT, given_settings
+from pulsar_conformance.conformance.cases.settings import STRATEGY as SHEDDING_SETTING
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.specs.broker import nearest_profile
@@ -32,8 +33,6 @@ NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of words that are not settings."""
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
-SHEDDER = "loadBalancerLoadSheddingStrategy"
-PLACER = "loadBalancerLoadPlacementStrategy"
 REMEMBERING = ("AvgShedder",)
 """Strategies that count over several cycles."""
 
@@ -137,9 +136,9 @@ def simulator(
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
     """Return a function that simulates a world under a variant. Errors as in `simulated`."""
     hidden = specs.load().profile(variant.released).hidden if variant.released else {}
-    given = {**hidden, **variant.settings, SHEDDER: variant.strategy}
+    given = {**hidden, **variant.settings, SHEDDING_SETTING: variant.strategy}
     if variant.strategy in REMEMBERING:
-        given[PLACER] = variant.strategy
+        given[PLACEMENT] = variant.strategy
     deciding = _deciding(variant, connection, given)
 
     def simulate(world: SimulatedWorld) -> SimulatedCourse:
@@ -169,6 +168,3 @@ def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorl
         raise BadWorld(
             f"{variant.adapter}: {variant.strategy} is no strategy of it; there are {known}"
         )
-
-
-USUAL = Variant("reference", DEFAULT_PROFILE, "ThresholdShedder", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import reports
-from pulsar_conformance.reference.averages import FRAMES
+from pulsar_conformance.reference.averages import FRAMES, WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.reports import BUNDLE
@@ -145,7 +145,11 @@ def _totals(read: reports.Report) -> dict[str, float]:
     stats = read.broker.get("lastStats", {}).values()
     absent = [name for name in RATE_FIELDS if name not in read.broker]
     wrong = THROUGHPUTS if read.manager == "simple" else ()
-    names = dict.fromkeys((*absent, *wrong)) if stats else ()
+    return sums_of(stats, dict.fromkeys((*absent, *wrong)) if stats else ())
+
+
+def sums_of(stats: Collection[Json], names: Iterable[str] = RATE_FIELDS) -> dict[str, float]:
+    """Return the sums of rates over the statistics of bundles."""
     return {name: sum(one.get(name, 0) for one in stats) for name in names}
 
 
@@ -186,23 +190,29 @@ def read_metrics(file: Path) -> dict[str, SavedReport]:
         raise BadSnapshot(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
     brokers: dict[str, Json] = {}
     for metric, labels, value in _samples(file, text):
-        name = labels.get("broker") or labels.get("instance") or labels.get("pod") or file.stem
-        broker = brokers.setdefault(name, {"bundles": [], "lastStats": {}})
-        if metric in RESOURCE_METRICS:
-            broker[RESOURCE_METRICS[metric]] = {"usage": value, "limit": 100}
-        else:
-            bundle = broker["lastStats"].setdefault(labels.get("bundle", ""), {})
-            bundle[BUNDLE_METRICS[metric]] = value
+        name = broker_in(labels) or file.stem
+        report = brokers.setdefault(name, {"bundles": [], "lastStats": {}})
+        add_sample(report, metric, labels, value)
     if not any(RESOURCES[0] in broker for broker in brokers.values()):
         raise BadSnapshot(f"{file}: it has no pulsar_lb_cpu_usage; save /metrics of each broker")
-    return {name: _measured(broker) for name, broker in sorted(brokers.items())}
+    for report in brokers.values():
+        stats = report["lastStats"]
+        report.update({"bundles": list(stats), **sums_of(stats.values())})
+    return {name: SavedReport(None, brokers[name], "", ()) for name in sorted(brokers)}
 
 
-def _measured(broker: Json) -> SavedReport:
-    """Return the report that the metrics of a broker describe."""
-    stats = broker["lastStats"]
-    totals = {name: sum(one.get(name, 0) for one in stats.values()) for name in RATE_FIELDS}
-    return SavedReport(None, {**broker, "bundles": list(stats), **totals}, "", ())
+def broker_in(labels: Mapping[str, str]) -> str | None:
+    """Return the broker that the labels of a metric name, if any."""
+    return labels.get("broker") or labels.get("instance") or labels.get("pod")
+
+
+def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: float) -> None:
+    """Add a sample of a metric to the report of its broker."""
+    if metric in RESOURCE_METRICS:
+        report[RESOURCE_METRICS[metric]] = {"usage": value, "limit": 100}
+    else:
+        stats = report["lastStats"].setdefault(labels.get("bundle", ""), {})
+        stats[BUNDLE_METRICS[metric]] = value
 
 
 def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
@@ -257,10 +267,6 @@ def _data(file: Path, data: Any) -> Json:
     return found
 
 
-WINDOWS: Mapping[str, int] = dict(zip(FRAMES, (10, 1000), strict=True))
-"""Documented maximum number of samples in each time frame."""
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """Load reports by broker, saved bundle data, and settings."""
@@ -304,10 +310,8 @@ class Snapshot:
         """Yield remarks for the user about omissions and assumptions."""
         for name, reported in self.reported.items():
             if reported.without_limit:
-                yield (
-                    f"{name}: left out, since they have no limit: "
-                    f"{', '.join(reported.without_limit)}"
-                )
+                unlimited = ", ".join(reported.without_limit)
+                yield f"{name}: left out, since they have no limit: {unlimited}"
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"

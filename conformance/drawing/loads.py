@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
-KILOBYTE = 1000
 MEGABYTE = 1_000_000
 
 EXACT = (0, 25, 50, 75, 100)

@@ -10,6 +10,7 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.shedding.draw_clusters import NEEDED, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, SHEDDER_THRESHOLD
@@ -176,7 +177,6 @@ def never_measured_beside_measured(random: Random) -> Json:
 
 
 MB = loads.MEGABYTE
-WINDOWS = {"shortTermData": 10, "longTermData": 1000}
 
 Amount = tuple[float, float]
 """Messages, and bytes per second."""

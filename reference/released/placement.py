@@ -17,7 +17,6 @@ from pulsar_conformance.reference.released.loads import Leader, as_percent, with
 FRAME = "longTermData"
 STRATEGY = "loadBalancerLoadPlacementStrategy"
 DIFFERENCE = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
-SHEDDING = "loadBalancerLoadSheddingStrategy"
 BOTH = frozenset({"AvgShedder"})
 """Placement strategies that are shedding strategies as well."""
 PAIR = "ModularLoadManagerImpl.initialize"

@@ -14,7 +14,6 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.specs import schema
 
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
-LOCAL = "#/$defs/"
 WIDTH = 88
 """Line width of an exchange; longer values continue on further lines."""
 TOLD_ELSEWHERE = ("declining", "declined", "why")
