@@ -164,7 +164,8 @@ def test_no_room_is_too_full_to_see_what_it_holds():
 
 
 def test_the_suite_is_no_more_than_a_reader_can_know():
-    assert len(sources("conformance")) <= MODULES_OF_THE_SUITE
+    modules = [file for file in sources("conformance") if file.name != "__init__.py"]
+    assert len(modules) <= MODULES_OF_THE_SUITE
 
 
 def test_no_file_is_longer_than_a_few_screens():
