@@ -38,7 +38,11 @@ def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
 
 
 def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    """Return the usage levels of a cycle, assuming that no broker was observed before."""
+    """Return the usage levels of a cycle, assuming that no broker was observed before.
+
+    Only rules about history judge other cycles. No sentence says whether the lower boundary is
+    compared with the present usage or with one that includes earlier observations.
+    """
     levels = levels_of(case, expect)
     expect.given(not has_history(case), "no broker was observed before")
     return levels

@@ -59,7 +59,10 @@ class SheddingCycle:
 
     @cached_property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and there is more than one broker."""
+        """True if shedding is switched on, and there is more than one broker.
+
+        No document says whether a broker that is alone sheds; nothing is demanded of it.
+        """
         return self.settings.flag(ENABLED) and len(self.case["brokers"]) > 1
 
     @cached_property
