@@ -9,11 +9,6 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
 from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, select_movable
-from pulsar_conformance.reference.shedding_steps import (
-    bundle_steps,
-    enough_has_gone,
-    keep_all_steps,
-)
 from pulsar_conformance.reference.usage import maximum
 
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -92,6 +87,12 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import (
+        bundle_steps,
+        enough_has_gone,
+        keep_all_steps,
+    )
+
     usage, threshold = maximum(broker), threshold_of(cycle)
     busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
     yield Step("usage", f"{plain(usage.percent)} % {busiest}")

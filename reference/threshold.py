@@ -11,11 +11,6 @@ from pulsar_conformance.reference.cluster import MEGABYTE, Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain, throughput
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
-from pulsar_conformance.reference.shedding_steps import (
-    bundle_steps,
-    enough_has_gone,
-    keep_all_steps,
-)
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
@@ -229,6 +224,12 @@ def _sum(usages: Iterable[Percent]) -> str:
 
 
 def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import (
+        bundle_steps,
+        enough_has_gone,
+        keep_all_steps,
+    )
+
     cycle = levels.cycle
     yield from _usage_steps(levels, broker)
     if for_idle and cycle.readings["lower-boundary-amount"] == "some":

@@ -23,7 +23,6 @@ from pulsar_conformance.reference.numbers import (
     throughput,
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads
-from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
@@ -174,6 +173,8 @@ def _passed(spread: Imbalance, differs: bool, name: str) -> str:
 
 
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
+
     cycle, half = spread.cycle, gap / 2
     if not spread.triggers:
         yield from keep_all_steps(cycle, broker, "need not shed any")
@@ -296,6 +297,8 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
 
 
 def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
+    from pulsar_conformance.reference.shedding_steps import keep_all_steps
+
     if not pair.triggers or broker.name != pair.ends[1]:
         yield from keep_all_steps(pair.cycle, broker, "is not the one that is too far from another")
         return

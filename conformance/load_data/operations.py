@@ -28,6 +28,7 @@ from pulsar_conformance.conformance.common.operation import (
     Problems,
 )
 from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.load_data import due
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.averages import (
     FRAMES,
@@ -356,3 +357,5 @@ NIC = Operation(
     legal=_nic_problems,
     refusable=True,
 )
+
+DUE = due.DUE

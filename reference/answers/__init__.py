@@ -1,25 +1,44 @@
 """Answers to each operation, by area."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from functools import cache, partial
+from importlib import import_module
 
 from pulsar_conformance.reference.answers import (
     bundles,
     load_data,
     managers,
     placement,
-    settings,
     shedding,
     stories,
 )
-from pulsar_conformance.reference.context import Answer
+from pulsar_conformance.reference.context import Answer, Case, Context
+from pulsar_conformance.reference.derivation import Derivation
+
+SINCE_4_0 = ("report.due",)
+"""Operations that only documents from 4.0 on speak of."""
+
+
+@cache
+def later_answers() -> Mapping[str, Answer]:
+    """Load and return the answers to `SINCE_4_0`."""
+    found: Mapping[str, Answer] = import_module(f"{__name__}.extensions").ANSWERS
+    return found
+
+
+def _of_extensions(operation: str, context: Context, case: Case) -> Derivation:
+    return later_answers()[operation](context, case)
+
 
 ANSWERS: Mapping[str, Answer] = {
-    **settings.ANSWERS,
+    **managers.ANSWERS,
     **bundles.ANSWERS,
     **load_data.ANSWERS,
     **shedding.ANSWERS,
     **placement.ANSWERS,
-    **managers.ANSWERS,
     **stories.ANSWERS,
+    **{name: partial(_of_extensions, name) for name in SINCE_4_0},
 }
-"""Functions by operation, in the order of the protocol."""
+"""Functions by operation."""

@@ -1,11 +1,11 @@
-"""Choice of the load manager. [MANAGER]"""
+"""Choice of the load manager, and the documented defaults. [MANAGER, CONFIG]"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import managers
-from pulsar_conformance.reference.context import Answer, Case, Context, Refused
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused, Value
 from pulsar_conformance.reference.derivation import Derivation, Step
 
 
@@ -36,6 +36,25 @@ def _written(name: str | None, nothing: str = "names none") -> str:
     return nothing if name is None else f"'{name}'"
 
 
+def defaults(context: Context, _case: Case) -> Derivation:
+    """Answer `settings.defaults`. [CONFIG]"""
+    return defaults_answer(context.defaults)
+
+
+def defaults_answer(known: Mapping[str, Value]) -> Derivation:
+    """Return the answer with the settings that are known, one step for each."""
+
+    def explain() -> Iterator[Step]:
+        return (Step(name, _printed(value)) for name, value in known.items())
+
+    return Derivation({"settings": dict(known)}, explain)
+
+
+def _printed(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 ANSWERS: Mapping[str, Answer] = {
+    "settings.defaults": defaults,
     "manager.choose": choose,
 }

@@ -103,7 +103,7 @@ def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation
     """The defaults of the settings that a release has."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
     known = {name: value for name, value in context.defaults.items() if name != without}
-    return answers.settings.defaults_answer(known)
+    return answers.managers.defaults_answer(known)
 
 
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
@@ -190,7 +190,7 @@ def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
-    answers.settings.defaults: defaults,
+    answers.managers.defaults: defaults,
     answers.bundles.locate: locate,
     answers.bundles.split: split,
     answers.bundles.split_candidates: split_candidates,

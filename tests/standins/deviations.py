@@ -39,6 +39,14 @@ def other_values(_case, told, _turn):
     return {"settings": {name: other(value) for name, value in told["settings"].items()}}
 
 
+def not_due(_case, _told, _turn):
+    return {"due": False}
+
+
+def due(_case, _told, _turn):
+    return {"due": True}
+
+
 def boundaries(*cuts):
     return {"boundaries": [f"0x{cut:08x}" for cut in cuts]}
 
@@ -357,6 +365,7 @@ DEVIATIONS = {
     "place.broker": (*map(any_broker, range(8)), nobody, a_stranger_takes_it),
     "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
     "manager.choose": (other_manager, extensible, simple),
+    "report.due": (not_due, due),
     "report.read": (other_manager, empty_report, doubled_report, full_report),
     "cluster.replay": tuple(map(steps, STORIES)),
 }

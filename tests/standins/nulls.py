@@ -32,6 +32,7 @@ OPERATIONS = (
     "place.anti_affinity",
     "place.broker",
     "report.read",
+    "report.due",
     "cluster.replay",
 )
 
@@ -60,6 +61,9 @@ class Null:
     def shed_cycles(self, case):
         return {"cycles": [self.shed_select(cycle) for cycle in case["cycles"]]}
 
+    def report_due(self, case):
+        return {"due": bool(self.some([case]))}
+
 
 def ranges(ends):
     return [f"{low}_{high}" for low, high in pairwise(ends)]
@@ -75,6 +79,9 @@ def unloading(pairs):
 
 class Nothing(Null):
     """Does as little as can be said."""
+
+    def some(self, values):
+        return []
 
     def settings_defaults(self, case):
         return {"settings": {}}
@@ -123,6 +130,9 @@ class Nothing(Null):
 
 class Everything(Null):
     """Does as much as can be said."""
+
+    def some(self, values):
+        return list(values)
 
     def settings_defaults(self, case):
         return {"settings": dict.fromkeys(load().annotated, "everything")}

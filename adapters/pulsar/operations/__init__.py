@@ -39,6 +39,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "place.broker": whole_placement.assigned,
     "manager.choose": managers.choose,
     "report.read": reports.read,
+    "report.due": reports.due,
 }
 """Operations by ID, in the order of the protocol."""
 

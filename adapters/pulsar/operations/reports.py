@@ -1,4 +1,4 @@
-"""report.read: a load report, read by the release's own mapper and `LoadReportDeserializer`."""
+"""report.read and report.due: the release's own reader of load reports, and its trigger of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, capital, java_class, mapper
-from pulsar_conformance.adapters.pulsar.loads import RATES, RESOURCES
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    call,
+    capital,
+    exists,
+    field,
+    java_class,
+    mapper,
+    methods,
+)
+from pulsar_conformance.adapters.pulsar.loads import MANAGER, RATES, RESOURCES
 from pulsar_conformance.adapters.pulsar.release import (
     Answer,
     Case,
@@ -15,6 +24,7 @@ from pulsar_conformance.adapters.pulsar.release import (
     TurnedDown,
     Unsupported,
 )
+from pulsar_conformance.adapters.pulsar.service import Service
 
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
 
@@ -93,3 +103,63 @@ def _stats(stats: Java) -> dict[str, Any] | None:
 def _one(stats: Java) -> dict[str, float]:
     rates = {name: float(getattr(stats, name)) for name in RATES}
     return {**rates, **{name: int(getattr(stats, name)) for name in STATS}}
+
+
+EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions"
+REPORTER = f"{EXTENSIONS}.reporter.BrokerLoadDataReporter"
+LOAD_DATA = f"{EXTENSIONS}.data.BrokerLoadData"
+NEVER = 0
+"""Time of the last report of a broker that has not written any, in milliseconds of 1970."""
+
+
+def due(release: Release, case: Case) -> Answer:
+    """Return whether the trigger of a load manager demands a report.
+
+    Errors: `Unsupported` within the shortest interval, in which no release asks its trigger, and
+    for a manager that the release does not have.
+    """
+    configuration = release.configuration(case["settings"])
+    least = int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
+    if case["written"] is not None and case["seconds"] * 1000 < least:
+        raise Unsupported(f"the trigger is asked every {least} ms (PulsarService)")
+    if case["manager"] == "extensible" and not exists(REPORTER):
+        raise Unsupported("the release has no extensible load manager")
+    trigger, write = TRIGGERS[case["manager"]]
+    java = Service(configuration).shells.unmade(trigger)
+    field(java, "conf").set(java, configuration)
+    ago = int(case["seconds"] * 1000)
+    at = NEVER if case["written"] is None else int(java_class(CLOCK).currentTimeMillis()) - ago
+    for name, report in (("lastData", case["written"] or {}), ("localData", case["now"])):
+        field(java, name).set(java, write(release, report, at, configuration))
+    return {"due": bool(call(java, "needBrokerDataUpdate"))}
+
+
+CLOCK = "java.lang.System"
+
+
+def _local(release: Release, report: Case, at: int, _configuration: Java) -> Java:
+    """Return load data as the modular manager keeps them."""
+    local = release.loads.local(report)
+    local.setNumBundles(report.get("numBundles", 0))
+    local.setLastUpdate(at)
+    return local
+
+
+def _load_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
+    """Return load data as the extensible manager keeps them."""
+    found, local = java_class(LOAD_DATA)(), release.loads.local(report)
+    usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
+    for name in RESOURCES:
+        getattr(usage, f"set{capital(name)}")(_get(local, name))
+    bytes_each_way = (local.getMsgThroughputIn(), local.getMsgThroughputOut())
+    rates = (*bytes_each_way, local.getMsgRateIn(), local.getMsgRateOut())
+    counts = (report.get("numBundles", 0), report.get("numTopics", 0))
+    update = max(methods(found, "update"), key=lambda one: one.getParameterCount())
+    given = (usage, *rates, *counts)[: update.getParameterCount() - 1]
+    found.update(*given, configuration)
+    found.setReportedAt(at)
+    return found
+
+
+TRIGGERS = {"modular": (MANAGER, _local), "extensible": (REPORTER, _load_data)}
+"""The class that decides about reports, and the maker of its load data, by manager."""

@@ -26,6 +26,7 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"shed.select":              answering(selectUnloads),
 	"place.select":             answering(placeBundle),
 	"place.anti_affinity":      answering(placeApart),
+	"report.due":               answering(reportDue),
 }
 
 // How this implementation takes the ambiguous places that its operations meet, whatever is asked.

@@ -27,6 +27,9 @@ var defaults = settings{
 	"loadBalancerBandwithInResourceWeight":            1.0,
 	"loadBalancerBandwithOutResourceWeight":           1.0,
 	"lowerBoundarySheddingEnabled":                    false,
+	"loadBalancerReportUpdateThresholdPercentage":     10.0,
+	"loadBalancerReportUpdateMinIntervalMillis":       5000.0,
+	"loadBalancerReportUpdateMaxIntervalMinutes":      15.0,
 }
 
 func (s settings) number(name string) float64 { return given[float64](s, name) }

@@ -1,0 +1,256 @@
+"""REPORT: when a broker writes its load data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.clusters import report_problems, weight_problems
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.operation import Operation, Problems, same_field
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.reference import Settings
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
+from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
+from pulsar_conformance.reference.usage import weights
+from pulsar_conformance.reference.written import LEAST_MILLIS, MOST_MINUTES, THRESHOLD
+
+CLOCK = 1
+"""Seconds that may pass between a measurement and the decision about it."""
+
+
+@dataclass(frozen=True)
+class LoadChange:
+    """Load data that a broker wrote, and the load that it measures some seconds later."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+
+    @property
+    def first(self) -> bool:
+        """True if the broker has not written anything yet."""
+        return self.case["written"] is None
+
+    @property
+    def seconds(self) -> Fraction:
+        """Seconds since the broker wrote its load data."""
+        return exact(self.case["seconds"])
+
+    @property
+    def too_soon(self) -> bool:
+        """True if the shortest interval has not passed."""
+        return self.seconds < self.settings.number(LEAST_MILLIS) / 1000
+
+    @property
+    def longest(self) -> Fraction:
+        """Seconds of the longest interval."""
+        return self.settings.number(MOST_MINUTES) * 60
+
+    @property
+    def threshold(self) -> Percent:
+        """Percentage by which a measure has to change."""
+        return self.settings.number(THRESHOLD)
+
+    @cached_property
+    def _brokers(self) -> tuple[Broker, Broker]:
+        before, now = (Broker.read("broker", self.case[name]) for name in ("written", "now"))
+        return before, now
+
+    def _counted(self) -> tuple[Fraction, Fraction]:
+        before, now = (exact(self.case[name].get("numBundles", 0)) for name in ("written", "now"))
+        return before, now
+
+    def _peaks(self, weight: Mapping[str, Fraction]) -> tuple[Percent, Percent]:
+        before, now = (
+            max(one.percent[name] * weight[name] for name in RESOURCES) for one in self._brokers
+        )
+        return before, now
+
+    @property
+    def surely_changed(self) -> dict[str, bool]:
+        """For each measure that documents name, true if it certainly exceeds the threshold.
+
+        A usage counts only if its change does in points and as a share, weighted and unweighted.
+        """
+        before, now = (one.rates for one in self._brokers)
+        unweighted = dict.fromkeys(RESOURCES, Fraction(1))
+        peaks = [self._peaks(weight) for weight in (unweighted, weights(self.settings))]
+        most = self.threshold + POINTS
+        points = all(abs(one - other) > most for one, other in peaks)
+        return {
+            "messages": self._over(before.messages, now.messages, most),
+            "bytes": self._over(before.throughput, now.throughput, most),
+            "bundles": self._over(*self._counted(), most),
+            "usage": points and all(self._over(*peak, most) for peak in peaks),
+        }
+
+    @property
+    def surely_within(self) -> bool:
+        """True if no measure may exceed the threshold, in either direction of traffic."""
+        before, now = self._brokers
+        least = self.threshold - POINTS
+        pairs = [
+            *zip(before.rates.each(), now.rates.each(), strict=True),
+            *((before.percent[name], now.percent[name]) for name in RESOURCES),
+            self._counted(),
+        ]
+        points = (abs(now.percent[name] - before.percent[name]) for name in RESOURCES)
+        return not any(self._over(*pair, least) for pair in pairs) and max(points) <= least
+
+    @staticmethod
+    def _over(before: Fraction, now: Fraction, percent: Percent) -> bool:
+        return abs(now - before) * 100 > before * percent if now != before else False
+
+
+def _due_problems(case: Json, settings: Settings) -> Problems:
+    for name in ("written", "now"):
+        yield from report_problems(name, case[name] or {})
+    yield from weight_problems(settings)
+    for setting in (THRESHOLD, LEAST_MILLIS, MOST_MINUTES):
+        if settings.number(setting) < 0:
+            yield f"case.settings.{setting}: no document says what a number below 0 means"
+    if settings.number(LEAST_MILLIS) > settings.number(MOST_MINUTES) * 60_000:
+        yield f"case.settings.{LEAST_MILLIS}: longer than the longest interval"
+
+
+def due_case(
+    settings: Json, written: Json | None, now: Json, seconds: float, manager: str = "modular"
+) -> Json:
+    """Return a case of `report.due`."""
+    fields = {"written": written, "now": now, "seconds": seconds}
+    return {"settings": settings, "manager": manager, **fields}
+
+
+_LOAD = {"msgRateIn": 1000.0, "msgThroughputIn": 1e6, "numBundles": 10}
+
+DUE = Operation(
+    id="report.due",
+    view=lambda case, settings, _readings: LoadChange(case, settings),
+    read=lambda _case, answer: bool(answer["due"]),
+    matches=same_field("due"),
+    examples=tuple(due_case({}, _LOAD, {**_LOAD, "msgRateIn": rate}, 60) for rate in (2000, 1000)),
+    legal=_due_problems,
+)
+
+MANAGERS = ("modular", "extensible")
+MEASURES = ("messages", "bytes", "bundles", "usage")
+WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
+"""Changes as multiples of the threshold."""
+
+BUSY = ("cpu", "bandwidthIn", "bandwidthOut")
+"""Resources whose default weight is 1 in all documents."""
+
+
+def _load(random: Random) -> Json:
+    """Return the load of a broker; rates and counts can change by whole percentages."""
+    load: Json = {name: 100 * random.randrange(1, 1000) for name in RATE_FIELDS}
+    load["numBundles"] = 100 * random.randrange(1, 4)
+    for name in BUSY:
+        load[name] = {"usage": random.randrange(20, 40), "limit": 100}
+    return load
+
+
+def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
+    """Return a load with one measure changed by a percentage, or usage by that many points."""
+    if measure == "usage":
+        return {
+            **load,
+            resource: {"usage": max(0, load[resource]["usage"] + percent), "limit": 100},
+        }
+    part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
+    factor = max(0, 100 + percent)
+    found = {name: load[name] * factor / 100 for name in load if name.startswith(part)}
+    return {**load, **{name: round(one) for name, one in found.items()}}
+
+
+@st.composite
+def due_reports(
+    draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
+) -> Trial:
+    """A load that changed by some multiples of the threshold, soon, later or after the longest."""
+    random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
+    percent, millis, minutes = draw(st.sampled_from(SETTINGS))
+    settings = {THRESHOLD: percent, LEAST_MILLIS: millis, MOST_MINUTES: minutes}
+    change = percent * draw(st.sampled_from(changes)) * draw(st.sampled_from((1, -1)))
+    resource, load = random.choice(BUSY), _load(random)
+    load[resource]["usage"] += 40
+    before, now = load, _changed(load, measure, change, resource)
+    if change > percent and measure != "usage" and draw(st.booleans()):
+        before = _changed(load, measure, -100, resource)
+    seconds = _seconds(random, draw(st.sampled_from(moments.split())), millis / 1000, minutes * 60)
+    given = {} if (percent, millis, minutes) == SETTINGS[0] and draw(st.booleans()) else settings
+    manager = random.choice(MANAGERS)
+    return Trial.of(DUE.id, due_case(given, before, now, seconds, manager))
+
+
+SETTINGS = ((10, 5000, 15), (10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (25, 30_000, 30))
+"""Thresholds in percent, shortest intervals in milliseconds, longest ones in minutes."""
+
+
+def _seconds(random: Random, moment: str, least: float, most: float) -> float:
+    """Return seconds within the shortest interval, between both, or after the longest one."""
+    if moment == "soon":
+        return random.choice((0, least / 2, least - 0.5))
+    if moment == "late":
+        return random.choice((most, most + 2, most * 2, most * 100))
+    return random.choice((least + 1, (least + most) / 2, most - 2))
+
+
+@st.composite
+def first_reports(draw: st.DrawFn) -> Trial:
+    """A broker that has not written anything yet, with a load or without."""
+    random, idle = draw(randoms), draw(st.booleans())
+    now = {"numBundles": 0} if idle else _load(random)
+    seconds = draw(st.sampled_from((5, 60, 3600)))
+    return Trial.of(DUE.id, due_case({}, None, now, seconds, random.choice(MANAGERS)))
+
+
+def _measured(case: LoadChange) -> Iterator[str]:
+    return (name for name, over in case.surely_changed.items() if over)
+
+
+@DUE.check("REPORT-13", draws=due_reports(OVER, "between"))
+def a_change_over_the_threshold_is_reported(case: LoadChange, due: bool, expect: Expect) -> None:
+    """A broker whose load changed by more than the threshold writes its load data."""
+    expect.given(not case.first and not case.too_soon, "the shortest interval has passed")
+    changed = list(_measured(case))
+    if expect.reached(bool(changed)):
+        over = f"{', '.join(changed)} changed by more than {plain(case.threshold)} %"
+        expect.that(due, f"due: {over}", due)
+
+
+@DUE.check("REPORT-14", draws=due_reports(WITHIN, "between"))
+def a_change_within_the_threshold_waits(case: LoadChange, due: bool, expect: Expect) -> None:
+    """Without a change over the threshold, nothing is written before the longest interval."""
+    expect.given(not case.first, "the broker has written its load data")
+    expect.given(case.seconds <= case.longest - CLOCK, "the longest interval has not passed")
+    if expect.reached(case.surely_within):
+        expect.that(not due, f"not due: nothing changed by {plain(case.threshold)} %", due)
+
+
+@DUE.check("REPORT-15", draws=due_reports(WITHIN, "late"))
+def the_longest_interval_ends_the_wait(case: LoadChange, due: bool, expect: Expect) -> None:
+    """After the longest interval a broker writes its load data, whatever changed."""
+    expect.given(not case.first, "the broker has written its load data")
+    if expect.reached(case.seconds > case.longest):
+        expect.that(due, f"due: {plain(case.longest)} s have passed", due)
+
+
+@DUE.check("REPORT-16", draws=due_reports(OVER, "soon"))
+def the_shortest_interval_comes_first(case: LoadChange, due: bool, expect: Expect) -> None:
+    """Within the shortest interval nothing is written, however much has changed."""
+    expect.given(not case.first, "the broker has written its load data")
+    if expect.reached(case.too_soon):
+        expect.that(not due, f"not due: only {plain(case.seconds)} s have passed", due)
+
+
+@DUE.check("REPORT-17", draws=first_reports())
+def load_data_are_written_a_first_time(case: LoadChange, due: bool, expect: Expect) -> None:
+    """A broker that has not written anything yet writes its load data."""
+    if expect.reached(case.first):
+        expect.that(due, "due: nobody knows the broker's load", due)

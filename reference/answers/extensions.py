@@ -1,0 +1,31 @@
+"""Questions that documents from 4.0 on answer; loaded when one of them is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference.context import Answer, Case, Context
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.numbers import exact, plain
+from pulsar_conformance.reference.written import ReportDue
+
+
+def due(context: Context, case: Case) -> Derivation:
+    """Answer `report.due`. [REPORT-13 … 17]"""
+    report = ReportDue(case, context.settings(case))
+
+    def explain() -> Iterator[Step]:
+        yield Step("written", "never" if report.first else f"{plain(exact(case['seconds']))} s ago")
+        if not report.first:
+            for name, change in report.changes.items():
+                unit = "points" if name == "usage" else "%"
+                yield Step(name, "from 0" if change is None else f"{plain(change)} {unit} changed")
+        late, soon = report.late and "the longest interval is over", report.too_soon and "too soon"
+        yield Step("due", soon or late or ", ".join(report.changed) or "nothing changed enough")
+
+    return Derivation({"due": report.due}, explain)
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "report.due": due,
+}

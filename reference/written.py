@@ -1,0 +1,79 @@
+"""Load data that brokers write: when they do, and of which bundles. [REPORT-13 … 22]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, exact
+from pulsar_conformance.reference.usage import weighted_maximum, weights
+
+THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
+LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
+MOST_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
+MILLIS, SECONDS = 1000, 60
+"""Milliseconds of a second, and seconds of a minute."""
+
+
+def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
+    """Return a rise or fall as a share of what was written, or None for a rise from 0. [REPORT-13]
+
+    From 1000 to 1110 messages a second it is 11 %.
+    """
+    if before == 0:
+        return ZERO if now == 0 else None
+    return abs(now - before) * 100 / before
+
+
+@dataclass(frozen=True)
+class ReportDue:
+    """A `report.due` case: what a broker wrote, what it measures, and the seconds in between."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+
+    @cached_property
+    def changes(self) -> dict[str, Percent | None]:
+        """The change of each measure; usage in points, None for a rise from 0. [REPORT-13]"""
+        before, now = (Broker.read("broker", self.case[name]) for name in ("written", "now"))
+        counts = (exact(self.case[name].get("numBundles", 0)) for name in ("written", "now"))
+        weight = weights(self.settings)
+        then, since = (weighted_maximum(one, weight).percent for one in (before, now))
+        return {
+            "messages": change_in_percent(before.rates.messages, now.rates.messages),
+            "bytes": change_in_percent(before.rates.throughput, now.rates.throughput),
+            "bundles": change_in_percent(*counts),
+            "usage": abs(since - then),
+        }
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """The measures that changed by more than the threshold. [REPORT-13, REPORT-14]"""
+        most = self.settings.number(THRESHOLD)
+        return [name for name, one in self.changes.items() if one is None or one > most]
+
+    @property
+    def first(self) -> bool:
+        """True if the broker has not written anything yet. [REPORT-17]"""
+        return self.case["written"] is None
+
+    @property
+    def too_soon(self) -> bool:
+        """True within the shortest interval. [REPORT-16]"""
+        return exact(self.case["seconds"]) * MILLIS < self.settings.number(LEAST_MILLIS)
+
+    @property
+    def late(self) -> bool:
+        """True after the longest interval. [REPORT-15]"""
+        return exact(self.case["seconds"]) > self.settings.number(MOST_MINUTES) * SECONDS
+
+    @property
+    def due(self) -> bool:
+        """True if the broker writes its load data now."""
+        if self.first:
+            return True
+        return not self.too_soon and (self.late or bool(self.changed))
