@@ -15,11 +15,13 @@ def due(context: Context, case: Case) -> Derivation:
     report = ReportDue(case, context.settings(case))
 
     def explain() -> Iterator[Step]:
-        yield Step("written", "never" if report.first else f"{plain(exact(case['seconds']))} s ago")
-        if not report.first:
-            for name, change in report.changes.items():
-                unit = "points" if name == "usage" else "%"
-                yield Step(name, "from 0" if change is None else f"{plain(change)} {unit} changed")
+        if report.first:
+            yield Step("due", "nothing was written so far")
+            return
+        yield Step("written", f"{plain(exact(case['seconds']))} s ago")
+        for name, change in report.changes.items():
+            unit = "points" if name == "usage" else "%"
+            yield Step(name, "from 0" if change is None else f"{plain(change)} {unit} changed")
         late, soon = report.late and "the longest interval is over", report.too_soon and "too soon"
         yield Step("due", soon or late or ", ".join(report.changed) or "nothing changed enough")
 

@@ -37,6 +37,9 @@ WIDE = 8
 """Number of fields above which different objects are shown in one column."""
 
 
+ONE_BROKER = ("broker", "written", "now")
+"""Fields that hold what one broker reports."""
+
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
 """Columns that come first in a table of brokers, in order."""
 
@@ -100,8 +103,8 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
         return Table(("setting", ""), tuple(rows))
     if name == "brokers":
         return _brokers(case)
-    if name == "broker":
-        return Table(("broker", ""), tuple(_broker_fields(value)))
+    if name in ONE_BROKER:
+        return Table((name, ""), tuple(_broker_fields(value)))
     if name == "bundles" and "brokers" in case:
         return _bundles(case)
     if isinstance(value, list):
