@@ -30,6 +30,7 @@ ANSWERS = {
     "create": "bundles.create",
     "cycles": "shed.cycles",
     "defaults": "settings.defaults",
+    "due": "report.due",
     "locate": "bundles.locate",
     "maximum": "usage.max",
     "nic": "usage.nic",
