@@ -70,6 +70,20 @@ def plain(number: Fraction, digits: int = 2) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+MOST_PLACES = 15
+"""Decimal places of the longest printed number."""
+
+
+def places_apart(number: Fraction, bound: Fraction) -> int:
+    """Return the number of decimal places with which `plain` tells numbers apart, at least 2."""
+    if number == bound:
+        return 2
+    places = (
+        count for count in range(2, MOST_PLACES) if plain(number, count) != plain(bound, count)
+    )
+    return next(places, MOST_PLACES)
+
+
 def jsonable(number: Fraction) -> int | float:
     """Return the nearest JSON number, an integer if the exact number is one."""
     return int(number.numerator) if number.denominator == 1 else float(number)

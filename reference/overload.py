@@ -7,7 +7,7 @@ from functools import partial
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, places_apart, plain
 from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, select_movable
 from pulsar_conformance.reference.usage import maximum
 
@@ -94,9 +94,10 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     )
 
     usage, threshold = maximum(broker), threshold_of(cycle)
+    places = places_apart(usage.percent, threshold)
     busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
-    yield Step("usage", f"{plain(usage.percent)} % {busiest}")
-    yield Step("threshold", f"{plain(threshold)} %")
+    yield Step("usage", f"{plain(usage.percent, places)} % {busiest}")
+    yield Step("threshold", f"{plain(threshold, places)} %")
     if not is_overloaded(cycle, broker):
         yield from keep_all_steps(cycle, broker, "is not overloaded")
     elif len(broker.bundles) < FEWEST_BUNDLES:
@@ -114,7 +115,8 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
 
 def _amount_step(cycle: Cycle, broker: Broker) -> Step:
     usage, threshold = maximum(broker).percent, threshold_of(cycle)
-    share = plain(share_to_shed(usage, threshold))
+    places = places_apart(usage, threshold)
+    share = plain(share_to_shed(usage, threshold), places)
     traffic, need = cycle.written(cycle.traffic_of(broker)), cycle.written(need_of(cycle, broker))
-    excess = f"({plain(usage)} - {plain(threshold)}) + {plain(MARGIN)}"
+    excess = f"({plain(usage, places)} - {plain(threshold, places)}) + {plain(MARGIN)}"
     return Step("to shed", f"{excess} = {share} % of {traffic} = {need}")

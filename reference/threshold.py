@@ -9,7 +9,15 @@ from itertools import accumulate, chain, groupby, pairwise
 
 from pulsar_conformance.reference.cluster import MEGABYTE, Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain, throughput
+from pulsar_conformance.reference.numbers import (
+    ZERO,
+    Fraction,
+    Percent,
+    Rate,
+    places_apart,
+    plain,
+    throughput,
+)
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
@@ -118,6 +126,11 @@ class Levels:
         """Average and threshold together."""
         return self.average + self.threshold
 
+    @cached_property
+    def places(self) -> int:
+        """Decimal places with which the limit is told apart from each usage."""
+        return max(places_apart(usage, self.limit) for usage in self.usage.values())
+
     @property
     def target(self) -> Percent:
         """The usage to which a shedding broker is reduced. [THRESHOLD-03]"""
@@ -206,10 +219,10 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 def preface(cycle: Cycle) -> Iterator[Step]:
     """The cluster's average, and the limits that follow from it."""
     levels = Levels(cycle)
-    average, threshold = plain(levels.average), plain(levels.threshold)
+    average, threshold = plain(levels.average, levels.places), plain(levels.threshold)
     count = len(levels.usage)
     yield Step("average", f"({_sum(levels.usage.values())}) / {count} = {average} %")
-    yield Step("limit", f"{average} + {threshold} = {plain(levels.limit)} %")
+    yield Step("limit", f"{average} + {threshold} = {plain(levels.limit, levels.places)} %")
     if levels.looks_for_idle:
         bound = BOUND_WRITTEN[cycle.readings["lower-boundary"]](average, threshold)
         under = f"{', '.join(levels.idle) or 'nobody'} under it"
@@ -243,7 +256,7 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
         yield from _amount_steps(levels, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
     else:
-        kept = f"is not above {plain(levels.limit)} %"
+        kept = f"is not above {plain(levels.limit, levels.places)} %"
         if OVER[cycle.readings["threshold-trigger"]](levels.usage[broker.name], levels.limit):
             kept = f"would shed no more than {throughput(levels.least)}"
         yield from keep_all_steps(cycle, broker, kept)
@@ -255,13 +268,13 @@ def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
     share = weight[usage.resource] if usage.resource else Fraction(1)
     weighted = f", with its weight {plain(share)}" if share != 1 else ""
-    yield Step("usage", f"{plain(usage.percent)} % {busiest}{weighted}")
+    yield Step("usage", f"{plain(usage.percent, levels.places)} % {busiest}{weighted}")
     if broker.history:
         kept, new = plain(levels.kept), plain(1 - levels.kept)
         observed = (*broker.history[1:], usage.percent)
         for now, (before, mixed) in zip(observed, pairwise(levels.mixed(broker)), strict=True):
             sum_ = f"{plain(before)} x {kept} + {plain(now)} x {new}"
-            yield Step("history", f"{sum_} = {plain(mixed)} %")
+            yield Step("history", f"{sum_} = {plain(mixed, levels.places)} %")
 
 
 def _amount_steps(levels: Levels, broker: Broker) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, places_apart, plain, throughput
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.loads import as_percent
 from pulsar_conformance.reference.released.strategy import (
@@ -57,22 +57,24 @@ def _excess(view: ClusterView, broker: str) -> _Excess:
 
 def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -> Iterator[Step]:
     known, release = view.known, view.known.release
-    yield Step("usage", f"{plain(as_percent(excess.usage))} % of {excess.resource}")
+    usage, threshold = as_percent(excess.usage), as_percent(excess.threshold)
+    places = places_apart(usage, threshold)
+    yield Step("usage", f"{plain(usage, places)} % of {excess.resource}")
     weighted = known.way("overload-usage") == "weighted"
     if place := release.without_heap(weighted):
         yield Step("except", f"heap memory ({place})")
     if weighted:
         yield Step("weighted", f"by its resource's weight ({release.place('overload-usage')})")
-    yield Step("threshold", f"{plain(as_percent(excess.threshold))} %")
+    yield Step("threshold", f"{plain(threshold, places)} %")
     if excess.usage < excess.threshold:
         yield from keep_all_steps(view, broker, f"{broker} is not overloaded")
         return
     if len(known.owned(broker)) <= 1:
         yield from keep_all_steps(view, broker, f"{broker} has fewer than 2 bundles")
         return
-    share = plain(as_percent(excess.usage - excess.threshold + MARGIN))
+    share = plain(as_percent(excess.usage - excess.threshold + MARGIN), places)
     of, need = throughput(Fraction(known.carries(broker, "msgThroughput"))), Fraction(excess.need)
-    sums = f"({plain(as_percent(excess.usage))} - {plain(as_percent(excess.threshold))}) + 5"
+    sums = f"({plain(usage, places)} - {plain(threshold, places)}) + 5"
     yield Step("to shed", f"{sums} = {share} % of {of} = {throughput(need)}")
     if known.way("overload-bundles") == "of-everyone":
         yield Step("bundles", f"those of every broker ({release.place('overload-bundles')})")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, places_apart, plain, throughput
 from pulsar_conformance.reference.released.loads import as_percent, percent
 from pulsar_conformance.reference.released.strategy import (
     BrokerUnloads,
@@ -113,13 +113,15 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
     now, resource = known.usage(name, weighted=True)
     usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
-    yield Step("usage", f"{plain(as_percent(now))} % of {resource}, with its weight")
+    places = places_apart(as_percent(usage), as_percent(cycle.average + threshold))
+    used, average = plain(as_percent(usage), places), plain(as_percent(cycle.average), places)
+    yield Step("usage", f"{plain(as_percent(now), places)} % of {resource}, with its weight")
     if usage != now:
-        yield Step("history", f"smoothed over the cycles before: {plain(as_percent(usage))} %")
-    yield Step("average", f"{plain(as_percent(cycle.average))} % of all brokers", detail=True)
+        yield Step("history", f"smoothed over the cycles before: {used} %")
+    yield Step("average", f"{average} % of all brokers", detail=True)
     if without_heap := known.release.without_heap(weighted=True):
         yield Step("except", f"heap memory ({without_heap})")
-    limit = f"{plain(as_percent(cycle.average))} + {plain(as_percent(threshold))}"
+    limit = f"{average} + {plain(as_percent(threshold))}"
     if name not in cycle.need:
         yield from keep_all_steps(view, name, f"{name} is under {limit}")
         return
@@ -129,7 +131,7 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
         why = f"half of {plain(as_percent(threshold))} % of {traffic}, as one is idle"
         yield Step("to shed", f"{why}: {_amount(need)} ({place('lower-boundary-relief')})")
     else:
-        sums = f"{plain(as_percent(usage))} - ({limit}) + 5"
+        sums = f"{used} - ({limit}) + 5"
         amount = f"{_amount(need)} ({place('threshold-amount')})"
         yield Step("to shed", f"{sums} % of {traffic} = {amount}")
     least = known.number(LEAST) * MEBIBYTE

@@ -150,6 +150,31 @@ def test_the_average_is_worked_out_once_for_all_brokers(explain):
     assert "95 - 57.5 = 37.5 points: 37.5 % of 90 MB/s = 33.75 MB/s" in out
 
 
+@pytest.mark.parametrize("profile", ["documented-3.0", "released-3.0"])
+@pytest.mark.parametrize(
+    ("strategy", "usages", "told"),
+    [
+        ("OverloadShedder", (85.0004, 3), "(85.0004 - 85) + 5"),
+        ("ThresholdShedder", (45.0004, 30, 30), "45.0004"),
+        ("ThresholdShedder", (44.9996, 30, 30), "4.9999"),
+    ],
+)
+def test_a_usage_close_to_its_limit_is_told_apart_from_it(explain, profile, strategy, usages, told):
+    brokers = {
+        f"b{place}": {"cpu": {"usage": usage, "limit": 100}} for place, usage in enumerate(usages)
+    }
+    brokers["b0"] |= {"bundles": QUARTERS[:2], "msgThroughputIn": 1e9}
+    settings = {
+        "loadBalancerBrokerThresholdShedderPercentage": 10,
+        "loadBalancerHistoryResourcePercentage": 0,
+        "lowerBoundarySheddingEnabled": False,
+    }
+    case = {"strategy": strategy, "settings": settings, "brokers": brokers, "bundles": {}}
+    case["recentlyUnloaded"] = {}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", profile)
+    assert told in " ".join(out.split())
+
+
 def test_why_nothing_is_shed_at_all(explain):
     off = {"loadBalancerSheddingEnabled": False}
     _, out, _ = explain(shed(cycle(30, 60, settings=off)))
