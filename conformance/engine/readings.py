@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
 from typing import Literal
 
 from pulsar_conformance import specs
@@ -180,12 +179,7 @@ class Evidence:
 
     def allows(self, domains: Domains) -> bool:
         """True if the answers break no rule under at least one choice from the domains."""
-        chosen: Choices | None = {name: values[0] for name, values in domains.items()}
-        while chosen is not None:
-            if self._fits(chosen):
-                return True
-            chosen = _without_conflict(domains, self.conflicts)
-        return False
+        return any(map(self._fits, _without_conflict(domains, self.conflicts)))
 
     @property
     def complaint(self) -> str:
@@ -196,10 +190,14 @@ class Evidence:
         return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
 
     def _fits(self, choices: Choices) -> bool:
-        """True if the answers break no rule under these choices; record conflicts."""
+        """True if the answers break no rule under these choices; record conflicts.
+
+        Rules that were broken under other choices are judged first.
+        """
         if any(fit.items() <= choices.items() for fit in self.fits):
             return True
-        if any(one.choices.items() <= choices.items() for one in self.conflicts):
+        suspects = {one.rule for one in self.conflicts}
+        if not all(self._allowed(one, choices) for one in self.rules if one.id in suspects):
             return False
         recording = RecordingReadings(choices)
         evaluator = self.evaluator.under(recording)
@@ -207,22 +205,66 @@ class Evidence:
             applies = all(recording[name] == value for name, value in rule.reading.items())
             if applies and evaluator.judge(rule.id, self.trial, self.answers).violated:
                 # Readings that only other rules consulted are not part of this conflict.
-                alone = consulted(rule, evaluator, self.trial, self.answers)
-                self.conflicts.append(Conflict(rule.id, alone))
-                return False
+                return self._allowed(rule, choices)
         self.fits.append(recording.consulted)
         return True
 
+    def _allowed(self, rule: specs.Rule, choices: Choices) -> bool:
+        """True if a rule allows the answers or does not apply; record the conflict if not."""
+        if any(choices[name] != value for name, value in rule.reading.items()):
+            return True
+        recording = RecordingReadings(choices)
+        judge = self.evaluator.under(recording).judge
+        if not judge(rule.id, self.trial, self.answers).violated:
+            return True
+        self.conflicts.append(Conflict(rule.id, {**recording.consulted, **rule.reading}))
+        return False
 
-def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Choices | None:
-    """Return the likeliest choices from the domains that contain no conflict, or None."""
-    names = list(dict.fromkeys(name for one in conflicts for name in one.choices))
-    base = {name: values[0] for name, values in domains.items()}
-    for values in product(*(domains[name] for name in names)):
-        choices = {**base, **dict(zip(names, values, strict=True))}
-        if not any(one.choices.items() <= choices.items() for one in conflicts):
-            return choices
-    return None
+
+def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterator[Choices]:
+    """Yield choices from the domains that contain no conflict, likeliest first.
+
+    `conflicts` has to grow before the next choice is requested.
+    """
+    turns: dict[str, int] = {}
+    """The alternative in turn of each reading that conflicts are about, the last changing first."""
+    taken: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    learned = 0
+    while True:
+        for one in conflicts[learned:]:
+            taken.setdefault(tuple(one.choices), set()).add(tuple(one.choices.values()))
+            turns = {**turns, **{name: 0 for name in one.choices if name not in turns}}
+        learned = len(conflicts)
+        chosen = {name: values[turns.get(name, 0)] for name, values in domains.items()}
+        found = [
+            names for names, those in taken.items() if tuple(chosen[n] for n in names) in those
+        ]
+        if not found:
+            yield chosen
+        elif not _next_turns(turns, found, domains):
+            return
+
+
+def _next_turns(
+    turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
+) -> bool:
+    """Change the alternatives in turn to the next ones after a conflict; False after the last.
+
+    The conflicts are those of the alternatives in turn, by the readings that they are about.
+    """
+    order = list(turns)
+    places = {name: place for place, name in enumerate(order)}
+    place = min(max((places[name] for name in names), default=-1) for names in conflicting)
+    for later in order[place + 1 :]:
+        turns[later] = 0
+    while place >= 0:
+        name = order[place]
+        turns[name] += 1
+        if turns[name] < len(domains[name]):
+            return True
+        turns[name] = 0
+        place -= 1
+    return False
 
 
 def find_readings(
