@@ -305,7 +305,7 @@ def test_a_summary_lists_what_does_not_hold(report, tmp_path, capsys):
 RELEASES = {
     "released-2.10": "pulsar-2.10.5-documented-2.10",
     "released-3.0": "pulsar-3.0.7-documented-3.0",
-    "released-4.0": "pulsar-4.0.7-documented-3.0",
+    "released-4.0": "pulsar-4.0.7-documented-4.0",
     "released-4.2": "pulsar-4.2.4-documented-4.2",
     "released-5.0": "pulsar-5.0.0-M1-documented-3.0",
 }
