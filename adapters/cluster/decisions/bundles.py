@@ -43,6 +43,8 @@ def split(leader: AskedLeader, case: Case) -> Answer:
 
     A broker that splits automatically makes the same request, without algorithm and positions.
     """
+    if any(case.get("topicLoads", {}).values()):
+        raise Unsupported("the topics of a cluster have no traffic")
     for topic in case["topics"]:
         check_topic_name(topic)
     settings, algorithm, positions = dict(case["settings"]), case["algorithm"], case["positions"]

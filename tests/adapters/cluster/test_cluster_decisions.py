@@ -116,6 +116,22 @@ def test_a_bundle_is_split_in_two(cluster, simple):
     assert "Unsupported namespace bundle split algorithm" in unknown["refused"]
 
 
+def test_a_split_by_the_traffic_of_topics_is_not_asked_of_a_cluster_without_traffic(cluster):
+    topic = "persistent://shop/eu/orders"
+    answer = decided(
+        cluster,
+        "bundles.split",
+        bundle=WHOLE.rpartition("/")[2],
+        algorithm="flow_or_qps_equally_divide",
+        by="broker",
+        settings={},
+        topics=[topic],
+        positions=[],
+        topicLoads={topic: {"msgRateIn": 1000}},
+    )
+    assert "traffic" in answer["unsupported"]
+
+
 def test_the_leader_splits_what_is_busy(cluster):
     busy = carrying(10, **{LEFT: 40_000.0, RIGHT: 100.0})
     answer = decided(
