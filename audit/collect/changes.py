@@ -83,14 +83,15 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
     return "shedding" if shed == released else "unknown"
 
 
-def may_be_shutdown(entries: list[Entry], now: Sight) -> bool:
-    """True if an active broker may have released bundles because it is stopping.
+def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
+    """Return the brokers that may have released bundles because they are stopping.
 
     Under the extensible manager, brokers release their bundles before they leave the list of active
     brokers.
     """
-    manager = str(now.settings.get("loadManagerClassName", ""))
-    return manager.endswith(EXTENSIBLE) and any(map(_is_unexplained, entries))
+    if not str(now.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE):
+        return set()
+    return {entry["broker"] for entry in filter(_is_unexplained, entries)}
 
 
 def as_shutdown(entries: list[Entry], now: Sight) -> None:
@@ -98,6 +99,12 @@ def as_shutdown(entries: list[Entry], now: Sight) -> None:
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"
+
+
+def as_unknown(entries: list[Entry]) -> None:
+    """Set the cause of unloads from brokers that may be stopping."""
+    for entry in filter(_is_unexplained, entries):
+        entry["cause"] = "unknown"
 
 
 def _is_unexplained(entry: Entry) -> bool:

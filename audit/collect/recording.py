@@ -14,20 +14,24 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import (
     Entry,
     as_shutdown,
+    as_unknown,
     context,
     events_between,
-    may_be_shutdown,
+    may_be_stopping,
     state_after,
 )
 from pulsar_conformance.audit.collect.files import Recording
 
 Tell = Callable[[str], None]
 
-STOPS_WITHIN = timedelta(seconds=10)
-"""Maximum time from the first bundle that a stopping broker releases until it is gone. Measured as
-some 3 seconds under the extensible manager; under others it is shorter than the interval between
-observations.
+STOPS_WITHIN = timedelta(seconds=60)
+"""Maximum time from the first bundle that a stopping broker releases until it is gone: the default
+of brokerShutdownTimeoutMs, after which the broker ends itself. With few bundles it takes 2 or 3
+seconds.
 """
+
+PAUSES_WITHIN = timedelta(seconds=10)
+"""Maximum time between two bundles that a stopping broker releases, or after the last of them."""
 
 
 class Recorder:
@@ -70,9 +74,14 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the observations held back. Errors: `CannotWrite`."""
+        """Write the observations held back, with unknown causes where a broker may be stopping.
+
+        Errors: `CannotWrite`.
+        """
         while self._held:
-            self._recording.write(*self._held.popleft())
+            at, entries = self._held.popleft()
+            as_unknown(entries)
+            self._recording.write(at, entries)
 
     def once(self, *, first: bool) -> None:
         """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
@@ -82,22 +91,25 @@ class Recorder:
         if first:
             self._tell(begins(self._looker.cluster, look))
         self._trouble(dict(look.troubles))
+        for _, held in self._held:
+            as_shutdown(held, look.sight)
         if self._before is None or self._recording.begins(at):
             self.flush()
             entries = list(context(look.sight))
         else:
             entries = list(events_between(before, look.sight))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
-        for _, held in self._held:
-            as_shutdown(held, look.sight)
         self._held.append((at, entries))
-        while self._held and not self._undecided(*self._held[0], at, look.sight):
+        while self._held and not self._undecided(at, look.sight):
             self._recording.write(*self._held.popleft())
         self._before = look.sight
 
-    @staticmethod
-    def _undecided(since: datetime, entries: list[Entry], at: datetime, now: Sight) -> bool:
-        return at - since < STOPS_WITHIN and may_be_shutdown(entries, now)
+    def _undecided(self, at: datetime, now: Sight) -> bool:
+        """True if a broker that released bundles in the oldest observation may be stopping."""
+        since, oldest = self._held[0]
+        lately = (held for time, held in self._held if at - time < PAUSES_WITHIN)
+        releasing = {broker for held in lately for broker in may_be_stopping(held, now)}
+        return at - since < STOPS_WITHIN and not releasing.isdisjoint(may_be_stopping(oldest, now))
 
     def _trouble(self, now: dict[str, str]) -> None:
         """Report once that something has become unreadable, and once that it can be read again."""
