@@ -307,7 +307,7 @@ RELEASES = {
     "released-3.0": "pulsar-3.0.7-documented-3.0",
     "released-4.0": "pulsar-4.0.7-documented-4.0",
     "released-4.2": "pulsar-4.2.4-documented-4.2",
-    "released-5.0": "pulsar-5.0.0-M1-documented-3.0",
+    "released-5.0": "pulsar-5.0.0-M1-documented-5.0",
 }
 
 
