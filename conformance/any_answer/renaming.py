@@ -18,9 +18,14 @@ def _by_capitals(*patterns: str) -> Renaming:
 
 
 LONG = "a" * 100
+PORTS = 3
+"""Number of brokers with one address."""
+
 BROKERS: Mapping[str, Renaming] = {
     "brokers named by host and port": "pulsar-broker-{}.prod.svc.cluster.local:8080".format,
-    "brokers named by address": "10.0.0.{}:6650".format,
+    "brokers named by address and port": lambda number: (
+        f"10.0.0.{number // PORTS}:{6650 + number % PORTS}"
+    ),
     "brokers named by numbers": "{}".format,
     "brokers whose names differ in capitals alone": _by_capitals(
         "broker-{}", "Broker-{}", "BROKER-{}"
