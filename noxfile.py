@@ -20,7 +20,7 @@ nox.options.sessions = ["lint", "tests", "conformance"]
 PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
-SITE = "reports/out/site-sources/mkdocs.yml"
+SITE = "reports/out/zensical.toml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
 """Profiles for a run that names none."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -291,7 +291,7 @@ def site(session: nox.Session) -> None:
     """Build the site into reports/out/site; takes the playground's Python from npm, once."""
     install(session, "site", extra="site")
     session.run("python", "-m", "pulsar_conformance.reports.site", *session.posargs)
-    session.run("mkdocs", "build", "--strict", "--quiet", "-f", SITE)
+    session.run("zensical", "build", "--clean", "--strict", "-f", SITE)
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
         session.run("pytest", "-q", "-m", "site or browser", *PAGES)

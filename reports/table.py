@@ -24,6 +24,7 @@ WORDS = {
 """Words for the verdicts, worst first."""
 
 BREAKING = ("fail", "warning", "known_deviation")
+KEPT = ("pass", "unexpected_pass")
 """Words for rules that are broken."""
 
 FEW = 3
@@ -85,7 +86,7 @@ def breaks(name: str, words: Mapping[str, str]) -> str:
     """Return how many of the rules that apply an implementation breaks, and which, if few."""
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
-    applying = broken + counts["pass"] + counts["unexpected_pass"]
+    applying = broken + sum(counts[one] for one in KEPT)
     rules = "rule that applies" if applying == 1 else "rules that apply"
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]

@@ -1,4 +1,4 @@
-"""Write the sources of the site, from which MkDocs builds it: `nox -s site`."""
+"""Write the sources of the site, from which Zensical builds it: `nox -s site`."""
 
 import argparse
 import shutil
@@ -12,22 +12,25 @@ from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.specs.errors import status_of
 
 HERE = Path(__file__).parent
-TO = Path("reports/out/site-sources")
+TO = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
-CONFIGURATION = "mkdocs.yml"
+SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
+"""The pages, what replaces the theme's own, and the settings of the generator."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write every page and MkDocs' configuration; return 0, or 2 on failure."""
+    """Write every page and Zensical's configuration; return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 
 
 def _write(to: Path) -> int:
-    docs = to / "docs"
-    shutil.rmtree(docs, ignore_errors=True)
-    made = dict(Site().pages())
+    docs, theme = to / SOURCES, to / THEME
+    for folder in (docs, theme):
+        shutil.rmtree(folder, ignore_errors=True)
+    site = Site()
+    made = dict(site.pages())
     for name, text in made.items():
         file = docs / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +38,8 @@ def _write(to: Path) -> int:
     shutil.copytree(HERE / ASSETS, docs / ASSETS)
     vendored.fetch_packages(cache() / "site", docs / ASSETS / VENDOR)
     vendored.write_model(docs / ASSETS / VENDOR)
-    shutil.copy(HERE / CONFIGURATION, to / CONFIGURATION)
+    shutil.copytree(HERE / "theme", theme)
+    (to / CONFIGURATION).write_text(site.configuration(), "utf-8")
     print(f"{len(made)} pages in {docs}")
     return 0
 
@@ -43,7 +47,11 @@ def _write(to: Path) -> int:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="site", description=__doc__)
     parser.add_argument(
-        "--to", type=Path, default=TO, metavar="DIR", help="where the sources go (%(default)s)"
+        "--to",
+        type=Path,
+        default=TO,
+        metavar="DIR",
+        help="where the sources go, and the site then (%(default)s)",
     )
     return parser.parse_args(argv)
 

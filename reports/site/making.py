@@ -77,6 +77,14 @@ class Site:
         yield "playground.md", self._page("playground")
         yield "index.md", self._page("index", counts=_counts(self.specs))
 
+    def configuration(self) -> str:
+        """Return the settings of the generator, with each rule in the navigation."""
+        rules = {
+            area: [one.id for one in self.specs.rules.values() if one.area == area]
+            for area in AREAS
+        }
+        return self.templates.get_template("zensical.toml.jinja").render(rules=rules)
+
     def _page(self, template: str, **given: object) -> str:
         return self.templates.get_template(f"{template}.md.jinja").render(**given)
 

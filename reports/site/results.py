@@ -15,7 +15,7 @@ from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
-from pulsar_conformance.reports.table import WORDS, breaks, word_of
+from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, breaks, word_of
 
 PUBLISHED = Path("reports", "published")
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
@@ -57,6 +57,17 @@ class Result:
     def word(self, rule: str) -> str:
         """Return the verdict on a rule; empty if it was not judged."""
         return word_of(self.verdicts[rule]) if rule in self.verdicts else ""
+
+    @property
+    def broken(self) -> list[str]:
+        """Return the rules that it breaks, known deviations included."""
+        return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
+
+    @property
+    def asked(self) -> int:
+        """Return the number of rules that it breaks or keeps."""
+        kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
+        return len(self.broken) + len(kept)
 
     def said(self, rule: str) -> str:
         """Format the verdict on a rule for tables."""

@@ -1,7 +1,7 @@
 """Download of the npm packages that the site contains; none of them is committed.
 
 Pyodide is Python in WebAssembly, for the playground; iframe-worker makes the search work without a
-server. Both are unpacked unchanged, and never run here.
+server; Source Sans is the type. All are unpacked unchanged, and never run here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from pulsar_conformance.reports.pages.outcomes import profiles_of
 from pulsar_conformance.specs.errors import UserError
 
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "@fontsource-variable/source-sans-3": (
+        "5.3.1",
+        ("files/source-sans-3-latin-wght-normal.woff2", "LICENSE"),
+    ),
     "iframe-worker": ("1.0.4", ("shim/index.js", "LICENSE")),
     "pyodide": (
         "314.0.7",
@@ -51,7 +55,7 @@ def fetch_packages(cache: Path, to: Path) -> None:
     Errors: `CannotVendor`.
     """
     for name, (version, files) in PACKAGES.items():
-        archive = cache / f"{name}-{version}.tgz"
+        archive = cache / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
         if not archive.exists():
             _pack(f"{name}@{version}", cache)
         with tarfile.open(archive) as packed:
@@ -59,7 +63,7 @@ def fetch_packages(cache: Path, to: Path) -> None:
                 held = packed.extractfile(f"package/{file}")
                 if held is None:
                     raise CannotVendor(f"{archive}: there is no {file} in it; remove the archive")
-                target = to / name / file
+                target = to / PurePosixPath(name).name / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(held.read())
 

@@ -76,11 +76,25 @@ def axe():
         return packed.extractfile("package/axe.min.js").read().decode()
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that shows the site's own page for what is not there, as hosts of pages do."""
+
+    def log_message(self, *_):
+        pass
+
+    def send_error(self, code, *_):
+        page = (SITE / "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(page)
+
+
 @pytest.fixture(scope="module")
 def served():
     """The address of the site on a server of its own."""
-    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    handler = functools.partial(quiet, directory=str(SITE))
+    handler = functools.partial(Quiet, directory=str(SITE))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -171,17 +185,46 @@ def test_the_matrix_is_narrowed_to_a_profile(browser, served):
     assert shown == [rule.id for rule in of_profile if rule.area == "SPLIT"]
 
 
+def test_a_missing_page_leads_home_from_any_depth(browser, served):
+    browser.get(f"{served}/rules/no/such/page.html")
+    wait = WebDriverWait(browser, 30)
+    links = wait.until(lambda one: one.find_elements(By.CSS_SELECTOR, "#home a"))
+    assert [one.get_attribute("href") for one in links] == [
+        f"{served}/{page}.html" for page in ("index", "matrix")
+    ]
+    assert all("404" in one for one in errors(browser))
+
+
+def test_two_implementations_are_compared_in_the_matrix(browser, served):
+    older, newer = (one for one in results() if one.name in ("pulsar 2.10.5", "pulsar 3.0.7"))
+    browser.get(f"{served}/matrix.html#differing=on&columns={older.slug},{newer.slug}")
+    browser.refresh()
+    rows = browser.find_elements(By.CSS_SELECTOR, "#pc-matrix tbody tr")
+    shown = [row.find_element(By.TAG_NAME, "th").text for row in rows if row.is_displayed()]
+    judged = {*older.verdicts, *newer.verdicts}
+    expected = {rule for rule in judged if older.word(rule) != newer.word(rule)}
+    assert set(shown) == expected
+    assert len(shown) > 5
+    totals = browser.find_elements(By.CSS_SELECTOR, "#pc-matrix tfoot td")
+    assert [one.text for one in totals if one.is_displayed()] == [
+        str(len(expected & set(one.broken))) for one in (older, newer)
+    ]
+
+
+FOUND_LINKS = """
+return [...document.querySelectorAll("*")].filter((one) => one.shadowRoot)
+  .flatMap((one) => [...one.shadowRoot.querySelectorAll("a")].map((link) => link.href))
+"""
+"""The search shows its results in an element with a tree of its own."""
+
+
 def test_the_search_finds_a_rule_without_a_server(browser):
     browser.set_window_size(1440, 900)
     browser.get((SITE / "index.html").as_uri())
-    field = browser.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]")
-    field.click()
-    field.send_keys("five-point margin")
-    WebDriverWait(browser, 60).until(
-        lambda one: one.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
-    )
-    links = browser.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
-    assert any("OVERLOAD-02" in link.get_attribute("href") for link in links)
+    browser.find_element(By.CSS_SELECTOR, "button.md-search__button").click()
+    browser.switch_to.active_element.send_keys("five-point margin")
+    found = WebDriverWait(browser, 60).until(lambda one: one.execute_script(FOUND_LINKS))
+    assert any("OVERLOAD-02" in link for link in found)
 
 
 def said(browser, part):
@@ -215,6 +258,12 @@ def test_a_number_changed_in_the_playground_is_answered_as_by_the_model(browser,
     wait.until(lambda _: answered(browser) == dict(after.answer))
     shown = said(browser, "steps").get_attribute("textContent")
     assert shown.splitlines() == list(after.lines())
+    Select(said(browser, "beside")).select_by_value("documented-4.2")
+    other = Model("documented-4.2").derive(operation, case)
+    beside = said(browser, "other").find_element(By.TAG_NAME, "pre")
+    wait.until(
+        lambda _: list(other.lines()) == beside.text.splitlines()[-len(list(other.lines())) :]
+    )
     kept = browser.current_url
     browser.get("about:blank")
     browser.get(kept)

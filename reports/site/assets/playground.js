@@ -1,12 +1,14 @@
 // The playground: a worked example's numbers, profile and readings can be changed; the model in
-// the browser answers at once, and the address holds the case.
+// the browser answers at once, by a second profile too, and the address holds all of it.
 (() => {
   const root = document.getElementById("pc-playground")
   if (!root) return
   const part = (name) => root.querySelector(`[data-part=${name}]`)
-  const [example, profile, numbers, readings, text, answer, steps, state] = [
-    "example", "profile", "numbers", "readings", "case", "answer", "steps", "state",
+  const [example, profile, beside, numbers, readings, text, answer, steps, other, state, progress] = [
+    "example", "profile", "beside", "numbers", "readings", "case", "answer", "steps", "other", "state",
+    "progress",
   ].map(part)
+  const FIRST = "overload-95-over-85"
 
   if (location.protocol === "file:") {
     state.textContent =
@@ -18,7 +20,12 @@
   const worker = new Worker(new URL("assets/playground-worker.js", document.baseURI), { type: "module" })
   const waiting = new Map()
   let count = 0
-  worker.onmessage = ({ data: { id, said } }) => {
+  worker.onmessage = ({ data: { id, said, share } }) => {
+    if (share !== undefined) {
+      progress.value = share
+      state.textContent = `Loading Python and the model… ${Math.round(100 * share)} %`
+      return
+    }
     waiting.get(id)(said)
     waiting.delete(id)
   }
@@ -43,21 +50,35 @@
     rest.reverse().reduce((inner, key) => inner[key], value)[last] = number
   }
 
+  // A usage ends at its limit; any other number can be doubled.
+  const greatest = (found, path, value) => {
+    const owner = path.slice(0, -1).reduce((inner, key) => inner[key], found.case)
+    if (path.at(-1) === "usage" && owner.limit > 0) return owner.limit
+    return value > 0 ? 2 * value : 1
+  }
+
   const MOST = 60
   const showNumbers = (found) => {
     numbers.replaceChildren()
     for (const [path, value] of [...leaves(found.case)].slice(0, MOST)) {
       const label = document.createElement("label")
-      const input = document.createElement("input")
-      Object.assign(input, { type: "number", step: "any", value })
-      input.addEventListener("input", () => {
-        if (input.value === "") return
+      const [input, bar] = ["number", "range"].map((type) =>
+        Object.assign(document.createElement("input"), { type, step: "any" }),
+      )
+      Object.assign(bar, { min: 0, max: greatest(found, path, value), step: value % 1 ? "any" : 1 })
+      bar.setAttribute("aria-label", `${path.join(" ")}, as a bar`)
+      input.value = bar.value = value
+      const change = (from, to) => () => {
+        if (from.value === "") return
+        to.value = from.value
         const changed = JSON.parse(text.value)
-        put(changed.case, path, Number(input.value))
+        put(changed.case, path, Number(from.value))
         text.value = JSON.stringify(changed, null, 1)
         work()
-      })
-      label.append(path.join(" › "), input)
+      }
+      input.addEventListener("input", change(input, bar))
+      bar.addEventListener("input", change(bar, input))
+      label.append(path.join(" › "), input, bar)
       numbers.append(label)
     }
   }
@@ -94,7 +115,16 @@
     }
     const asked = { ...found, profile: profile.value, readings: chosenReadings() }
     const said = await ask("answer", JSON.stringify(asked))
+    const second = beside.value && { ...found, profile: beside.value, readings: {} }
+    const told = second && (await ask("answer", JSON.stringify(second)))
     if (mine !== turn) return
+    other.hidden = !told
+    if (told) {
+      const same = JSON.stringify(told.answer) === JSON.stringify(said.answer)
+      other.querySelector("h2").textContent = `${beside.value}${same ? ": the same" : ": otherwise"}`
+      other.querySelector("pre").textContent = told.wrong || [JSON.stringify(told.answer, null, 1), ...told.steps].join("\n")
+      if (beside.value) asked.beside = beside.value
+    }
     state.textContent = said.wrong || "Answered by the model."
     answer.textContent = said.wrong ? "" : JSON.stringify(said.answer, null, 1)
     steps.textContent = said.wrong ? "" : said.steps.join("\n")
@@ -104,6 +134,7 @@
 
   const open = (asked) => {
     profile.value = asked.profile
+    beside.value = asked.beside || ""
     text.value = JSON.stringify({ ask: asked.ask, case: asked.case }, null, 1)
     showReadings(asked.readings)
     showNumbers(asked)
@@ -120,13 +151,17 @@
 
   const start = async () => {
     state.textContent = "Loading Python and the model…"
+    progress.hidden = false
     const file = new URL("assets/vendor/playground.json", document.baseURI)
     ;[examples, known] = await Promise.all([fetch(file).then((one) => one.json()), ask("known")])
+    progress.hidden = true
     if (known.wrong) {
       state.textContent = known.wrong
       return
     }
     profile.append(...known.profiles.map((one) => option(one)))
+    beside.append(option("", "none"), ...known.profiles.map((one) => option(one)))
+    beside.addEventListener("change", work)
     example.append(...examples.map((one) => option(one.id, `${one.id}: ${one.title}`)))
     example.addEventListener("change", () => open(examples.find((one) => one.id === example.value)))
     profile.addEventListener("change", () => {
@@ -142,7 +177,7 @@
       work()
     })
     const named = examples.find((one) => location.hash === `#${one.id}`)
-    const kept = named || (location.hash ? fromAddress() : null) || examples[0]
+    const kept = named || (location.hash ? fromAddress() : null) || examples.find((one) => one.id === FIRST)
     if (kept.id) example.value = kept.id
     open(kept)
   }
