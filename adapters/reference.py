@@ -8,8 +8,8 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.answers.shedding import LATER
 from pulsar_conformance.reference.splitting import BY_RATES, FLOW_MARGIN
-from pulsar_conformance.reference.uniform import AVERAGE_LOW
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
@@ -44,10 +44,14 @@ class ReferenceConnection(Connection):
             version=_version(),
             batch=BATCH,
             operations=tuple(self._model.operations),
-            strategies=(*STRATEGIES, *_known(self._model, AVERAGE_LOW, "AvgShedder")),
+            strategies=(*STRATEGIES, *self._later()),
             algorithms=(*ALGORITHMS, *_known(self._model, FLOW_MARGIN, BY_RATES)),
             readings={**load().default_readings(profile), **readings},
         )
+
+    def _later(self) -> list[str]:
+        """Return the strategies of later documents that the profile has."""
+        return [name for name, setting in LATER.items() if _known(self._model, setting, name)]
 
     @property
     def in_process(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Minutes, Percent, exact
-from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER, Cycle
 from pulsar_conformance.reference.threshold import Levels
 
 
@@ -34,9 +34,23 @@ class CycleSequence:
         The usages of earlier cycles become the history of its brokers, if the strategy has any.
         """
         now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
-        if self.alone(0).strategy == "AvgShedder":
+        if self._strategy == "AvgShedder":
             now["earlier"] = list(zip(self._usages, map(bool, unloads), strict=False))
+        if self._strategy == TRANSFER_SHEDDER:
+            now["earlier"] = [self._past(unloads, place) for place in range(len(unloads))]
         return self._cycle(now)
+
+    @property
+    def _strategy(self) -> str:
+        return self.alone(0).strategy
+
+    def _past(self, unloads: Sequence[Iterable[str]], place: int) -> tuple[Any, ...]:
+        """Return an earlier cycle, its unloads, and the minutes since. [TRANSFER-06, -11]"""
+        from pulsar_conformance.reference.transfer import Past
+
+        seen = {**self.case["cycles"][place], "brokers": self._with_history(place)}
+        passed = self.minutes(place, len(unloads))
+        return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
         """Return the same cycle for a strategy that keeps the history itself."""
@@ -67,7 +81,7 @@ class CycleSequence:
 
     def _with_history(self, place: int) -> dict[str, Any]:
         brokers = self.case["cycles"][place]["brokers"]
-        if self.alone(place).strategy != "ThresholdShedder":
+        if self._strategy not in ("ThresholdShedder", TRANSFER_SHEDDER):
             return dict(brokers)
         past = self._usages[:place]
         return {
@@ -81,6 +95,5 @@ class CycleSequence:
         return [Levels(self.alone(place)).present for place in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
-        names = ("brokers", "bundles", "recentlyUnloaded", "earlier")
-        case = {name: seen[name] for name in names if name in seen}
+        case = {name: value for name, value in seen.items() if name != "minutes"}
         return Cycle({"strategy": self.case["strategy"], **case}, self.settings, self.readings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,13 @@ ENABLED = "loadBalancerSheddingEnabled"
 STRATEGY = "loadBalancerLoadSheddingStrategy"
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+
+TRANSFER_SHEDDER = "TransferShedder"
+TRANSFER_TARGET = "loadBalancerBrokerLoadTargetStd"
+"""A setting of documents that describe TransferShedder."""
+
+IN_EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder"
+MANAGER = "loadManagerClassName"
 
 MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
@@ -68,8 +75,13 @@ class Cycle:
 
     @property
     def strategy(self) -> str:
-        """Name of the strategy's class, without Pulsar's own package. [SHED-05, SHED-06]"""
-        return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
+        """Name of the strategy's class, without Pulsar's own package. [SHED-05, SHED-06,
+        TRANSFER-18]
+        """
+        if self.case["strategy"] is None and _is_extensible(self.settings):
+            return TRANSFER_SHEDDER
+        given: str = self.case["strategy"] or self.settings.text(STRATEGY)
+        return TRANSFER_SHEDDER if given == IN_EXTENSIONS else given.removeprefix(PACKAGE)
 
     @property
     def enabled(self) -> bool:
@@ -145,6 +157,13 @@ class Cycle:
         return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
 
 
+def _is_extensible(settings: Settings) -> bool:
+    """True if the extensible manager is set, and no strategy. [TRANSFER-18]"""
+    manager = str(settings.given.get(MANAGER, ""))
+    known = TRANSFER_TARGET in settings.defaults and STRATEGY not in settings.given
+    return known and manager.endswith(".ExtensibleLoadManagerImpl")
+
+
 def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
     return (bundle,) if bundle in cycle.recent else ()
 
@@ -174,6 +193,8 @@ class Unloads:
     broker: str
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
+    to: Mapping[str, str] = field(default_factory=dict)
+    """The next owner of each bundle for which it is named. [TRANSFER-09]"""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.bundles)

@@ -18,6 +18,7 @@ AREAS = (
     "THRESHOLD",
     "UNIFORM",
     "AVERAGE",
+    "TRANSFER",
     "CONFIG",
     "DATA",
     "PLACE",

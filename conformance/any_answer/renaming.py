@@ -87,9 +87,10 @@ def _brokers_in(case: Json) -> Iterator[str]:
     for part in (case, *case.get("cycles", ())):
         for field in BROKER_FIELDS:
             yield from part[field] if isinstance(part.get(field), dict) else ()
+        yield from part.get("withoutData", ())
+        for policy in part.get("isolation", ()):
+            yield from (*policy["primary"], *policy["secondary"])
     yield from chain.from_iterable(case.get("domains", {}).values())
-    for policy in case.get("isolation", ()):
-        yield from (*policy["primary"], *policy["secondary"])
 
 
 def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:

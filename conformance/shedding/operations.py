@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.shedding.view import (
 )
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
+from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 from pulsar_conformance.reference.uniform import (
     AVERAGE_SETTINGS,
@@ -45,6 +45,12 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
             yield from history_share(settings)
     if strategy == "AvgShedder":
         for name in AVERAGE_SETTINGS:
+            settings.number(name)
+        yield from weight_problems(settings)
+    if strategy == TRANSFER_SHEDDER:
+        from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS
+
+        for name in (*TRANSFER_NUMBERS, HISTORY_SHARE):
             settings.number(name)
         yield from weight_problems(settings)
     if strategy == "UniformLoadShedder":
@@ -77,7 +83,9 @@ def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
 
 
 def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
-    return Unloading(case, tuple((one["broker"], one["bundle"]) for one in answer["unload"]))
+    pairs = tuple((one["broker"], one["bundle"]) for one in answer["unload"])
+    to = {one["bundle"]: one["to"] for one in answer["unload"] if "to" in one}
+    return Unloading(case, pairs, to)
 
 
 def _matches_cycle(allowed: Json, answer: Json) -> bool:
@@ -85,23 +93,32 @@ def _matches_cycle(allowed: Json, answer: Json) -> bool:
     return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
 
 
-def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[tuple[str, str | None]]]:
+    """Return the bundles of each broker, with the next owner of each if it is named."""
+    found: dict[str, list[tuple[str, str | None]]] = {}
     for one in unload:
-        found.setdefault(one["broker"], []).append(one["bundle"])
+        found.setdefault(one["broker"], []).append((one["bundle"], one.get("to")))
     return found
 
 
 def _named_cycle(case: Json, answer: Json) -> list[NamesUsed]:
     unload = answer["unload"]
     return [
-        NamesUsed([one["broker"] for one in unload], case["brokers"]),
+        NamesUsed(_brokers_in(unload), case["brokers"]),
         NamesUsed([one["bundle"] for one in unload], bundles_named_in(case)),
     ]
 
 
+def _brokers_in(unload: Sequence[Mapping[str, str]]) -> list[str]:
+    return [one[place] for one in unload for place in ("broker", "to") if place in one]
+
+
 def _same_cycle(_case: Json, answer: Json) -> object:
-    return sorted((one["broker"], one["bundle"]) for one in answer["unload"])
+    return _sorted(answer["unload"])
+
+
+def _sorted(unload: Sequence[Mapping[str, str]]) -> list[tuple[str, str, str]]:
+    return sorted((one["broker"], one["bundle"], one.get("to", "")) for one in unload)
 
 
 def _example_cycle(cpu: float) -> Json:
@@ -160,8 +177,7 @@ def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
         raise Violated(f"{len(row)} cycles, as asked", f"{len(answered)} cycles")
     for one in answered:
         cycle = row.after([[bundle for _, bundle in earlier.pairs] for earlier in found])
-        pairs = tuple((each["broker"], each["bundle"]) for each in one["unload"])
-        found.append(Unloading(cycle, pairs))
+        found.append(_unloading(cycle, one))
     return UnloadingInARow(tuple(found))
 
 
@@ -175,7 +191,7 @@ def _named_cycles(case: Json, answer: Json) -> list[NamesUsed]:
     unload = [one for cycle in answer["cycles"] for one in cycle["unload"]]
     cycles = case["cycles"]
     return [
-        NamesUsed([one["broker"] for one in unload], [b for one in cycles for b in one["brokers"]]),
+        NamesUsed(_brokers_in(unload), [name for one in cycles for name in one["brokers"]]),
         NamesUsed(
             [one["bundle"] for one in unload], {b for one in cycles for b in bundles_named_in(one)}
         ),
@@ -183,7 +199,7 @@ def _named_cycles(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _same_cycles(_case: Json, answer: Json) -> object:
-    return [sorted((x["broker"], x["bundle"]) for x in one["unload"]) for one in answer["cycles"]]
+    return [_sorted(one["unload"]) for one in answer["cycles"]]
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:

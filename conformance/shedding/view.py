@@ -7,7 +7,7 @@ error of the model is not also an error of the check.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -178,6 +178,8 @@ class Unloading:
     cycle: SheddingCycle
     pairs: tuple[tuple[str, str], ...]
     """Broker and bundle."""
+    to: Mapping[str, str] = field(default_factory=dict)
+    """The next owner of each bundle for which it is named."""
 
     def of(self, broker: Broker | str) -> list[str]:
         """Return the bundles unloaded from one broker, in the order of the answer."""
@@ -254,7 +256,7 @@ class CyclesInARow:
         return [self.alone(place).weighted_usage for place in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> SheddingCycle:
-        case = {name: seen[name] for name in ("brokers", "bundles", "recentlyUnloaded")}
+        case = {name: value for name, value in seen.items() if name != "minutes"}
         whole = {"strategy": self.case["strategy"], **case}
         return SheddingCycle(whole, self.settings, self.readings)
 

@@ -10,7 +10,13 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.sequences import CycleSequence
-from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    TRANSFER_SHEDDER,
+    TRANSFER_TARGET,
+    Cycle,
+    Unloads,
+)
 from pulsar_conformance.reference.uniform import AVERAGE_LOW
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
@@ -74,34 +80,47 @@ def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[
 
 
 def _select(cycle: Cycle) -> Derivation:
-    if cycle.strategy not in STRATEGIES and not _averages(cycle):
+    if cycle.strategy not in STRATEGIES and not _is_later(cycle):
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
     unloads = decided(cycle)
-    answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
+    answer = [
+        {"broker": given.broker, "bundle": bundle}
+        | ({"to": given.to[bundle]} if bundle in given.to else {})
+        for given in unloads
+        for bundle in given
+    ]
     return Derivation({"unload": answer}, partial(_shedding_steps, cycle, unloads))
 
 
-def _averages(cycle: Cycle) -> bool:
-    """True for AvgShedder under documents that describe it."""
-    return cycle.strategy == "AvgShedder" and AVERAGE_LOW in cycle.settings.defaults
+LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
+"""Strategies that some documents describe, by a setting of these documents."""
 
 
-def _strategy(cycle: Cycle) -> Strategy:
-    return STRATEGIES.get(cycle.strategy, uniform.average_unloads)
+def _is_later(cycle: Cycle) -> bool:
+    """True for a strategy of LATER, under documents that describe it."""
+    return LATER.get(cycle.strategy) in cycle.settings.defaults
 
 
-def _preface(cycle: Cycle) -> Callable[[Cycle], Iterator[Step]]:
-    return PREFACES.get(cycle.strategy, uniform.average_preface)
+def _strategy(cycle: Cycle) -> tuple[Strategy, Callable[[Cycle], Iterator[Step]]]:
+    """Return the unloads of the strategy, and its steps that concern all brokers together."""
+    if cycle.strategy == TRANSFER_SHEDDER:
+        from pulsar_conformance.reference import transfer
+
+        return transfer.unloads, transfer.preface
+    if cycle.strategy == "AvgShedder":
+        return uniform.average_unloads, uniform.average_preface
+    return STRATEGIES[cycle.strategy], PREFACES[cycle.strategy]
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
     """Return the unloads of each broker, by its strategy and by the rules for every strategy.
     [SHED-06]
     """
-    unloads = list(_strategy(cycle)(cycle))
-    if cycle.strategy != "OverloadShedder":
+    own, _ = _strategy(cycle)
+    unloads = list(own(cycle))
+    if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
             unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
     return unloads
@@ -117,7 +136,8 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
 
 def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
     yield Step("strategy", cycle.strategy, detail=True)
-    yield from _preface(cycle)(cycle)
+    _, preface = _strategy(cycle)
+    yield from preface(cycle)
     for given in unloads:
         yield Step(given.broker, "")
         for step in given.explain():

@@ -31,6 +31,7 @@ TITLES: Mapping[str, str] = {
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
     "AVERAGE": "AvgShedder",
+    "TRANSFER": "TransferShedder",
     "CONFIG": "Settings and their defaults",
     "DATA": "Samples, windows and averages",
     "PLACE": "Placing bundles",

@@ -1,0 +1,357 @@
+"""Draws of cycles for TransferShedder, each near one of its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import HashRange
+from pulsar_conformance.reference.shedding import (
+    MANAGER,
+    TRANSFER_SHEDDER,
+    TRANSFER_TARGET,
+)
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+
+HITS = "loadBalancerSheddingConditionHitCountThreshold"
+TRANSFERS = "loadBalancerTransferEnabled"
+MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+DELAY = "loadBalanceSheddingDelayInSeconds"
+LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
+TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+
+SHARES = ((4, 10, 26, 60), (5, 15, 30, 50), (10, 20, 30, 40), (3, 7, 20, 30, 40))
+"""Shares of a broker's traffic that its bundles carry, in percent."""
+
+BYTES = 100_000
+"""Bytes per second of a unit of load, a thousand for each message."""
+
+Loads = dict[str, float]
+
+
+def _names(random: Random, count: int) -> list[str]:
+    return [f"broker-{place}" for place in random.sample(range(100), count)]
+
+
+def _deviation(loads: Sequence[float], whole: int = 0) -> float:
+    """Return the standard deviation; `whole` is 1 for that of a sample."""
+    mean = sum(loads) / len(loads)
+    return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - whole)) ** 0.5)
+
+
+def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
+    """Return loads that deviate by more than the target, by less than twice as much."""
+    count = random.randint(fewest, most)
+    low, high = random.randint(10, 20), random.randint(60, 84)
+    inner = random.sample(range(low + 3, high - 3), count - 2)
+    loads: list[float] = [low, *inner, high]
+    if random.random() < 1 / 4 and count == 2:
+        loads = [10, random.randint(63, 84)]
+        return dict(zip(_names(random, count), loads, strict=True)), {}
+    target = round(_deviation(loads) / 100 / random.uniform(1.1, 1.9), 3)
+    return dict(zip(_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
+
+
+def _even(random: Random) -> tuple[Loads, Json]:
+    """Return loads that deviate by less than the target, by more than half of it."""
+    count, high = random.randint(2, 6), random.randint(50, 90)
+    low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
+    loads = [round(low, 1), *[high - random.choice((0, 0, 1)) for _ in range(count - 2)], high]
+    least = _deviation(loads, 1) * 1.05
+    most = max(_deviation(loads) * 1.95, least * 1.02)
+    target = round(random.uniform(least, most) / 100, 3)
+    threshold = random.choice((high - 3, high - 20, 85))
+    return dict(zip(_names(random, count), loads, strict=True)), {
+        TRANSFER_TARGET: target,
+        OVERLOAD_THRESHOLD: threshold,
+    }
+
+
+def _idle(random: Random) -> tuple[Loads, Json]:
+    """Return loads that deviate little; the first broker is the least loaded one."""
+    count, high = random.randint(2, 6), random.randint(40, 80)
+    low = high * random.choice((0.5, 0.6, 0.7))
+    loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
+    target = random.choice((0.25, 0.3, round(_deviation(loads, 1) / 80, 3)))
+    return dict(zip(_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
+
+
+def _underloaded(random: Random) -> tuple[Loads, Json]:
+    """Return loads of which the first is just under the bound."""
+    count, high = random.randint(4, 6), random.randint(40, 60)
+    target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
+    share = min(0.5, target / 2)
+    inner = [high - random.randint(1, 4) for _ in range(count - 2)]
+    low = round((sum(inner) + high) / count * share * random.uniform(0.6, 0.95), 2)
+    loads = dict(zip(_names(random, count), [low, *inner, high], strict=True))
+    return loads, {TRANSFER_TARGET: target}
+
+
+def _overloaded(random: Random) -> tuple[Loads, Json]:
+    """Return loads of which the last is over the threshold, and far over the mean."""
+    count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
+    inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
+    loads = [low, *inner, high]
+    apart = high - sum(loads) / count
+    target = round(random.uniform(_deviation(loads, 1) * 1.05, apart * 0.95) / 100, 3)
+    threshold = high - random.choice((1, 3, 10))
+    return dict(zip(_names(random, count), loads, strict=True)), {
+        TRANSFER_TARGET: target,
+        OVERLOAD_THRESHOLD: threshold,
+    }
+
+
+def _stepped(random: Random) -> tuple[Loads, Json]:
+    """Return loads that remain uneven after several moves."""
+    high = random.sample(range(60, 85), 4)
+    low = random.sample(range(5, 30), 4)
+    return dict(zip(_names(random, 8), [*low, *high], strict=True)), {TRANSFER_TARGET: 0.02}
+
+
+def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
+    """Return the bundles of a broker with their messages per second."""
+    lower, rate = place << 24, load * BYTES / 1000
+    ends = [lower + (number << 16) for number in range(len(shares) + 1)]
+    each = zip(pairwise(ends), shares, strict=True)
+    return {f"{namespace}/{HashRange(*two).name}": rate * share / 100 for two, share in each}
+
+
+def cluster(
+    random: Random,
+    loads: Mapping[str, float],
+    idle: str | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    shares: Sequence[Sequence[int]] = SHARES,
+) -> Json:
+    """Return brokers with these loads in percent, and bundles with traffic in proportion."""
+    brokers, bundles = {}, {}
+    for place, (name, load) in enumerate(loads.items()):
+        namespace = (namespaces or {}).get(name, "shop/eu")
+        own = _bundles_of(place, 0 if name == idle else load, random.choice(shares), namespace)
+        resource = random.choice(("cpu", "bandwidthIn"))
+        kept = list(own) if name != idle or random.random() < 1 / 2 else []
+        brokers[name] = {
+            resource: {"usage": load, "limit": 100},
+            **_traffic(sum(own.values())),
+            "bundles": kept,
+        }
+        bundles |= {one: own[one] for one in kept}
+    data = {one: {"numSamples": 10, **_traffic(rate)} for one, rate in bundles.items()}
+    return {
+        "brokers": {name: brokers[name] for name in random.sample(list(brokers), len(brokers))},
+        "bundles": {
+            name: {"shortTermData": one, "longTermData": one} for name, one in data.items()
+        },
+        "recentlyUnloaded": {},
+    }
+
+
+def _traffic(rate: float) -> Json:
+    return {"msgRateIn": rate, "msgThroughputIn": rate * 1000}
+
+
+Making = Callable[[Random], Json]
+
+
+def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
+    """Return a draw of one cycle, in which the first hit decides."""
+
+    def made(random: Random) -> Trial:
+        found = make(random)
+        settings = {HITS: 0, **found.pop("settings")}
+        case = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}
+        return Trial.of(SHED.id, case)
+
+    return randoms.map(made)
+
+
+def deviating(random: Random) -> Json:
+    """Return a cycle whose loads deviate by more than the target."""
+    loads, settings = _uneven(random)
+    return {"settings": settings, **cluster(random, loads)}
+
+
+def even(random: Random) -> Json:
+    """Return a cycle without any condition of unloading."""
+    loads, settings = _even(random)
+    return {"settings": settings, **cluster(random, loads)}
+
+
+def without_traffic(random: Random) -> Json:
+    """Return a cycle in which the least loaded broker has no traffic."""
+    loads, settings = _idle(random)
+    return {"settings": settings, **cluster(random, loads, idle=next(iter(loads)))}
+
+
+def underloaded(random: Random) -> Json:
+    """Return a cycle with an underloaded broker and a small deviation."""
+    loads, settings = _underloaded(random)
+    return {"settings": settings, **cluster(random, loads)}
+
+
+def overloaded(random: Random) -> Json:
+    """Return a cycle with an overloaded broker and a small deviation."""
+    loads, settings = _overloaded(random)
+    return {"settings": settings, **cluster(random, loads)}
+
+
+def any_condition(random: Random) -> Json:
+    """Return a cycle with one of the conditions."""
+    return random.choice((deviating, deviating, without_traffic, underloaded, overloaded))(random)
+
+
+def untransferred(random: Random) -> Json:
+    """Return a cycle with transfers switched off."""
+    found = any_condition(random)
+    return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
+
+
+def few_brokers(random: Random) -> Json:
+    """Return a cycle in which fewer brokers may unload than could."""
+    loads, settings = _stepped(random)
+    most = random.choice((1, 2, 2, 3, None))
+    limit = {} if most is None else {MOST_BROKERS: most}
+    return {"settings": {**settings, **limit}, **cluster(random, loads)}
+
+
+def outdated(random: Random) -> Json:
+    """Return an even cycle, and a broker beside it with old data and an extreme load."""
+    loads, settings = _even(random)
+    strange = "broker-old"
+    found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})
+    lifetime = random.choice((None, 300, 600))
+    age = (lifetime or 1800) + random.choice((60, 3600))
+    found["brokers"][strange]["age"] = age
+    for name in loads:
+        found["brokers"][name]["age"] = random.choice((0, 5, 60))
+    limit = {} if lifetime is None else {LIFETIME: lifetime}
+    return {"settings": {**settings, **limit}, **found}
+
+
+def without_data(random: Random) -> Json:
+    """Return an uneven cycle with a registered broker that has no load data."""
+    return {**deviating(random), "withoutData": ["broker-new"]}
+
+
+def under_policies(random: Random) -> Json:
+    """Return an uneven cycle in which the most loaded broker has a namespace under a policy."""
+    loads, settings = _uneven(random)
+    found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
+    policy: Json = {"groups": {"shop/us": "apart"}}
+    if random.random() < 1 / 2:
+        policy = {"isolation": [_policy("shop/us", list(loads), 1)]}
+    off = random.choice(({}, {WITH_POLICIES: False}))
+    return {"settings": {**settings, **off}, **found, **policy}
+
+
+def within_policies(random: Random) -> Json:
+    """Return an uneven cycle whose policy lets brokers have bundles, except the least loaded."""
+    loads, settings = _uneven(random, fewest=3)
+    least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
+    others = [name for name in loads if name not in (least, most)]
+    primary = [most, *random.sample(others, random.randint(1, len(others)))]
+    found = cluster(random, loads, namespaces=dict.fromkeys(primary, "shop/us"))
+    policies = {"isolation": [_policy("shop/us", primary, len(primary))]}
+    return {"settings": {**settings, WITH_POLICIES: True}, **found, **policies}
+
+
+def _policy(namespace: str, primary: list[str], least: int) -> Json:
+    return {"namespaces": [namespace], "primary": primary, "secondary": [], "least": least}
+
+
+def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
+    return {max(loads, key=lambda name: loads[name]): namespace}
+
+
+def excluded(random: Random) -> Json:
+    """Return an uneven cycle whose most loaded broker has an excluded namespace."""
+    loads, settings = _uneven(random)
+    names = random.choice(("shop/us", "pulsar/system,shop/us"))
+    found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
+    return {"settings": {**settings, EXCLUDED: names}, **found}
+
+
+def top_bundles(random: Random) -> Json:
+    """Return an uneven cycle in which brokers report fewer bundles than they have."""
+    loads, settings = _uneven(random)
+    most = random.choice((1, 2, 3))
+    shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
+    return {"settings": {**settings, TOP: most}, **cluster(random, loads, shares=shares)}
+
+
+def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
+    """Return cycles with the same brokers and bundles, uneven or even."""
+    names = _names(random, random.randint(2, 5))
+    middle = dict.fromkeys(names, 50.0)
+    apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
+    far = cluster(random, apart)
+    near = {**far, "brokers": {name: _used(one, 50) for name, one in far["brokers"].items()}}
+    kinds = zip(uneven, minutes, strict=True)
+    return [{"minutes": passed, **(far if wide else near)} for wide, passed in kinds]
+
+
+def _used(report: Json, percent: float) -> Json:
+    traffic = {name: one for name, one in report.items() if not isinstance(one, dict)}
+    return {**traffic, "cpu": {"usage": percent, "limit": 100}}
+
+
+DIRECT = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
+"""Settings under which a load is the present usage, and 90 points apart are uneven."""
+
+
+def hits_in_a_row(random: Random) -> Trial:
+    """Return cycles that are uneven, with or without breaks."""
+    count = random.choice((None, 0, 1, 2, 2, 3, 4))
+    needed = (3 if count is None else count) + 1
+    course = random.choice(
+        (
+            [True] * needed,
+            [True] * (needed + 1),
+            [True] * (needed - 1),
+            [True] * (needed - 1) + [False] + [True] * needed,
+            [False, *[True] * needed],
+        )
+    )
+    course = course or [True]
+    limit = {} if count is None else {HITS: count}
+    cycles = _row(random, course, [random.choice((1, 1, 2)) for _ in course])
+    case = {"strategy": TRANSFER_SHEDDER, "settings": {**DIRECT, **limit}, "cycles": cycles}
+    return Trial.of(CYCLES.id, case)
+
+
+def after_an_unload(random: Random) -> Trial:
+    """Return uneven cycles within the delay after the first, in which bundles are unloaded."""
+    delay = random.choice((None, 120, 300, 600))
+    seconds = 180 if delay is None else delay
+    passed = [0, *[random.choice((1, 2)) for _ in range(random.randint(1, 3))]]
+    stale = random.random() < 1 / 2
+    passed = [0, seconds // 60 + random.choice((0, 1))] if stale else passed
+    cycles = [dict(one) for one in _row(random, [True] * len(passed), passed)]
+    if stale:
+        age = passed[1] * 60 - seconds + random.choice((30, 60))
+        reports = cycles[1]["brokers"].items()
+        cycles[1]["brokers"] = {name: {**one, "age": age} for name, one in reports}
+    limit = {} if delay is None else {DELAY: delay}
+    settings = {**DIRECT, HITS: 0, **limit}
+    return Trial.of(
+        CYCLES.id, {"strategy": TRANSFER_SHEDDER, "settings": settings, "cycles": cycles}
+    )
+
+
+def by_the_manager(random: Random) -> Trial:
+    """Return a cycle by TransferShedder, and one that leaves the strategy to the manager."""
+    found = any_condition(random)
+    settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}
+    named = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}
+    return Trial.of(SHED.id, named, {**named, "strategy": None})
+
+
+EXTENSIBLE = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"

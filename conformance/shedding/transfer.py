@@ -1,0 +1,440 @@
+"""TRANSFER: TransferShedder, which moves bundles from the most to the least loaded brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.common.trial import Asked
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding import draw_transfer as draws
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.quantities import sheds_by
+from pulsar_conformance.conformance.shedding.view import (
+    CyclesInARow,
+    SheddingCycle,
+    Unloading,
+    UnloadingInARow,
+)
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain, total
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER, TRANSFER_TARGET
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+
+MINUTE = 60
+
+
+@dataclass(frozen=True)
+class LoadsOfCycle:
+    """Loads of the brokers with present data, and which conditions certainly hold.
+
+    A condition is None if rounding could decide it, or if the documents leave it open.
+    """
+
+    cycle: SheddingCycle
+
+    @cached_property
+    def load(self) -> dict[str, Percent]:
+        """The load of each broker whose data are not outdated."""
+        return {
+            name: usage
+            for name, usage in self.cycle.weighted_usage.items()
+            if not self.outdated(name)
+        }
+
+    def outdated(self, broker: str) -> bool:
+        """True if the load data of a broker are too old to count."""
+        return age_of(self.cycle, broker) > self.cycle.settings.number(draws.LIFETIME)
+
+    @cached_property
+    def mean(self) -> Percent:
+        """The mean load."""
+        return total(self.load.values()) / len(self.load)
+
+    @cached_property
+    def target(self) -> Percent:
+        """The target of the standard deviation, in points."""
+        return 100 * self.cycle.settings.number(TRANSFER_TARGET)
+
+    @property
+    def deviates(self) -> bool | None:
+        """True if the standard deviation exceeds the target, as that of all or of a sample."""
+        squares = total((one - self.mean) ** 2 for one in self.load.values())
+        count = len(self.load)
+        if squares / count > (self.target + POINTS) ** 2:
+            return True
+        least = max(self.target - POINTS, Fraction(0)) ** 2
+        return False if count > 1 and squares / (count - 1) < least else None
+
+    @property
+    def idle(self) -> bool:
+        """True if a broker has no traffic."""
+        rates = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.load)
+        return any(not one.messages and not one.throughput for one in rates)
+
+    @property
+    def underloaded(self) -> bool | None:
+        """True if a load is under its share of the mean."""
+        bound = self.mean * min(Fraction(1, 2), self.target / 200)
+        if any(near(one, bound) for one in self.load.values()):
+            return None
+        return any(one < bound for one in self.load.values())
+
+    @property
+    def overloaded(self) -> bool | None:
+        """True if a load is over the threshold, and by the target over the mean."""
+        bounds = (self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target)
+        if any(near(one, bound) for one in self.load.values() for bound in bounds):
+            return None
+        return any(one > max(bounds) for one in self.load.values())
+
+    @property
+    def uneven(self) -> bool | None:
+        """True if a condition of unloading holds."""
+        found = (self.deviates, self.idle, self.underloaded, self.overloaded)
+        return True if True in found else None if None in found else False
+
+    @cached_property
+    def ends(self) -> tuple[Broker, Broker] | None:
+        """The least and the most loaded broker; None if others are near to them."""
+        order = sorted(self.load, key=lambda name: self.load[name])
+        if len(order) < 2:
+            return None
+        loads = [self.load[name] for name in order]
+        apart = not (near(loads[0], loads[1]) or near(loads[-2], loads[-1]))
+        low, high = (self.cycle.brokers[order[place]] for place in (0, -1))
+        return (low, high) if apart else None
+
+    @property
+    def can_move(self) -> bool:
+        """True if a bundle of the most loaded broker fits between the loads of both ends."""
+        if self.ends is None or _restricted(self.cycle):
+            return False
+        low, high = self.ends
+        share = (self.load[high.name] - self.load[low.name]) / 2 / self.load[high.name]
+        fits = share * self.cycle.rates_of(high).throughput * (1 - SHARE)
+        movable = [self.cycle.rates(one).throughput for one in self.cycle.movable(high)]
+        top = int(self.cycle.settings.number(draws.TOP))
+        return any(0 < one < fits for one in movable) and 2 < len(movable) <= top
+
+
+def age_of(cycle: SheddingCycle, broker: str) -> Fraction:
+    """Return the age of a broker's load data in seconds."""
+    return exact(cycle.case["brokers"][broker].get("age", 0))
+
+
+def _restricted(cycle: SheddingCycle) -> bool:
+    """True if policies, exclusions or missing data could keep bundles from moving."""
+    excluded = cycle.settings.given.get(draws.EXCLUDED)
+    return bool(excluded) or any(
+        cycle.case.get(name) for name in ("withoutData", "isolation", "groups")
+    )
+
+
+def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
+    """Return the loads of a cycle by TransferShedder, without any history."""
+    expect.given(sheds_by(cycle, TRANSFER_SHEDDER), "TransferShedder sheds")
+    expect.given(TRANSFER_TARGET in cycle.settings.defaults, "the documents know TransferShedder")
+    history = any(broker.history for broker in cycle.brokers.values())
+    expect.given(not history, "loads are present usages")
+    found = LoadsOfCycle(cycle)
+    expect.given(bool(found.load), "some load data are present")
+    return found
+
+
+def _decides(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
+    """Return the loads of a cycle whose first hit decides."""
+    found = _loads(cycle, expect)
+    expect.given(cycle.settings.number(draws.HITS) == 0, "one cycle decides")
+    return found
+
+
+def _must_unload(
+    found: LoadsOfCycle, holds: bool, why: str, answer: Unloading, expect: Expect
+) -> None:
+    if expect.reached(holds and found.can_move):
+        expect.that(bool(answer.pairs), f"some bundles are unloaded: {why}", answer)
+
+
+@SHED.check("TRANSFER-01", draws=draws.one_cycle(draws.deviating))
+def a_deviation_over_the_target_unloads(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """Bundles are unloaded if the standard deviation exceeds its target."""
+    found = _decides(case, expect)
+    why = f"the standard deviation exceeds {plain(found.target)} points"
+    _must_unload(found, found.deviates is True, why, answer, expect)
+
+
+@SHED.check("TRANSFER-02", draws=draws.one_cycle(draws.even))
+def an_even_load_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """Nothing is unloaded if no condition holds."""
+    if expect.reached(_loads(case, expect).uneven is False):
+        expect.nothing(answer, "the load is even enough")
+
+
+@SHED.check("TRANSFER-03", draws=draws.one_cycle(draws.without_traffic))
+def a_broker_without_traffic_receives_some(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """Bundles are unloaded if the least loaded broker has no traffic."""
+    found = _decides(case, expect)
+    rates = case.rates_of(found.ends[0]) if found.ends else None
+    idle = rates is not None and not rates.messages and not rates.throughput
+    _must_unload(found, idle, "a broker has no traffic", answer, expect)
+
+
+@SHED.check("TRANSFER-04", draws=draws.one_cycle(draws.underloaded))
+def an_underloaded_broker_receives_some(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """Bundles are unloaded if a load is under its share of the mean."""
+    found = _decides(case, expect)
+    _must_unload(found, found.underloaded is True, "a broker is underloaded", answer, expect)
+
+
+@SHED.check("TRANSFER-05", draws=draws.one_cycle(draws.overloaded))
+def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """Bundles are unloaded if a load is over the threshold and far over the mean."""
+    found = _decides(case, expect)
+    _must_unload(found, found.overloaded is True, "a broker is overloaded", answer, expect)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """The cycles up to the first that unloads anything."""
+
+    cycles: Sequence[Unloading]
+    uneven: Sequence[bool | None]
+    needed: Fraction
+
+    @classmethod
+    def of(cls, row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> _Course:
+        expect.given(sheds_by(row.alone(0), TRANSFER_SHEDDER), "TransferShedder sheds")
+        now = row.settings.number(HISTORY_SHARE) == 0 or len(row) == 1
+        expect.given(now, "earlier usages do not count")
+        found = []
+        for one in answer:
+            found.append(one)
+            if one.pairs:
+                break
+        uneven = [_loads(row.alone(place), expect).uneven for place in range(len(found))]
+        expect.given(not any(_restricted(one.cycle) for one in found), "nothing else matters")
+        return cls(found, uneven, row.settings.number(draws.HITS))
+
+    def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
+        """Return the number of cycles in a row, up to one, since one of these conditions."""
+        found = 0
+        for one in reversed(self.uneven[: place + 1]):
+            if one in ending:
+                break
+            found += 1
+        return found
+
+
+@CYCLES.check("TRANSFER-06", draws=randoms.map(draws.hits_in_a_row))
+def too_few_cycles_unload_nothing(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Nothing is unloaded until enough cycles in a row found a condition."""
+    course = _Course.of(row, answer, expect)
+    for place, one in enumerate(course.cycles):
+        few = course.in_a_row(place, (False,)) <= course.needed
+        if expect.reached(few and course.uneven[place] is True):
+            expect.nothing(one, f"not in more than {plain(course.needed)} cycles in a row")
+
+
+@CYCLES.check("TRANSFER-07", draws=randoms.map(draws.hits_in_a_row))
+def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
+    """Bundles are unloaded once enough cycles in a row found a condition."""
+    course = _Course.of(row, answer, expect)
+    for place, one in enumerate(course.cycles):
+        enough = course.in_a_row(place, (False, None)) > course.needed
+        why = f"found in more than {plain(course.needed)} cycles in a row"
+        _must_unload(LoadsOfCycle(row.alone(place)), enough, why, one, expect)
+
+
+@SHED.check("TRANSFER-08", draws=draws.one_cycle(draws.few_brokers))
+def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """No more brokers unload bundles than are set."""
+    _loads(case, expect)
+    most, sources = case.settings.number(draws.MOST_BROKERS), {one for one, _ in answer.pairs}
+    if expect.reached(len(case.brokers) > most and bool(sources)):
+        expect.that(len(sources) <= most, f"at most {plain(most)} brokers", ", ".join(sources))
+
+
+@SHED.check("TRANSFER-09", draws=draws.one_cycle(draws.any_condition))
+def bundles_go_to_less_loaded_brokers(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """Each unload names a less loaded broker as the next owner."""
+    found = _loads(case, expect)
+    expect.given(case.settings.flag(draws.TRANSFERS), "transfers are switched on")
+    expect.reached(bool(answer.pairs))
+    for source, bundle in answer.pairs:
+        to = answer.to.get(bundle)
+        expect.that(to is not None, f"{bundle} has a next owner", "none is named")
+        if to in found.load and source in found.load:
+            loads = f"{plain(found.load[source])} % and {plain(found.load[to])} %"
+            less = found.load[to] <= found.load[source] + POINTS and to != source
+            expect.that(less, f"{bundle} goes to a less loaded broker", f"{to}, with {loads}")
+    sources = {source for source, _ in answer.pairs}
+    if found.ends and len(sources) == 1 and found.can_move:
+        low, high = found.ends
+        expect.that(sources == {high.name}, f"{high.name} unloads", ", ".join(sources))
+        targets = set(answer.to.values())
+        expect.that(targets == {low.name}, f"to {low.name}", ", ".join(targets))
+
+
+@SHED.check("TRANSFER-10", draws=draws.one_cycle(draws.untransferred))
+def unloads_name_nobody_without_transfers(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """With transfers switched off, no next owner is named."""
+    _loads(case, expect)
+    if expect.reached(not case.settings.flag(draws.TRANSFERS) and bool(answer.pairs)):
+        expect.nothing(answer.to.values(), "transfers are switched off")
+
+
+def _passed(
+    answer: UnloadingInARow, row: CyclesInARow, place: int
+) -> list[tuple[Fraction, set[str]]]:
+    """Return the seconds since each earlier cycle that unloaded anything, and its brokers."""
+    cycles, found = row.case["cycles"], []
+    for earlier, one in enumerate(list(answer)[:place]):
+        minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
+        if one.pairs:
+            found.append((minutes * MINUTE, {source for source, _ in one.pairs}))
+    return found
+
+
+@CYCLES.check("TRANSFER-11", draws=randoms.map(draws.after_an_unload))
+def nothing_goes_soon_after_an_unload(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Nothing is unloaded within the delay after an unload."""
+    _loads(row.alone(0), expect)
+    delay = row.settings.number(draws.DELAY)
+    for place, one in enumerate(answer):
+        if expect.reached(any(ago < delay - 1 for ago, _ in _passed(answer, row, place))):
+            expect.nothing(one, f"the delay is {plain(delay)} seconds")
+
+
+@CYCLES.check("TRANSFER-19", draws=randoms.map(draws.after_an_unload))
+def nothing_goes_by_data_from_soon_after_an_unload(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Nothing is unloaded while load data of a source are from soon after its unload."""
+    _loads(row.alone(0), expect)
+    delay = row.settings.number(draws.DELAY)
+    for place, one in enumerate(answer):
+        early = [
+            name
+            for ago, sources in _passed(answer, row, place)
+            for name in sources.intersection(one.cycle.brokers)
+            if ago - age_of(one.cycle, name) < delay - 1
+            and not LoadsOfCycle(one.cycle).outdated(name)
+        ]
+        if expect.reached(bool(early)):
+            expect.nothing(one, f"the load data of {early[0]} are from soon after its unload")
+
+
+@SHED.check("TRANSFER-12", draws=draws.one_cycle(draws.outdated))
+def outdated_data_do_not_count(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """Nothing is unloaded if the load of brokers with present data is even enough."""
+    found = _loads(case, expect)
+    old = any(found.outdated(name) for name in case.brokers)
+    if expect.reached(old and len(found.load) > 1 and found.uneven is False):
+        expect.nothing(answer, "the others are even enough")
+
+
+@SHED.check("TRANSFER-13", draws=draws.one_cycle(draws.without_data))
+def a_broker_without_data_stops_the_cycle(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """Nothing is unloaded if a registered broker has no load data."""
+    _loads(case, expect)
+    missing = case.case.get("withoutData", ())
+    if expect.reached(bool(missing)):
+        expect.nothing(answer, f"{', '.join(missing)} has no load data")
+
+
+@SHED.check("TRANSFER-14", draws=draws.one_cycle(draws.under_policies))
+def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """No bundle of a namespace with a policy is unloaded by default."""
+    _loads(case, expect)
+    kept = {*case.case.get("groups", {}), *_isolated(case)}
+    if expect.reached(bool(kept) and not case.settings.flag(draws.WITH_POLICIES)):
+        gone = (bundle for _, bundle in answer.pairs if namespace_of(bundle) in kept)
+        expect.nothing(gone, "its namespace is under a policy")
+
+
+def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
+    """Return the primary brokers of each isolated namespace of which enough are up."""
+    return {
+        namespace: set(one["primary"])
+        for one in case.case.get("isolation", ())
+        for namespace in one["namespaces"]
+        if len(case.brokers.keys() & set(one["primary"])) >= one["least"]
+    }
+
+
+@SHED.check("TRANSFER-15", draws=draws.one_cycle(draws.within_policies))
+def isolated_bundles_go_where_they_may(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """An isolated bundle goes to a broker that its policy names."""
+    _loads(case, expect)
+    allowed = _isolated(case)
+    expect.reached(bool(allowed) and case.settings.flag(draws.WITH_POLICIES))
+    for _, bundle in answer.pairs:
+        permitted, to = allowed.get(namespace_of(bundle)), answer.to.get(bundle)
+        if permitted is not None and to is not None:
+            expect.that(to in permitted, f"{bundle} goes to {', '.join(sorted(permitted))}", to)
+
+
+@SHED.check("TRANSFER-16", draws=draws.one_cycle(draws.excluded))
+def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """No bundle of an excluded namespace is unloaded."""
+    _loads(case, expect)
+    names = set(str(case.settings.given.get(draws.EXCLUDED, "")).split(","))
+    if expect.reached(names != {""}):
+        gone = (bundle for _, bundle in answer.pairs if namespace_of(bundle) in names)
+        expect.nothing(gone, "its namespace is excluded")
+
+
+@SHED.check("TRANSFER-17", draws=draws.one_cycle(draws.top_bundles))
+def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """Only bundles that are among the busiest of their broker are unloaded."""
+    _loads(case, expect)
+    top = int(case.settings.number(draws.TOP))
+    for name, broker in case.brokers.items():
+        rates = {bundle: case.rates(bundle) for bundle in broker.bundles}
+        for bundle in answer.of(name):
+            busier = [
+                one
+                for one in rates.values()
+                if one.messages > rates[bundle].messages * (1 + SHARE)
+                and one.throughput > rates[bundle].throughput * (1 + SHARE)
+            ]
+            if expect.reached(len(rates) > top):
+                expect.that(len(busier) < top, f"one of the top {top} of {name}", bundle)
+
+
+@SHED.check_together("TRANSFER-18", draws=randoms.map(draws.by_the_manager))
+def transfer_shedder_is_the_default_of_the_extensible_manager(
+    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
+) -> None:
+    """Without a strategy, the extensible manager unloads as TransferShedder does."""
+    expect.given(len(asked) == 2, "a cycle with a strategy and one without")
+    (named, by_name), (unnamed, by_default) = asked
+    _loads(named, expect)
+    nowhere = unnamed.case["strategy"] is None and STRATEGY not in unnamed.settings.given
+    expect.given(nowhere, "no strategy is named")
+    if expect.reached(bool(by_name.pairs)):
+        same = sorted(by_name.pairs) == sorted(by_default.pairs) and by_name.to == by_default.to
+        expect.that(same, f"as TransferShedder: {by_name}", by_default)

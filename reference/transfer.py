@@ -1,0 +1,338 @@
+"""TransferShedder, which moves bundles from the most to the least loaded brokers. [TRANSFER]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import sqrt
+from typing import Any, NamedTuple
+
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import (
+    ZERO,
+    Fraction,
+    Minutes,
+    Percent,
+    Rate,
+    exact,
+    plain,
+    throughput,
+    total,
+)
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import Assignment
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.shedding import TRANSFER_TARGET, Cycle, Unloads
+from pulsar_conformance.reference.shedding_steps import keep_all_steps
+from pulsar_conformance.reference.threshold import Levels
+
+HITS = "loadBalancerSheddingConditionHitCountThreshold"
+TRANSFERS = "loadBalancerTransferEnabled"
+MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+DELAY = "loadBalanceSheddingDelayInSeconds"
+LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
+TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MOST_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
+"""The settings of TransferShedder that are numbers."""
+
+MINUTE = 60
+UNDERLOADED = Fraction(1, 2)
+"""Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
+
+
+class Past(NamedTuple):
+    """An earlier cycle, with its unloads, and the minutes since."""
+
+    cycle: Cycle
+    unloads: tuple[str, ...]
+    ago: Minutes
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The brokers that unloaded bundles in the cycle."""
+        gone = set(self.unloads)
+        brokers = self.cycle.brokers.items()
+        return frozenset(name for name, one in brokers if gone.intersection(one.bundles))
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Loads of the brokers whose data count, in percent of a resource, and their traffic."""
+
+    cycle: Cycle
+    load: Mapping[str, Percent]
+    traffic: Mapping[str, Rate]
+
+    @classmethod
+    def of(cls, cycle: Cycle) -> Balance:
+        """Return the loads of a cycle, without those of outdated data. [TRANSFER-12]"""
+        longest, usage = cycle.settings.number(LIFETIME), Levels(cycle).usage
+        fresh = [name for name in cycle.brokers if age_of(cycle, name) <= longest]
+        rates = {name: cycle.rates_of(cycle.brokers[name]).throughput for name in fresh}
+        return cls(cycle, {name: usage[name] for name in fresh}, rates)
+
+    @property
+    def mean(self) -> Percent:
+        """The mean load."""
+        return total(self.load.values()) / len(self.load)
+
+    @property
+    def variance(self) -> Fraction:
+        """The square of the standard deviation."""
+        return total((one - self.mean) ** 2 for one in self.load.values()) / len(self.load)
+
+    @property
+    def target(self) -> Percent:
+        """The standard deviation that is good enough; 0.25 is 25 points."""
+        return self.cycle.settings.number(TRANSFER_TARGET) * 100
+
+    @property
+    def deviates(self) -> bool:
+        """True if the standard deviation exceeds its target. [TRANSFER-01]"""
+        return self.variance > self.target**2
+
+    @property
+    def low_bound(self) -> Percent:
+        """The load below which a broker is underloaded. [TRANSFER-04]"""
+        return self.mean * min(UNDERLOADED, self.target / 200)
+
+    @property
+    def underloaded(self) -> list[str]:
+        """The brokers without traffic, or with less than the bound. [TRANSFER-03, TRANSFER-04]"""
+        bound = self.low_bound
+        return [name for name, one in self.load.items() if one < bound or not self.traffic[name]]
+
+    @property
+    def overloaded(self) -> list[str]:
+        """The brokers over the threshold, and by the target over the mean. [TRANSFER-05]"""
+        threshold, bound = self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target
+        return [name for name, one in self.load.items() if one > threshold and one > bound]
+
+    @property
+    def uneven(self) -> bool:
+        """True if one of the conditions of an unload holds. [TRANSFER-02]"""
+        return bool(self.load) and bool(self.deviates or self.underloaded or self.overloaded)
+
+    def after(self, source: str, target: str, carried: Rate) -> Balance:
+        """Return the loads after traffic has gone from one broker to another."""
+        points = self.load[source] * carried / self.traffic[source]
+        load = {**self.load, source: self.load[source] - points, target: self.load[target] + points}
+        traffic = {**self.traffic, source: self.traffic[source] - carried}
+        return Balance(self.cycle, load, {**traffic, target: self.traffic[target] + carried})
+
+
+def age_of(cycle: Cycle, broker: str) -> Fraction:
+    """Return the age of a broker's load data in seconds."""
+    return exact(cycle.case["brokers"][broker].get("age", 0))
+
+
+class Move(NamedTuple):
+    """Bundles that go from one broker to another, and the traffic that may go."""
+
+    source: str
+    target: str
+    amount: Rate
+    bundles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The moves of a cycle, and the reason why there are none."""
+
+    cycle: Cycle
+
+    @cached_property
+    def balance(self) -> Balance:
+        """The loads before any move."""
+        return Balance.of(self.cycle)
+
+    @cached_property
+    def past(self) -> Sequence[Past]:
+        """The earlier cycles, oldest first."""
+        earlier: Sequence[Past] = self.cycle.case.get("earlier", ())
+        return earlier
+
+    @cached_property
+    def hits(self) -> int:
+        """Number of cycles in a row, up to this one, that found an imbalance. [TRANSFER-06]"""
+        found = 0
+        for place, one in enumerate(self.past):
+            uneven = Balance.of(one.cycle).uneven
+            skipped = _skipped(one.cycle, self.past[:place], one.ago)
+            if one.unloads or not (skipped or uneven):
+                found = 0
+            elif not skipped:
+                found += 1
+        return found + 1 if self.balance.uneven else 0
+
+    @property
+    def obstacle(self) -> str:
+        """Reason for moving nothing; empty if there is none. [TRANSFER-06, -11, -13]"""
+        if skipped := _skipped(self.cycle, self.past, exact(0)):
+            return skipped
+        if not self.balance.uneven:
+            return "the load is even enough"
+        needed = self.cycle.settings.number(HITS)
+        if self.hits <= needed:
+            return f"found in {self.hits} cycles in a row, not in more than {plain(needed)}"
+        return ""
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves, from the most to the least loaded broker, then inwards. [TRANSFER-09]"""
+        return () if self.obstacle else tuple(self._moves())
+
+    def _moves(self) -> Iterator[Move]:
+        balance, most = self.balance, self.cycle.settings.number(MOST_BROKERS)
+        order = sorted(balance.load, key=lambda name: (balance.load[name], name))
+        done = 0
+        while len(order) > 1 and done < most and balance.uneven:
+            source, target = order.pop(), order[0]
+            amount = _amount(balance, source, target)
+            bundles = tuple(_fitting(self.cycle, source, target, amount))
+            if bundles:
+                done, order = done + 1, order[1:]
+                carried = total(self.cycle.rates(one).throughput for one in bundles)
+                balance = balance.after(source, target, carried)
+                yield Move(source, target, amount, bundles)
+
+
+def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
+    """Return why a cycle is skipped, `ago` minutes before the present one. [TRANSFER-11, -13]"""
+    delay, longest = cycle.settings.number(DELAY), cycle.settings.number(LIFETIME)
+    for one in past:
+        for name in sorted(one.sources.intersection(cycle.brokers)):
+            age = age_of(cycle, name)
+            passed = (one.ago - ago) * MINUTE - age
+            if age <= longest and passed < delay:
+                since = f"{plain(max(passed, ZERO))} of {plain(delay)} seconds"
+                return f"the load data of {name} are from {since} after its unload"
+    missing = cycle.case.get("withoutData", ())
+    return f"no load data of {', '.join(missing)}" if missing else ""
+
+
+def _amount(balance: Balance, source: str, target: str) -> Rate:
+    """Return the traffic that makes the loads of two brokers equal. [TRANSFER-09]"""
+    high, low = balance.load[source], balance.load[target]
+    return balance.traffic[source] * (high - low) / 2 / high if high else ZERO
+
+
+def _fitting(cycle: Cycle, source: str, target: str, amount: Rate) -> Iterator[str]:
+    """Yield the bundles that fit into an amount, most traffic first. [TRANSFER-14 … 17]"""
+    left = amount
+    for bundle in transferable(cycle, cycle.brokers[source]):
+        carried = cycle.rates(bundle).throughput
+        if carried <= left and _may_take(cycle, bundle, target):
+            left -= carried
+            yield bundle
+
+
+def transferable(cycle: Cycle, broker: Broker) -> list[str]:
+    """Return the bundles that may leave a broker, most traffic first. [TRANSFER-14, -16, -17]"""
+    top = int(cycle.settings.number(TOP))
+    measured = [one for one in broker.bundles if _throughput(cycle, one)]
+    reported = sorted(measured, key=lambda one: (-_throughput(cycle, one), one))[:top]
+    return [one for one in reported if not (cycle.blocked(one) or kept_by_policy(cycle, one))]
+
+
+def _throughput(cycle: Cycle, bundle: str) -> Rate:
+    rates = cycle.measured(bundle)
+    return rates.throughput if rates else ZERO
+
+
+def kept_by_policy(cycle: Cycle, bundle: str) -> str:
+    """Return why a bundle stays whatever it carries; empty if it may go. [TRANSFER-14, -16]"""
+    namespace, settings = namespace_of(bundle), cycle.settings
+    if EXCLUDED in settings.defaults and namespace in str(settings.value(EXCLUDED)).split(","):
+        return f"{namespace} is excluded"
+    if has_policies(cycle.case, namespace) and not settings.flag(WITH_POLICIES):
+        return f"{namespace} has an isolation policy or an anti-affinity group"
+    return ""
+
+
+def has_policies(case: Mapping[str, Any], namespace: str) -> bool:
+    """True if a namespace is under an isolation policy, or in an anti-affinity group."""
+    isolated = any(namespace in one["namespaces"] for one in case.get("isolation", ()))
+    return isolated or namespace in case.get("groups", {})
+
+
+def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
+    """True if policies let a broker take a bundle. [TRANSFER-15]"""
+    if not {"isolation", "groups"}.intersection(cycle.case):
+        return True
+    none = {"isolation": (), "groups": {}, "domains": {}, "preallocated": {}}
+    case = {**none, **cycle.case, "bundle": bundle}
+    return target in Assignment(case, cycle.settings, cycle.readings).spread.best
+
+
+def unloads(cycle: Cycle) -> Iterator[Unloads]:
+    """Return the unloads of each broker, with their destinations if these are named.
+    [TRANSFER-10]
+    """
+    plan, named = Plan(cycle), cycle.settings.flag(TRANSFERS)
+    by_source = {one.source: one for one in plan.moves}
+    for name in cycle.brokers:
+        move = by_source.get(name)
+        bundles = move.bundles if move else ()
+        to = dict.fromkeys(bundles, move.target) if move and named else {}
+        yield Unloads(name, bundles, partial(_steps, plan, name, move), to)
+
+
+def preface(cycle: Cycle) -> Iterator[Step]:
+    """Yield steps with the loads, each condition, and the cycles that found them."""
+    plan = Plan(cycle)
+    balance = plan.balance
+    for name in cycle.brokers:
+        if name not in balance.load:
+            yield Step("ignored", f"{name}: its data are {plain(age_of(cycle, name))} seconds old")
+    if balance.load:
+        yield from _conditions(balance)
+    needed = plain(cycle.settings.number(HITS))
+    yield Step("hits", f"{plan.hits} cycles in a row, of more than {needed}")
+    if plan.obstacle:
+        yield Step("decision", f"nothing is moved: {plan.obstacle}")
+
+
+def _conditions(balance: Balance) -> Iterator[Step]:
+    loads = " + ".join(plain(one) for one in balance.load.values())
+    count = len(balance.load)
+    yield Step("mean load", f"({loads}) / {count} = {plain(balance.mean)} %")
+    deviation = plain(Fraction(sqrt(balance.variance)))
+    over = ">" if balance.deviates else "<="
+    yield Step("standard deviation", f"{deviation} points {over} {plain(balance.target)}")
+    bound = f"no traffic, or under {plain(balance.low_bound)} %"
+    yield Step("underloaded", f"{', '.join(balance.underloaded) or 'nobody'}: {bound}")
+    threshold = plain(balance.cycle.settings.number(OVERLOAD_THRESHOLD))
+    high = f"over {threshold} % and over {plain(balance.mean + balance.target)} %"
+    yield Step("overloaded", f"{', '.join(balance.overloaded) or 'nobody'}: {high}")
+
+
+def _steps(plan: Plan, name: str, move: Move | None) -> Iterator[Step]:
+    cycle, broker = plan.cycle, plan.cycle.brokers[name]
+    if move is None:
+        yield from keep_all_steps(cycle, broker, plan.obstacle or "unloads nothing to another")
+        return
+    high, low = (plain(plan.balance.load[one]) for one in (name, move.target))
+    amount = f"({high} - {low}) / 2 / {high} of its traffic = {throughput(move.amount)}"
+    yield Step("to move", f"{amount}, to {move.target}")
+    for bundle in cycle.by_traffic(broker.bundles):
+        carried = f"{bundle} = {throughput(_throughput(cycle, bundle))}"
+        if bundle in move.bundles:
+            yield Step("goes", f"{carried}, to {move.target}")
+        else:
+            yield Step("stays", f"{carried}, {_stays(cycle, bundle, broker, move)}")
+
+
+def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Move) -> str:
+    if reason := kept_by_policy(cycle, bundle):
+        return reason
+    if cycle.blocked(bundle):
+        return "recently unloaded"
+    if bundle not in transferable(cycle, broker):
+        return "not among the top bundles with traffic"
+    fits = _may_take(cycle, bundle, move.target)
+    return "more than is left" if fits else f"{move.target} may not take it"
