@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Minutes, Percent, exact
 from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER, Cycle
 from pulsar_conformance.reference.threshold import Levels
+
+
+class Past(NamedTuple):
+    """An earlier cycle, with its unloads, and the minutes since. [TRANSFER-06, TRANSFER-11]"""
+
+    cycle: Cycle
+    unloads: tuple[str, ...]
+    ago: Minutes
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The brokers that unloaded bundles in the cycle."""
+        gone = set(self.unloads)
+        brokers = self.cycle.brokers.items()
+        return frozenset(name for name, one in brokers if gone.intersection(one.bundles))
 
 
 @dataclass(frozen=True)
@@ -44,10 +59,7 @@ class CycleSequence:
     def _strategy(self) -> str:
         return self.alone(0).strategy
 
-    def _past(self, unloads: Sequence[Iterable[str]], place: int) -> tuple[Any, ...]:
-        """Return an earlier cycle, its unloads, and the minutes since. [TRANSFER-06, -11]"""
-        from pulsar_conformance.reference.transfer import Past
-
+    def _past(self, unloads: Sequence[Iterable[str]], place: int) -> Past:
         seen = {**self.case["cycles"][place], "brokers": self._with_history(place)}
         passed = self.minutes(place, len(unloads))
         return Past(self._cycle(seen), tuple(unloads[place]), passed)

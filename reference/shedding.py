@@ -30,6 +30,15 @@ TRANSFER_SHEDDER = "TransferShedder"
 TRANSFER_TARGET = "loadBalancerBrokerLoadTargetStd"
 """A setting of documents that describe TransferShedder."""
 
+HITS = "loadBalancerSheddingConditionHitCountThreshold"
+TRANSFERS = "loadBalancerTransferEnabled"
+MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+DELAY = "loadBalanceSheddingDelayInSeconds"
+LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
+TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+
 IN_EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder"
 MANAGER = "loadManagerClassName"
 

@@ -24,39 +24,29 @@ from pulsar_conformance.reference.numbers import (
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.shedding import TRANSFER_TARGET, Cycle, Unloads
+from pulsar_conformance.reference.sequences import Past
+from pulsar_conformance.reference.shedding import (
+    DELAY,
+    EXCLUDED,
+    HITS,
+    LIFETIME,
+    MOST_BROKERS,
+    TOP,
+    TRANSFER_TARGET,
+    TRANSFERS,
+    WITH_POLICIES,
+    Cycle,
+    Unloads,
+)
 from pulsar_conformance.reference.shedding_steps import keep_all_steps
 from pulsar_conformance.reference.threshold import Levels
 
-HITS = "loadBalancerSheddingConditionHitCountThreshold"
-TRANSFERS = "loadBalancerTransferEnabled"
-MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
-DELAY = "loadBalanceSheddingDelayInSeconds"
-LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
-TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
-EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MOST_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
 """The settings of TransferShedder that are numbers."""
 
 MINUTE = 60
 UNDERLOADED = Fraction(1, 2)
 """Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
-
-
-class Past(NamedTuple):
-    """An earlier cycle, with its unloads, and the minutes since."""
-
-    cycle: Cycle
-    unloads: tuple[str, ...]
-    ago: Minutes
-
-    @property
-    def sources(self) -> frozenset[str]:
-        """The brokers that unloaded bundles in the cycle."""
-        gone = set(self.unloads)
-        brokers = self.cycle.brokers.items()
-        return frozenset(name for name, one in brokers if gone.intersection(one.bundles))
 
 
 @dataclass(frozen=True)
@@ -71,7 +61,7 @@ class Balance:
     def of(cls, cycle: Cycle) -> Balance:
         """Return the loads of a cycle, without those of outdated data. [TRANSFER-12]"""
         longest, usage = cycle.settings.number(LIFETIME), Levels(cycle).usage
-        fresh = [name for name in cycle.brokers if age_of(cycle, name) <= longest]
+        fresh = [name for name in cycle.brokers if _age(cycle, name) <= longest]
         rates = {name: cycle.rates_of(cycle.brokers[name]).throughput for name in fresh}
         return cls(cycle, {name: usage[name] for name in fresh}, rates)
 
@@ -125,12 +115,12 @@ class Balance:
         return Balance(self.cycle, load, {**traffic, target: self.traffic[target] + carried})
 
 
-def age_of(cycle: Cycle, broker: str) -> Fraction:
+def _age(cycle: Cycle, broker: str) -> Fraction:
     """Return the age of a broker's load data in seconds."""
     return exact(cycle.case["brokers"][broker].get("age", 0))
 
 
-class Move(NamedTuple):
+class Transfer(NamedTuple):
     """Bundles that go from one broker to another, and the traffic that may go."""
 
     source: str
@@ -140,7 +130,7 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TransferPlan:
     """The moves of a cycle, and the reason why there are none."""
 
     cycle: Cycle
@@ -182,11 +172,11 @@ class Plan:
         return ""
 
     @cached_property
-    def moves(self) -> tuple[Move, ...]:
+    def moves(self) -> tuple[Transfer, ...]:
         """The moves, from the most to the least loaded broker, then inwards. [TRANSFER-09]"""
         return () if self.obstacle else tuple(self._moves())
 
-    def _moves(self) -> Iterator[Move]:
+    def _moves(self) -> Iterator[Transfer]:
         balance, most = self.balance, self.cycle.settings.number(MOST_BROKERS)
         order = sorted(balance.load, key=lambda name: (balance.load[name], name))
         done = 0
@@ -198,7 +188,7 @@ class Plan:
                 done, order = done + 1, order[1:]
                 carried = total(self.cycle.rates(one).throughput for one in bundles)
                 balance = balance.after(source, target, carried)
-                yield Move(source, target, amount, bundles)
+                yield Transfer(source, target, amount, bundles)
 
 
 def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
@@ -206,7 +196,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
     delay, longest = cycle.settings.number(DELAY), cycle.settings.number(LIFETIME)
     for one in past:
         for name in sorted(one.sources.intersection(cycle.brokers)):
-            age = age_of(cycle, name)
+            age = _age(cycle, name)
             passed = (one.ago - ago) * MINUTE - age
             if age <= longest and passed < delay:
                 since = f"{plain(max(passed, ZERO))} of {plain(delay)} seconds"
@@ -264,7 +254,7 @@ def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
     """True if policies let a broker take a bundle. [TRANSFER-15]"""
     if not {"isolation", "groups"}.intersection(cycle.case):
         return True
-    none = {"isolation": (), "groups": {}, "domains": {}, "preallocated": {}}
+    none: Mapping[str, Any] = {"isolation": (), "groups": {}, "domains": {}, "preallocated": {}}
     case = {**none, **cycle.case, "bundle": bundle}
     return target in Assignment(case, cycle.settings, cycle.readings).spread.best
 
@@ -273,7 +263,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
     """Return the unloads of each broker, with their destinations if these are named.
     [TRANSFER-10]
     """
-    plan, named = Plan(cycle), cycle.settings.flag(TRANSFERS)
+    plan, named = TransferPlan(cycle), cycle.settings.flag(TRANSFERS)
     by_source = {one.source: one for one in plan.moves}
     for name in cycle.brokers:
         move = by_source.get(name)
@@ -284,11 +274,11 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 def preface(cycle: Cycle) -> Iterator[Step]:
     """Yield steps with the loads, each condition, and the cycles that found them."""
-    plan = Plan(cycle)
+    plan = TransferPlan(cycle)
     balance = plan.balance
     for name in cycle.brokers:
         if name not in balance.load:
-            yield Step("ignored", f"{name}: its data are {plain(age_of(cycle, name))} seconds old")
+            yield Step("ignored", f"{name}: its data are {plain(_age(cycle, name))} seconds old")
     if balance.load:
         yield from _conditions(balance)
     needed = plain(cycle.settings.number(HITS))
@@ -311,7 +301,7 @@ def _conditions(balance: Balance) -> Iterator[Step]:
     yield Step("overloaded", f"{', '.join(balance.overloaded) or 'nobody'}: {high}")
 
 
-def _steps(plan: Plan, name: str, move: Move | None) -> Iterator[Step]:
+def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Step]:
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     if move is None:
         yield from keep_all_steps(cycle, broker, plan.obstacle or "unloads nothing to another")
@@ -327,7 +317,7 @@ def _steps(plan: Plan, name: str, move: Move | None) -> Iterator[Step]:
             yield Step("stays", f"{carried}, {_stays(cycle, bundle, broker, move)}")
 
 
-def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Move) -> str:
+def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Transfer) -> str:
     if reason := kept_by_policy(cycle, bundle):
         return reason
     if cycle.blocked(bundle):

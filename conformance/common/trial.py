@@ -38,6 +38,12 @@ def copied(value: Any) -> Any:
     return marshal.loads(marshal.dumps(value))
 
 
+def kind_of(case: Json) -> str | None:
+    """Return the strategy (without its package) or the algorithm that a case names, or None."""
+    kind: str | None = case.get("strategy") or case.get("algorithm")
+    return kind and kind.rpartition(".")[2]
+
+
 class Question(NamedTuple):
     """An operation and a case, in the plain JSON of the adapter protocol."""
 

@@ -21,14 +21,9 @@ from pulsar_conformance.conformance.common.trial import (
     Question,
     Trial,
     canonical,
-)
-from pulsar_conformance.conformance.engine.evaluate import lacking_in
-from pulsar_conformance.conformance.engine.isolate import (
-    ABOUT_CASES,
-    Isolation,
-    crash_problem,
     kind_of,
 )
+from pulsar_conformance.conformance.engine.evaluate import lacking_in
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
@@ -258,6 +253,8 @@ class Implementation:
             try:
                 answers = self._ask(questions[0].operation, [one.case for one in questions])
             except AdapterError as error:
+                from pulsar_conformance.conformance.engine.isolate import crash_problem
+
                 return error.index, f"failed: {crash_problem(error)}"
         lacking = map(lacking_in, questions, answers)
         return next(((place, text) for place, text in enumerate(lacking) if text), None)
@@ -307,6 +304,8 @@ class Implementation:
         except ProtocolBreach:
             raise
         except AdapterError as error:
+            from pulsar_conformance.conformance.engine.isolate import ABOUT_CASES, Isolation
+
             if not (self._patient and connection.restarts and error.phase in ABOUT_CASES):
                 raise
             answers = Isolation(lambda some: self._ask(operation, some), cases).answers(error)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.errors import ProtocolBreach
-from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json
+from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, kind_of
 
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
@@ -39,12 +39,6 @@ NOT_ASKED: Json = {"unsupported": "it was not asked, since too many cases broke 
 
 ABOUT_CASES = ("ask", "answer")
 """Phases of an error that a case may have caused; a failed start is not caused by a case."""
-
-
-def kind_of(case: Json) -> str | None:
-    """Return the strategy (without its package) or the algorithm that a case names, or None."""
-    kind: str | None = case.get("strategy") or case.get("algorithm")
-    return kind and kind.rpartition(".")[2]
 
 
 class Isolation:

@@ -13,20 +13,19 @@ from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import (
+    DELAY,
+    EXCLUDED,
+    HITS,
+    LIFETIME,
     MANAGER,
+    MOST_BROKERS,
+    TOP,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
+    TRANSFERS,
+    WITH_POLICIES,
 )
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
-
-HITS = "loadBalancerSheddingConditionHitCountThreshold"
-TRANSFERS = "loadBalancerTransferEnabled"
-MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
-DELAY = "loadBalanceSheddingDelayInSeconds"
-LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
-TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
-EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 
 SHARES = ((4, 10, 26, 60), (5, 15, 30, 50), (10, 20, 30, 40), (3, 7, 20, 30, 40))
 """Shares of a broker's traffic that its bundles carry, in percent."""
@@ -132,7 +131,8 @@ def cluster(
     shares: Sequence[Sequence[int]] = SHARES,
 ) -> Json:
     """Return brokers with these loads in percent, and bundles with traffic in proportion."""
-    brokers, bundles = {}, {}
+    brokers: Json = {}
+    bundles: dict[str, float] = {}
     for place, (name, load) in enumerate(loads.items()):
         namespace = (namespaces or {}).get(name, "shop/eu")
         own = _bundles_of(place, 0 if name == idle else load, random.choice(shares), namespace)
@@ -179,7 +179,7 @@ def deviating(random: Random) -> Json:
     return {"settings": settings, **cluster(random, loads)}
 
 
-def even(random: Random) -> Json:
+def even_loads(random: Random) -> Json:
     """Return a cycle without any condition of unloading."""
     loads, settings = _even(random)
     return {"settings": settings, **cluster(random, loads)}
@@ -197,20 +197,22 @@ def underloaded(random: Random) -> Json:
     return {"settings": settings, **cluster(random, loads)}
 
 
-def overloaded(random: Random) -> Json:
+def overloaded_one(random: Random) -> Json:
     """Return a cycle with an overloaded broker and a small deviation."""
     loads, settings = _overloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
-def any_condition(random: Random) -> Json:
+def one_condition(random: Random) -> Json:
     """Return a cycle with one of the conditions."""
-    return random.choice((deviating, deviating, without_traffic, underloaded, overloaded))(random)
+    return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_one))(
+        random
+    )
 
 
 def untransferred(random: Random) -> Json:
     """Return a cycle with transfers switched off."""
-    found = any_condition(random)
+    found = one_condition(random)
     return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
 
 
@@ -348,7 +350,7 @@ def after_an_unload(random: Random) -> Trial:
 
 def by_the_manager(random: Random) -> Trial:
     """Return a cycle by TransferShedder, and one that leaves the strategy to the manager."""
-    found = any_condition(random)
+    found = one_condition(random)
     settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}
     named = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}
     return Trial.of(SHED.id, named, {**named, "strategy": None})

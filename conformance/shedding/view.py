@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, near
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker, Rates
 from pulsar_conformance.reference.numbers import (
@@ -24,8 +25,18 @@ from pulsar_conformance.reference.numbers import (
     throughput,
     total,
 )
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    EXCLUDED,
+    GRACE,
+    LIFETIME,
+    PACKAGE,
+    STRATEGY,
+    TOP,
+    TRANSFER_TARGET,
+)
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
@@ -272,3 +283,115 @@ class UnloadingInARow:
 
     def __str__(self) -> str:
         return "; then ".join(map(str, self.cycles))
+
+
+@dataclass(frozen=True)
+class LoadsOfCycle:
+    """Loads of the brokers with present data, and which conditions certainly hold.
+
+    A condition is None if rounding could decide it, or if the documents leave it open.
+    """
+
+    cycle: SheddingCycle
+
+    @cached_property
+    def load(self) -> dict[str, Percent]:
+        """The load of each broker whose data are not outdated."""
+        return {
+            name: usage
+            for name, usage in self.cycle.weighted_usage.items()
+            if not self.outdated(name)
+        }
+
+    def outdated(self, broker: str) -> bool:
+        """True if the load data of a broker are too old to count."""
+        return age_of(self.cycle, broker) > self.cycle.settings.number(LIFETIME)
+
+    @cached_property
+    def mean(self) -> Percent:
+        """The mean load."""
+        return total(self.load.values()) / len(self.load)
+
+    @cached_property
+    def target(self) -> Percent:
+        """The target of the standard deviation, in points."""
+        return 100 * self.cycle.settings.number(TRANSFER_TARGET)
+
+    @property
+    def deviates(self) -> bool | None:
+        """True if the standard deviation exceeds the target, as that of all or of a sample."""
+        squares = total((one - self.mean) ** 2 for one in self.load.values())
+        count = len(self.load)
+        if squares / count > (self.target + POINTS) ** 2:
+            return True
+        least = max(self.target - POINTS, Fraction(0)) ** 2
+        return False if count > 1 and squares / (count - 1) < least else None
+
+    @property
+    def idle(self) -> bool:
+        """True if a broker has no traffic."""
+        rates = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.load)
+        return any(not one.messages and not one.throughput for one in rates)
+
+    @property
+    def underloaded(self) -> bool | None:
+        """True if a load is under its share of the mean."""
+        bound = self.mean * min(Fraction(1, 2), self.target / 200)
+        if any(near(one, bound) for one in self.load.values()):
+            return None
+        return any(one < bound for one in self.load.values())
+
+    @property
+    def overloaded(self) -> bool | None:
+        """True if a load is over the threshold, and by the target over the mean."""
+        bounds = (self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target)
+        if any(near(one, bound) for one in self.load.values() for bound in bounds):
+            return None
+        return any(one > max(bounds) for one in self.load.values())
+
+    @property
+    def uneven(self) -> bool | None:
+        """True if a condition of unloading holds."""
+        found = (self.deviates, self.idle, self.underloaded, self.overloaded)
+        return True if True in found else None if None in found else False
+
+    @cached_property
+    def ends(self) -> tuple[Broker, Broker] | None:
+        """The least and the most loaded broker; None if others are near to them."""
+        order = sorted(self.load, key=lambda name: self.load[name])
+        if len(order) < 2:
+            return None
+        loads = [self.load[name] for name in order]
+        apart = not (near(loads[0], loads[1]) or near(loads[-2], loads[-1]))
+        low, high = (self.cycle.brokers[order[place]] for place in (0, -1))
+        return (low, high) if apart else None
+
+    @property
+    def can_move(self) -> bool:
+        """True if each of the most loaded brokers has a bundle that fits between both ends."""
+        if len(self.load) < 2 or is_restricted(self.cycle):
+            return False
+        least, most = min(self.load.values()), max(self.load.values())
+        share = (most - least) / 2 / most * (1 - SHARE) if most else ZERO
+        busy = (self.cycle.brokers[name] for name, one in self.load.items() if near(one, most))
+        return all(self._fits(broker, share) for broker in busy)
+
+    def _fits(self, broker: Broker, share: Fraction) -> bool:
+        """True if one of several movable top bundles carries less than this share of traffic."""
+        limit = share * self.cycle.rates_of(broker).throughput
+        movable = [self.cycle.rates(one).throughput for one in self.cycle.movable(broker)]
+        top = int(self.cycle.settings.number(TOP))
+        return any(0 < one < limit for one in movable) and 2 < len(movable) <= top
+
+
+def age_of(cycle: SheddingCycle, broker: str) -> Fraction:
+    """Return the age of a broker's load data in seconds."""
+    return exact(cycle.case["brokers"][broker].get("age", 0))
+
+
+def is_restricted(cycle: SheddingCycle) -> bool:
+    """True if policies, exclusions or missing data could keep bundles from moving."""
+    excluded = cycle.settings.given.get(EXCLUDED)
+    return bool(excluded) or any(
+        cycle.case.get(name) for name in ("withoutData", "isolation", "groups")
+    )

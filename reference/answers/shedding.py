@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.context import Answer, Case, Context
@@ -20,6 +21,7 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.reference.uniform import AVERAGE_LOW
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
+Preface = Callable[[Cycle], Iterator[Step]]
 
 STRATEGIES: Mapping[str, Strategy] = {
     "ThresholdShedder": threshold.unloads,
@@ -27,7 +29,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "UniformLoadShedder": uniform.unloads,
 }
 
-PREFACES: Mapping[str, Callable[[Cycle], Iterator[Step]]] = {
+PREFACES: Mapping[str, Preface] = {
     "ThresholdShedder": threshold.preface,
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
@@ -85,13 +87,10 @@ def _select(cycle: Cycle) -> Derivation:
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
     unloads = decided(cycle)
-    answer = [
-        {"broker": given.broker, "bundle": bundle}
-        | ({"to": given.to[bundle]} if bundle in given.to else {})
-        for given in unloads
-        for bundle in given
-    ]
-    return Derivation({"unload": answer}, partial(_shedding_steps, cycle, unloads))
+    answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
+    to = {bundle: name for given in unloads for bundle, name in given.to.items()}
+    named = [{**one, "to": to[one["bundle"]]} if one["bundle"] in to else one for one in answer]
+    return Derivation({"unload": named}, partial(_shedding_steps, cycle, unloads))
 
 
 LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
@@ -103,23 +102,30 @@ def _is_later(cycle: Cycle) -> bool:
     return LATER.get(cycle.strategy) in cycle.settings.defaults
 
 
-def _strategy(cycle: Cycle) -> tuple[Strategy, Callable[[Cycle], Iterator[Step]]]:
-    """Return the unloads of the strategy, and its steps that concern all brokers together."""
-    if cycle.strategy == TRANSFER_SHEDDER:
-        from pulsar_conformance.reference import transfer
+@cache
+def transfer() -> tuple[Strategy, Preface]:
+    """Return what TransferShedder unloads, and its first steps; load its model before."""
+    module = import_module("pulsar_conformance.reference.transfer")
+    return module.unloads, module.preface
 
-        return transfer.unloads, transfer.preface
-    if cycle.strategy == "AvgShedder":
-        return uniform.average_unloads, uniform.average_preface
-    return STRATEGIES[cycle.strategy], PREFACES[cycle.strategy]
+
+def _strategy(cycle: Cycle) -> Strategy:
+    if cycle.strategy == TRANSFER_SHEDDER:
+        return transfer()[0]
+    return STRATEGIES.get(cycle.strategy, uniform.average_unloads)
+
+
+def _preface(cycle: Cycle) -> Preface:
+    if cycle.strategy == TRANSFER_SHEDDER:
+        return transfer()[1]
+    return PREFACES.get(cycle.strategy, uniform.average_preface)
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
     """Return the unloads of each broker, by its strategy and by the rules for every strategy.
     [SHED-06]
     """
-    own, _ = _strategy(cycle)
-    unloads = list(own(cycle))
+    unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
             unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
@@ -136,8 +142,7 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
 
 def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
     yield Step("strategy", cycle.strategy, detail=True)
-    _, preface = _strategy(cycle)
-    yield from preface(cycle)
+    yield from _preface(cycle)(cycle)
     for given in unloads:
         yield Step(given.broker, "")
         for step in given.explain():
