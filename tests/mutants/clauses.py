@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from pulsar_conformance import specs
@@ -36,7 +36,7 @@ class Allowance:
     was: str = ""
     becomes: str = ""
 
-    @property
+    @cached_property
     def model(self) -> type[Model]:
         """The class of its model."""
         if not self.file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,14 @@ from mutants.making import MODEL
 SMALL = 4
 """The most brokers, and the most bundles, of a case that a person can check."""
 
+MOST_MODELS = 64
+"""The models with a defect that are kept for further questions."""
+
 REDUCED = 3
 """The cases that are reduced where no drawn one is small."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Defect:
     """One piece of the model's source, and what stands there instead."""
 
@@ -114,6 +117,7 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
     return min(reduced, key=lambda one: (one.brokers, one.bundles), default=None)
 
 
+@lru_cache(MOST_MODELS)
 def bench_of(defect: Defect, profile: str) -> Bench:
     """The model with the defect, before its judges."""
     modules = another_model({defect.file: defect.source})

@@ -3,22 +3,30 @@
 `python -m mutants.judge` tries them: each is the suite that judges the model, the seeded defects
 and the allowances, in a process of its own. It is killed if it accuses the model or an allowance,
 reaches none of the cases drawn for a rule, or no longer finds a defect.
+
+Most mutants change the code of functions: a process that has drawn the cases is forked, and its
+functions get that code. A mutant that changes a table or a decorator is tried in a new process.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
+import inspect
 import json
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from random import Random
+from types import CodeType, FunctionType
 
+from mutants.children import each
 from mutants.loading import ChangedSources
 from mutants.making import MODEL, Mutant, changed, made
 
@@ -36,6 +44,11 @@ DRAWN = re.compile("Questions|SearchStrategy|Trial|Json|sampled_from|st[.]|draws
 
 PATIENCE = 300
 """Seconds for one mutant."""
+
+OF_SUBJECTS = tuple(f"{PACKAGE}.{subject}." for subject in SUBJECTS)
+CACHE = type(cache(lambda: None))
+Fate = dict[str, str]
+"""A mutant, its change, and what shows it; an empty text for nothing."""
 
 
 def files() -> list[str]:
@@ -132,25 +145,118 @@ def try_here(name: str) -> None:
     module = f"{PACKAGE}.{mutant.file.removesuffix('.py').replace('/', '.')}"
     source = changed(mutant, JUDGE)
     sys.meta_path.insert(0, ChangedSources({module: (mutant.file, source)}, JUDGE))
+    print(json.dumps(_fate(mutant)))
+
+
+def _fate(mutant: Mutant) -> Fate:
+    """Return a mutant of this process with what shows it."""
     try:
-        by = killed_by(mutant.file, rules_of(mutant.file))
+        return _with(mutant, killed_by(mutant.file, rules_of(mutant.file)))
     except Exception as error:
-        by = f"it fails: {type(error).__name__}"
-    print(json.dumps({"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes, "by": by}))
+        return _with(mutant, f"it fails: {type(error).__name__}")
 
 
-def tried(mutant: Mutant) -> dict[str, str]:
-    """Try a mutant in a process of its own."""
+def _with(mutant: Mutant, by: str) -> Fate:
+    return {"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes, "by": by}
+
+
+def tried_anew(mutant: Mutant) -> Fate:
+    """Try a mutant in a process that starts with it."""
     words = [sys.executable, "-m", "mutants.judge", "--here", mutant.id]
-    found = {"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes}
     try:
         done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)
-        said: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+        said: Fate = json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        return {**found, "by": "no end"}
+        return _with(mutant, "no end")
     except (IndexError, ValueError):
-        return {**found, "by": "it does not start"}
+        return _with(mutant, "it does not start")
     return said
+
+
+def tried(mutants: Sequence[Mutant], workers: int = 1) -> Iterator[Fate]:
+    """Try mutants of one module, each in a process of its own."""
+    prepare(mutants[0].file)
+
+    def lost(mutant: Mutant, _status: int | None) -> Fate:
+        return _with(mutant, "no end")
+
+    yield from (fate for _, fate in each(mutants, _try, lost, workers, PATIENCE))
+
+
+def _try(mutant: Mutant) -> Fate:
+    return _fate(mutant) if change_functions(mutant) else tried_anew(mutant)
+
+
+def prepare(file: str) -> None:
+    """Draw the cases that show a module's mutants and build the models, but judge nothing."""
+    from pulsar_conformance import specs
+    from pulsar_conformance.conformance.catalogue import checks
+    from pulsar_conformance.conformance.engine.draw import draw_trials
+
+    from mutants.clauses import allowances, profile_of
+    from mutants.defects import bench_of, defects
+    from mutants.evaluations import EXAMPLES, SEED
+
+    known, seeded = specs.load().rules, {one.name: one for one in defects()}
+    for rule in (known[one] for one in rules_of(file) if one in checks()):
+        if not any(one.startswith(("documented", "unwritten")) for one in rule.profiles):
+            continue
+        draw_trials(rule.id, profile_of(rule.id), SEED, EXAMPLES)
+        for clause in rule.clauses:
+            if clause.broken_by:
+                bench_of(seeded[clause.broken_by], profile_of(rule.id))
+            if clause.most:
+                _ = allowances()[clause.most].model
+
+
+def change_functions(mutant: Mutant) -> bool:
+    """Give functions of this process the code of a mutant; False if it changes anything else."""
+    path = JUDGE / mutant.file
+    source = path.read_text("utf-8")
+    texts = source, ast.unparse(ast.parse(source)), changed(mutant, JUDGE)
+    here, before, after = (compile(text, path, "exec") for text in texts)
+    if [*map(_alone, _bodies(before))] != [*map(_alone, _bodies(after))]:
+        return False
+    rows = zip(*(list(_functions(one)) for one in (here, before, after)), strict=True)
+    new = {old: instead for old, was, instead in rows if was != instead}
+    found = [
+        one
+        for one in gc.get_objects()
+        if isinstance(one, FunctionType) and one.__code__.co_name in {old.co_name for old in new}
+    ]
+    found = [one for one in found if one.__code__ in new]
+    if {one.__code__ for one in found} != new.keys():
+        return False
+    if any(one.co_freevars != instead.co_freevars for one, instead in new.items()):
+        return False
+    for function in found:
+        function.__code__ = new[function.__code__]
+    for one in gc.get_objects():
+        if isinstance(one, CACHE) and one.__module__.startswith(OF_SUBJECTS):
+            one.cache_clear()
+    return True
+
+
+def _bodies(code: CodeType) -> Iterator[CodeType]:
+    """Yield the bodies of a module and of its classes."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType) and not one.co_flags & inspect.CO_OPTIMIZED:
+            yield from _bodies(one)
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of the functions of a module and of its classes."""
+    for body in _bodies(code):
+        for one in body.co_consts:
+            if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED:
+                yield one
+
+
+def _alone(body: CodeType) -> tuple[object, ...]:
+    """Return what a body does besides defining functions and classes."""
+    constants = tuple(one for one in body.co_consts if not isinstance(one, CodeType))
+    return body.co_code, body.co_names, repr(constants)
 
 
 def main() -> int:
@@ -166,11 +272,12 @@ def main() -> int:
         return 0
     every = [one for file in files() for one in mutants_of(file)]
     chosen = Random(0).sample(every, args.sample) if args.sample else every
-    with ThreadPoolExecutor(args.workers) as pool:
-        results = []
-        for number, one in enumerate(pool.map(tried, chosen), 1):
+    results: list[Fate] = []
+    for _, those in groupby(sorted(chosen, key=lambda one: one.file), lambda one: one.file):
+        for one in tried(list(those), args.workers):
             results.append(one)
-            print(f"{number} of {len(chosen)}: {one['id']}: {one['by'] or 'lives'}", flush=True)
+            state = one["by"] or "lives"
+            print(f"{len(results)} of {len(chosen)}: {one['id']}: {state}", flush=True)
     if args.to:
         args.to.write_text("".join(f"{json.dumps(one)}\n" for one in results), "utf-8")
     lives = Counter(bool(one["by"]) for one in results)[False]

@@ -26,4 +26,6 @@ def test_checks_and_their_quantities_are_changed_and_draws_are_not():
 )
 def test_a_wrong_judge_is_shown_by_what_it_says_of_the_model_and_of_defects(name, by):
     [mutant] = [one for one in judge.mutants_of(name.partition(":")[0]) if one.id == name]
-    assert judge.tried(mutant)["by"] == by
+    assert judge.tried_anew(mutant)["by"] == by
+    [fate] = judge.tried([mutant])
+    assert fate["by"] == by
