@@ -83,9 +83,16 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
 
 DOCUMENTED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
 """The engine keeps to the documents where releases do not."""
+ALWAYS = ("documented-3.0", "documented-5.0", "unwritten-3.0")
+"""Profiles whose rules take part in all runs; the others are among the thorough tests."""
 
 
-@pytest.mark.parametrize("profile", DOCUMENTED)
+def marked(profile):
+    marks = () if profile in ALWAYS else pytest.mark.thorough
+    return pytest.param(profile, marks=marks)
+
+
+@pytest.mark.parametrize("profile", map(marked, DOCUMENTED))
 def test_every_rule_holds_under_every_profile(profile, tmp_path):
     plan = Plan.make([NAME], [profile], examples=10, root=tmp_path)
     run = Run(plan, NAME, profile)
