@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,6 +138,33 @@ def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -
     )
 
 
+def host_of_id(broker: str) -> str:
+    """Return the host of a broker ID: all of it but the port. [ISOLATION-12]"""
+    return broker.rpartition(":")[0]
+
+
+def matches_any(regexes: Iterable[str], text: str) -> bool:
+    """True if any regex matches the whole text. [ISOLATION-12]"""
+    return any(re.fullmatch(one, text) for one in regexes)
+
+
+def brokers_under(brokers: Iterable[str], regexes: Sequence[str]) -> tuple[str, ...]:
+    """Return the brokers whose host matches."""
+    return tuple(one for one in brokers if matches_any(regexes, host_of_id(one)))
+
+
+def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -> tuple[str, ...]:
+    """Return the registered brokers that may take the bundles of a namespace."""
+    own = [one for one in policies if matches_any(one["namespaces"], namespace)]
+    if not own:
+        reserved = {broker for one in policies for broker in brokers_under(brokers, one["primary"])}
+        return tuple(one for one in brokers if one not in reserved)
+    primary = brokers_under(brokers, own[0]["primary"])
+    if len(primary) >= own[0]["minLimit"]:
+        return primary
+    return tuple(dict.fromkeys((*primary, *brokers_under(brokers, own[0]["secondary"]))))
+
+
 @dataclass(frozen=True)
 class Assignment:
     """A `place.broker` case under the given readings."""
@@ -163,6 +191,8 @@ class Assignment:
     def permitted(self) -> Sequence[str]:
         """The brokers that may take the bundle, by the policies of isolation. [PLACE-14]"""
         brokers, policies = tuple(self.case["brokers"]), self.case["isolation"]
+        if self.case.get("policies"):
+            return eligible(self.case["policies"], self.namespace, brokers)
         own = [one for one in policies if self.namespace in one["namespaces"]]
         if not own:
             dedicated = {name for one in policies for name in one["primary"]}

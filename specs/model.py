@@ -23,6 +23,7 @@ AREAS = (
     "DATA",
     "PLACE",
     "ANTI",
+    "ISOLATION",
     "OWN",
     "MANAGER",
     "REPORT",

@@ -26,6 +26,7 @@ ANSWERS = {
     "broker": "average.broker or place.broker",
     "bundle": "average.bundle",
     "candidates": "bundles.split_candidates",
+    "changed": "policy.changed",
     "choose": "manager.choose",
     "create": "bundles.create",
     "cycles": "shed.cycles",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.clusters import (
@@ -163,6 +166,42 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
     for name in case["versions"]:
         if name not in case["brokers"]:
             yield f"case.brokers: {name} is missing"
+    yield from _policy_problems(case)
+
+
+def _policy_problems(case: Json) -> Problems:
+    """Yield a problem for each policy that documents are not about."""
+    policies = case.get("policies", ())
+    if policies and case["isolation"]:
+        yield "case.isolation: policies are given as regular expressions; leave this empty"
+    for broker in case["brokers"] if policies else ():
+        if not broker.rpartition(":")[0]:
+            yield f"case.brokers: {broker} is no ID, host:port"
+    regexes = [
+        one
+        for policy in policies
+        for group in ("namespaces", "primary", "secondary")
+        for one in policy[group]
+    ]
+    yield from (f"case.policies: {one!r} is no regular expression" for one in _invalid(regexes))
+    namespace = case["bundle"].rpartition("/")[0]
+    if sum(_searched(policy["namespaces"], namespace) for policy in policies) > 1:
+        yield f"case.policies: {namespace} is under two policies"
+
+
+def _invalid(regexes: Sequence[str]) -> list[str]:
+    found = []
+    for one in regexes:
+        try:
+            re.compile(one)
+        except re.error:
+            found.append(one)
+    return found
+
+
+def _searched(regexes: Sequence[str], text: str) -> bool:
+    """True if any valid regex matches a part of a text."""
+    return any(re.search(one, text) for one in regexes if not _invalid([one]))
 
 
 def _named(case: Json, answer: Json) -> list[NamesUsed]:
@@ -197,6 +236,78 @@ ASSIGN = Operation(
     removable=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
     names=_named,
     determined=assigning_is_determined,
+)
+
+
+@dataclass(frozen=True)
+class ChangedPolicy:
+    """An isolation policy before and after a change, and the namespaces that there are."""
+
+    case: Json
+
+    def __getitem__(self, name: str) -> Any:
+        return self.case[name]
+
+    def regexes(self, name: str) -> set[str]:
+        """Return the namespace regexes of the old or the new policy."""
+        return set(self.case[name]["namespaces"] if self.case[name] else ())
+
+    @property
+    def scope(self) -> str:
+        """The unload scope; without one, it is `changed`."""
+        return "changed" if self.case["scope"] is None else str(self.case["scope"])
+
+    @property
+    def primary_changed(self) -> bool | None:
+        """True if the primary list changed; None if only its order did."""
+        old, new = (self.case[name]["primary"] if self.case[name] else None for name in OLD_AND_NEW)
+        if old is None or old == new:
+            return False
+        return None if Counter(old) == Counter(new) else True
+
+    def wholly(self, regexes: Collection[str]) -> list[str]:
+        """Return the namespaces that some regex matches as a whole."""
+        each = self.case["namespaces"]
+        return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
+
+    def perhaps(self, regexes: Collection[str]) -> list[str]:
+        """Return the namespaces of which some regex matches at least a part."""
+        return [one for one in self.case["namespaces"] if _searched([*regexes], one)]
+
+
+OLD_AND_NEW = ("old", "new")
+
+
+def _change_problems(case: Json, _settings: Settings) -> Problems:
+    for name in OLD_AND_NEW:
+        for group in ("namespaces", "primary", "secondary"):
+            for one in _invalid(case[name][group] if case[name] else ()):
+                yield f"case.{name}.{group}: {one!r} is no regular expression"
+
+
+def isolation_policy(
+    namespaces: Sequence[str], primary: Sequence[str], secondary: Sequence[str], least: int = 1
+) -> Json:
+    """Return a policy of regexes; `least` is its min_limit."""
+    groups = {"namespaces": [*namespaces], "primary": [*primary], "secondary": [*secondary]}
+    return {**groups, "minLimit": least, "usageThreshold": 80}
+
+
+def _example_change(scope: str) -> Json:
+    old, new = (isolation_policy([one], ["b1[.].*"], []) for one in ("t/a", "t/b"))
+    return {"scope": scope, "old": old, "new": new, "namespaces": ["t/a", "t/b", "t/c"]}
+
+
+CHANGE = Operation(
+    id="policy.changed",
+    view=lambda case, _settings, _readings: ChangedPolicy(case),
+    read=lambda _case, answer: frozenset(answer["unload"]),
+    matches=lambda allowed, answer: set(allowed["unload"]) == set(answer["unload"]),
+    examples=(_example_change("changed"), _example_change("none")),
+    legal=_change_problems,
+    removable=frozenset({"namespaces"}),
+    names=lambda case, answer: [NamesUsed(answer["unload"], case["namespaces"])],
+    regardless_of_order=lambda _case, answer: sorted(answer["unload"]),
 )
 
 

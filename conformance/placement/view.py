@@ -5,6 +5,7 @@ The model computes the same quantities in `reference`; no check takes them from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -229,6 +230,12 @@ class Assigning:
     def permitted(self) -> tuple[str, ...]:
         """The brokers that the isolation policies allow for the bundle. [PLACE-14]"""
         policies, brokers = self.case["isolation"], self.case["brokers"]
+        if self.case.get("policies"):
+            own_policy, primary, secondary = self.groups
+            if own_policy is None:
+                return tuple(one for one in brokers if one not in primary)
+            enough = len(primary) >= own_policy["minLimit"]
+            return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
         own = next((one for one in policies if self.namespace in one["namespaces"]), None)
         if own is None:
             dedicated = {name for one in policies for name in one["primary"]}
@@ -237,6 +244,30 @@ class Assigning:
         secondary = [name for name in brokers if name in own["secondary"]]
         enough = len(primary) >= own["least"]
         return tuple(primary if enough else dict.fromkeys((*primary, *secondary)))
+
+    def under(self, group: str, policy: Json) -> tuple[str, ...]:
+        """Return the brokers whose whole host, without the port, matches a group of a policy."""
+        hosts = {name: name[: name.rindex(":")] for name in self.case["brokers"]}
+        patterns = [re.compile(f"(?:{one})\\Z") for one in policy[group]]
+        return tuple(name for name, host in hosts.items() if any(p.match(host) for p in patterns))
+
+    @cached_property
+    def groups(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
+        """The namespace's policy with its primary and secondary brokers, or None with those of all
+        policies.
+        """
+        policies = self.case["policies"]
+        own = [
+            one
+            for one in policies
+            if any(re.fullmatch(regex, self.namespace) for regex in one["namespaces"])
+        ]
+        named = own[:1] or policies
+        primary, secondary = (
+            tuple(dict.fromkeys(name for one in named for name in self.under(group, one)))
+            for group in ("primary", "secondary")
+        )
+        return (own[0] if own else None), primary, secondary
 
     @cached_property
     def spread(self) -> GroupSpread:

@@ -34,6 +34,7 @@ EPICS = {
     "ANSWER": "Answers",
     "PLACE": "Placement",
     "ANTI": "Placement",
+    "ISOLATION": "Placement",
     "OWN": "Ownership",
 }
 """The part of load balancing to which each area belongs."""
@@ -55,6 +56,7 @@ FEATURES = {
     "ANSWER": "Taken for granted",
     "PLACE": "Least long-term message rate",
     "ANTI": "Anti-affinity groups",
+    "ISOLATION": "Isolation policies",
     "OWN": "Owners, crashes and unloading",
 }
 

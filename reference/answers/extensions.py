@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.isolation import PolicyChange
 from pulsar_conformance.reference.numbers import exact, plain
 from pulsar_conformance.reference.written import ReportDue
 
@@ -28,6 +29,19 @@ def due(context: Context, case: Case) -> Derivation:
     return Derivation({"due": report.due}, explain)
 
 
+def changed(_context: Context, case: Case) -> Derivation:
+    """Answer `policy.changed`. [ISOLATION-01 … 06]"""
+    change = PolicyChange(case)
+
+    def explain() -> Iterator[Step]:
+        yield Step("scope", change.scope)
+        yield Step("compared", ", ".join(change.regexes) or "nothing that unloads")
+        yield Step("unloaded", ", ".join(change.unloaded) or "nothing")
+
+    return Derivation({"unload": change.unloaded}, explain)
+
+
 ANSWERS: Mapping[str, Answer] = {
     "report.due": due,
+    "policy.changed": changed,
 }

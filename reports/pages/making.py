@@ -36,6 +36,7 @@ TITLES: Mapping[str, str] = {
     "DATA": "Samples, windows and averages",
     "PLACE": "Placing bundles",
     "ANTI": "Anti-affinity groups",
+    "ISOLATION": "Isolation policies",
     "OWN": "Ownership, failover and unloading",
     "MANAGER": "Load managers",
     "REPORT": "Load reports and the monitor's tables",

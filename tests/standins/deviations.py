@@ -39,6 +39,18 @@ def other_values(_case, told, _turn):
     return {"settings": {name: other(value) for name, value in told["settings"].items()}}
 
 
+def no_namespace(_case, _told, _turn):
+    return {"unload": []}
+
+
+def every_namespace(case, _told, _turn):
+    return {"unload": case["namespaces"]}
+
+
+def all_but_the_first(_case, told, _turn):
+    return {"unload": told["unload"][1:]}
+
+
 def not_due(_case, _told, _turn):
     return {"due": False}
 
@@ -366,6 +378,7 @@ DEVIATIONS = {
     "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
     "manager.choose": (other_manager, extensible, simple),
     "report.due": (not_due, due),
+    "policy.changed": (no_namespace, every_namespace, all_but_the_first),
     "report.read": (other_manager, empty_report, doubled_report, full_report),
     "cluster.replay": tuple(map(steps, STORIES)),
 }

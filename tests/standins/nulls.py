@@ -33,6 +33,7 @@ OPERATIONS = (
     "place.broker",
     "report.read",
     "report.due",
+    "policy.changed",
     "cluster.replay",
 )
 
@@ -60,6 +61,9 @@ class Null:
 
     def shed_cycles(self, case):
         return {"cycles": [self.shed_select(cycle) for cycle in case["cycles"]]}
+
+    def policy_changed(self, case):
+        return {"unload": self.some(case["namespaces"])}
 
     def report_due(self, case):
         return {"due": bool(self.some([case]))}

@@ -10,6 +10,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     candidates,
     managers,
     placement,
+    policies,
     reports,
     settings,
     shedding,
@@ -40,6 +41,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "manager.choose": managers.choose,
     "report.read": reports.read,
     "report.due": reports.due,
+    "policy.changed": policies.changed,
 }
 """Operations by ID, in the order of the protocol."""
 

@@ -133,7 +133,7 @@ def _stored(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.stored(owned))
-    isolation = some(_isolation(case) if case["isolation"] else None)
+    isolation = some(_isolation(case) if case["isolation"] or case.get("policies") else None)
     domain = replies["ZooKeeperDataCache.get"]
     replies["getIsolationDataPolicies"] = isolation
     replies["ZooKeeperDataCache.get"] = lambda path: (
@@ -159,23 +159,35 @@ class _Children:
 
 def policy(given: Case) -> dict[str, Any]:
     """Return an isolation policy in its stored format; its names are regular expressions."""
-    return {
-        **{name: [re.escape(one) for one in given[name]] for name in NAMES},
-        "auto_failover_policy": {
-            "policy_type": "min_available",
-            "parameters": {"min_limit": str(given["least"]), "usage_threshold": "100"},
-        },
-    }
+    names = {name: [re.escape(one) for one in given[name]] for name in NAMES}
+    return _stored_policy(names, given["least"], 100)
+
+
+def policy_of_regexes(given: Case) -> dict[str, Any]:
+    """Return an isolation policy, given by regular expressions, in its stored format."""
+    names = {name: given[name] for name in NAMES}
+    return _stored_policy(names, given["minLimit"], given["usageThreshold"])
+
+
+def _stored_policy(names: Mapping[str, Any], least: int, usage: int) -> dict[str, Any]:
+    parameters = {"min_limit": str(least), "usage_threshold": str(usage)}
+    failover = {"policy_type": "min_available", "parameters": parameters}
+    return {**names, "auto_failover_policy": failover}
 
 
 def _isolation(case: Case) -> Java:
     """Return the policies as the release reads them."""
-    written = {f"policy-{place}": policy(one) for place, one in enumerate(case["isolation"])}
-    kind = java_class(next(filter(exists, POLICY))).class_
+    found = [*map(policy, case["isolation"]), *map(policy_of_regexes, case.get("policies", ()))]
+    written = {f"policy-{place}": one for place, one in enumerate(found)}
     types = mapper().getTypeFactory()
     string = java_class("java.lang.String").class_
-    several = types.constructMapType(java_class("java.util.HashMap").class_, string, kind)
+    several = types.constructMapType(java_class("java.util.HashMap").class_, string, policy_class())
     return java_class(ISOLATION)(mapper().readValue(json.dumps(written), several))
+
+
+def policy_class() -> Java:
+    """Return the class of an isolation policy."""
+    return java_class(next(filter(exists, POLICY))).class_
 
 
 NAMES = ("namespaces", "primary", "secondary")

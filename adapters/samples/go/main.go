@@ -26,7 +26,9 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"shed.select":              answering(selectUnloads),
 	"place.select":             answering(placeBundle),
 	"place.anti_affinity":      answering(placeApart),
+	"place.broker":             answering(assignBundle),
 	"report.due":               answering(reportDue),
+	"policy.changed":           answering(changePolicy),
 }
 
 // How this implementation takes the ambiguous places that its operations meet, whatever is asked.

@@ -2,15 +2,18 @@ package main
 
 import "math"
 
-// The candidate with the least long-term message rate, weighed by its distance to the overload
-// threshold. Brokers over the threshold take nothing while others are not above it.
-func placeBundle(asked struct {
+type placing struct {
 	Settings     settings
+	Bundle       string
 	Candidates   []string
 	Brokers      map[string]broker
 	Bundles      map[string]bundle
 	Preallocated map[string][]string
-}) (any, error) {
+}
+
+// The candidate with the least long-term message rate, weighed by its distance to the overload
+// threshold. Brokers over the threshold take nothing while others are not above it.
+func placeBundle(asked placing) (any, error) {
 	threshold := asked.Settings.number("loadBalancerBrokerOverloadedThresholdPercentage")
 	var best any
 	least := math.Inf(1)
@@ -52,20 +55,32 @@ func inTurn(candidates []string) string {
 
 // A namespace goes to the failure domain with the fewest of its group, and there to the broker with
 // the fewest. Brokers without a domain are taken where no candidate has one.
-func placeApart(asked struct {
+func placeApart(asked group) (any, error) {
+	if len(asked.Candidates) == 0 {
+		return object{"broker": nil}, nil
+	}
+	domains, apart := asked.apart()
+	return object{"broker": apart[0], "domains": domains, "candidates": apart}, nil
+}
+
+type group struct {
 	Domains    map[string][]string
 	Groups     map[string]string
 	Owned      map[string][]string
 	Candidates []string
 	Namespace  string
-}) (any, error) {
-	if len(asked.Candidates) == 0 {
-		return object{"broker": nil}, nil
-	}
-	group, grouped := asked.Groups[asked.Namespace]
+}
+
+func (asked group) best() []string {
+	_, apart := asked.apart()
+	return apart
+}
+
+func (asked group) apart() (domains, apart []string) {
+	name, grouped := asked.Groups[asked.Namespace]
 	of := func(broker string) (together int) {
 		for _, namespace := range asked.Owned[broker] {
-			if grouped && asked.Groups[namespace] == group {
+			if grouped && asked.Groups[namespace] == name {
 				together++
 			}
 		}
@@ -75,7 +90,8 @@ func placeApart(asked struct {
 	for _, name := range asked.Candidates {
 		candidate[name] = true
 	}
-	from, least, domains := asked.Candidates, math.MaxInt, []string{}
+	from, least := asked.Candidates, math.MaxInt
+	domains = []string{}
 	for _, domain := range sorted(asked.Domains) {
 		together, up := 0, []string{}
 		for _, name := range asked.Domains[domain] {
@@ -92,7 +108,7 @@ func placeApart(asked struct {
 		}
 		least, from, domains = together, append(from, up...), append(domains, domain)
 	}
-	fewest, apart := math.MaxInt, []string{}
+	fewest := math.MaxInt
 	for _, name := range from {
 		if count := of(name); count < fewest {
 			fewest, apart = count, []string{name}
@@ -100,5 +116,5 @@ func placeApart(asked struct {
 			apart = append(apart, name)
 		}
 	}
-	return object{"broker": apart[0], "domains": domains, "candidates": apart}, nil
+	return domains, apart
 }

@@ -1,0 +1,63 @@
+"""policy.changed: the admin API's own comparison of two isolation policies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.admin import refusing, wait
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, java_list, mapper, methods
+from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
+    CLUSTER,
+    policy_class,
+    policy_of_regexes,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done
+
+CLUSTERS = "org.apache.pulsar.broker.admin.v2.Clusters"
+COMPARING = "filterAndUnloadMatchedNamespaceAsync"
+"""Method that compares the stored policy with the old one, and unloads namespaces."""
+
+TENANT = "tenant"
+"""The tenant of whom the admin client lists all namespaces."""
+
+
+def changed(release: Release, case: Case) -> Answer:
+    """Return the namespaces that the admin API unloads. Errors: `Unsupported`."""
+    unloaded: list[str] = []
+
+    def unload(namespace: Java) -> Java:
+        unloaded.append(str(namespace))
+        return done()
+
+    service: Service
+    replies: dict[str, Any] = {
+        "pulsar": lambda: service.pulsar,
+        "getTenantsAsync": lambda: done(java_list([TENANT])),
+        "getNamespacesAsync": lambda _tenant: done(java_list(case["namespaces"])),
+        "isCurrentClusterAllowed": True,
+        "Namespaces.unloadAsync": unload,
+        "clientAppId": "",
+    }
+    service = Service(release.configuration({}), replies=replies)
+    clusters = service.shells.unmade(CLUSTERS)
+    if not any(one.getParameterCount() == len(GIVEN) for one in methods(clusters, COMPARING)):
+        raise Unsupported("the release has no unload scopes")
+    old = None if case["old"] is None else _policy(case["old"], None)
+    with refusing():
+        wait(call(clusters, COMPARING, CLUSTER, _policy(case["new"], case["scope"]), old))
+    return {"unload": unloaded}
+
+
+GIVEN = ("cluster", "new", "old")
+"""Parameters of the method in releases with unload scopes."""
+
+
+def _policy(given: Case, scope: str | None) -> Java:
+    """Return a policy as the admin API reads it."""
+    written = policy_of_regexes(given)
+    if scope is not None:
+        written["unload_scope"] = scope
+    return mapper().readValue(json.dumps(written), policy_class())

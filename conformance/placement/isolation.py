@@ -1,0 +1,286 @@
+"""ISOLATION: the brokers that policies admit, and the namespaces that a changed policy unloads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.placement.operations import (
+    ASSIGN,
+    CHANGE,
+    ChangedPolicy,
+    isolation_policy,
+)
+from pulsar_conformance.conformance.placement.quantities import either
+from pulsar_conformance.conformance.placement.view import Assigning, Placed
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+
+Unloaded = frozenset[str]
+
+TENANTS = ("finance", "shop", "bank")
+SPACES = ("payments", "risk", "risk-eu", "orders", "eu")
+NAMESPACES = tuple(f"{tenant}/{space}" for tenant in TENANTS for space in SPACES)
+SCOPES = (None, "changed", "all_matching", "none")
+
+
+def _namespace_regexes(random: Random) -> list[str]:
+    """Return regexes of single namespaces, of prefixes and of tenants."""
+    forms = (*NAMESPACES, *(f"{one}/.*" for one in TENANTS), "finance/risk.*", "(shop|bank)/eu")
+    return random.sample(forms, random.randint(2, 4))
+
+
+def _broker_regexes(random: Random) -> list[str]:
+    return random.sample(["b[01][.]svc", "b2[.]svc", "b[3-5][.]svc", "b.*"], random.randint(1, 2))
+
+
+CHANGES = ("added", "removed", "exchanged", "created", "nothing")
+
+
+@st.composite
+def changed_policies(
+    draw: st.DrawFn,
+    scopes: Sequence[str | None] = SCOPES,
+    primary: Sequence[bool] = (False, True),
+    changes: Sequence[str] = CHANGES,
+) -> Trial:
+    """A policy whose regexes are changed; with another primary list or the same one."""
+    random, scope = draw(randoms), draw(st.sampled_from(scopes))
+    regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
+    old: Json | None = isolation_policy(regexes, _broker_regexes(random), ["b[6-9][.]svc"])
+    before, now = {
+        "added": (regexes[:-1], regexes),
+        "removed": (regexes, regexes[:-1]),
+        "exchanged": (regexes[:-1], regexes[1:]),
+    }.get(kind, (regexes, regexes))
+    assert old is not None
+    new = {**old, "namespaces": now}
+    old = None if kind == "created" else {**old, "namespaces": before}
+    if draw(st.sampled_from(primary)):
+        new["primary"] = [*new["primary"], "b7[.]svc"]
+    if random.random() < 0.5:
+        new |= {"secondary": random.choice(([], ["b8[.]svc"])), "minLimit": 2, "usageThreshold": 50}
+    namespaces = random.sample(NAMESPACES, random.randint(6, len(NAMESPACES)))
+    case = {"scope": scope, "old": old, "new": new, "namespaces": namespaces}
+    return Trial.of(CHANGE.id, case)
+
+
+def _unload(wanted: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
+    """Demand that these namespaces are unloaded."""
+    if expect.reached(bool(wanted)):
+        missing = [one for one in wanted if one not in unloaded]
+        expect.that(not missing, f"{', '.join(wanted)} unloaded: {why}", sorted(unloaded))
+
+
+def _keep(kept: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> None:
+    """Demand that these namespaces are not unloaded."""
+    if expect.reached(bool(kept)):
+        expect.nothing([one for one in kept if one in unloaded], why)
+
+
+def _by_changes(case: ChangedPolicy, expect: Expect) -> None:
+    expect.given(case.scope == "changed", "what changed is compared")
+
+
+@CHANGE.check("ISOLATION-01", draws=changed_policies(SCOPES[:2], (False,), CHANGES[:4]))
+def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """Namespaces of regexes that were added or removed are unloaded."""
+    _by_changes(case, expect)
+    changed = case.regexes("old") ^ case.regexes("new")
+    _unload(case.wholly(changed), unloaded, expect, "their regex was added or removed")
+
+
+@CHANGE.check("ISOLATION-02", draws=changed_policies(SCOPES[:2], (True,)))
+def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """If the primary list changed, all namespaces of the old and new regexes are unloaded."""
+    _by_changes(case, expect)
+    expect.given(case.primary_changed is True, "the primary list changed")
+    every = case.regexes("old") | case.regexes("new")
+    _unload(case.wholly(every), unloaded, expect, "the primary list changed")
+
+
+@CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
+def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """With all_matching, all namespaces of the old and new regexes are unloaded."""
+    expect.given(case.scope == "all_matching", "the scope is all_matching")
+    every = case.regexes("old") | case.regexes("new")
+    _unload(case.wholly(every), unloaded, expect, "the scope is all_matching")
+
+
+@CHANGE.check("ISOLATION-04", draws=changed_policies(("none",)))
+def none_unloads_nothing(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """With none, no namespace is unloaded."""
+    if expect.reached(case.scope == "none"):
+        expect.nothing(sorted(unloaded), "the scope is none")
+
+
+@CHANGE.check("ISOLATION-05", draws=changed_policies(SCOPES[:2], (False,)))
+def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """With the same primary list, namespaces of regexes that stayed are not unloaded."""
+    _by_changes(case, expect)
+    expect.given(case.primary_changed is False, "the primary list is the same")
+    changed = set(case.perhaps(case.regexes("old") ^ case.regexes("new")))
+    stayed = case.wholly(case.regexes("old") & case.regexes("new"))
+    kept = [one for one in stayed if one not in changed]
+    _keep(kept, unloaded, expect, "their regexes and the primary list are the same")
+
+
+@CHANGE.check("ISOLATION-06", draws=changed_policies())
+def others_are_not_unloaded(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+    """A namespace that matches no regex of the policy is not unloaded."""
+    perhaps = set(case.perhaps(case.regexes("old") | case.regexes("new")))
+    kept = [one for one in case["namespaces"] if one not in perhaps]
+    _keep(kept, unloaded, expect, "these match no regex")
+
+
+HOST = "broker-{}.svc.example.com"
+DOTTED = "[.]svc[.]example[.]com"
+GROUPS = (
+    (f"broker-[01]{DOTTED}", f"broker-([2-9]|1[0-9]){DOTTED}"),
+    (f"broker-[0-4]{DOTTED}", f"broker-[5-9]{DOTTED}"),
+    (f"broker-1{DOTTED}", f"broker-(0|1[0-9]){DOTTED}"),
+)
+"""Regexes of primary and secondary brokers."""
+
+PARTIAL = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{DOTTED}")
+WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
+"""Regexes that match no whole host without a port."""
+
+OWN, OTHER = ("finance/payments", "finance/risk")
+
+
+@st.composite
+def isolated_brokers(
+    draw: st.DrawFn,
+    least: Sequence[int] = (1, 2, 3),
+    own: bool = True,
+    up: str = "both",
+    traps: bool = False,
+    shared: bool = False,
+) -> Trial:
+    """A bundle with or without a policy, and registered brokers of some of its groups."""
+    random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
+    policy = isolation_policy([OWN], [primary], [secondary], draw(st.sampled_from(least)))
+    policies = [policy]
+    if shared:
+        policies.insert(random.randrange(2), isolation_policy([OTHER], [primary], []))
+    if traps:
+        policy["secondary"].append(draw(st.sampled_from(PARTIAL + WITH_PORT)))
+        policy["secondary"].remove(secondary)
+    numbers = {
+        "both": random.sample(range(20), random.randint(2, 8)),
+        "secondary": random.sample(range(5, 10), random.randint(1, 3)),
+        "primary": random.sample((0, 1), random.randint(1, 2)),
+        "neither": random.sample(range(20, 40), random.randint(1, 3)),
+    }[up]
+    names = [f"{HOST.format(one)}:8080" for one in numbers]
+    if up == "neither" or (up == "both" and draw(st.booleans())):
+        names.append("other.example.com:8080")
+    bundles = {f"shop/us/0x{n:07x}0_0x{n:07x}8": _measured(random) for n in range(len(names))}
+    brokers = {
+        name: {"cpu": {"usage": random.choice((0, 10, 50, 80)), "limit": 100}, "bundles": [one]}
+        for name, one in zip(random.sample(names, len(names)), bundles, strict=True)
+    }
+    namespace = random.choice((OWN, OTHER)) if shared else OWN if own else "shop/eu"
+    lower = random.randrange(4) << 30
+    case = {
+        "settings": {OVERLOAD_THRESHOLD: 85},
+        "bundle": f"{namespace}/0x{lower:08x}_0x{min(lower + (1 << 30), 0xFFFFFFFF):08x}",
+        "brokers": brokers,
+        "bundles": bundles,
+        **{name: {} for name in ("preallocated", "domains", "groups", "versions")},
+        "isolation": [],
+        "policies": policies,
+    }
+    return Trial.of(ASSIGN.id, case)
+
+
+def _measured(random: Random) -> Json:
+    return {"longTermData": {"msgRateIn": random.choice((100, 1000)), "numSamples": 10}}
+
+
+def _among(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
+    """Demand that one of these brokers takes the bundle."""
+    expect.that(answer.broker in brokers, either(brokers), answer)
+
+
+def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...], tuple[str, ...]]:
+    expect.given(bool(case.case.get("policies")), "there are policies")
+    policy, primary, secondary = case.groups
+    expect.given(policy is not None, "the namespace is under a policy")
+    assert policy is not None
+    return policy, primary, secondary
+
+
+def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
+    """Return the brokers that no policy reserves, for a namespace without one."""
+    expect.given(bool(case.case.get("policies")), "there are policies")
+    policy, primary, _ = case.groups
+    expect.given(policy is None, "the namespace is under no policy")
+    return tuple(one for one in case.case["brokers"] if one not in primary)
+
+
+@ASSIGN.check("ISOLATION-07", draws=isolated_brokers((1, 2)))
+def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """With enough primary brokers up, one of them takes the bundle."""
+    policy, primary, _ = _own_policy(case, expect)
+    if expect.reached(len(primary) >= policy["minLimit"]):
+        _among(primary, answer, expect)
+
+
+@ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
+def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """With too few primary brokers up, a primary or secondary one takes the bundle."""
+    policy, primary, secondary = _own_policy(case, expect)
+    few = len(primary) < policy["minLimit"]
+    if expect.reached(few and bool(primary + secondary)):
+        _among(primary + secondary, answer, expect)
+
+
+@ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))
+def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """With no broker of either group up, nobody takes the bundle."""
+    _, primary, secondary = _own_policy(case, expect)
+    if expect.reached(not primary + secondary):
+        expect.that(answer.broker is None, "no broker", answer)
+
+
+@ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
+def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """A bundle without a policy goes to no primary broker of any policy."""
+    pool = _shared_pool(case, expect)
+    if expect.reached(len(pool) < len(case.case["brokers"])):
+        expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)
+
+
+@ASSIGN.check("ISOLATION-11", draws=isolated_brokers(own=False, up="secondary"))
+def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """A bundle without a policy is assigned if any broker is up that is not primary."""
+    pool = _shared_pool(case, expect)
+    if expect.reached(bool(pool)):
+        _among(pool, answer, expect)
+
+
+@ASSIGN.check("ISOLATION-12", draws=isolated_brokers(least=(2, 3), traps=True))
+def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """Regexes that match a part of a host, or its port, admit no broker."""
+    policy, _, _ = _own_policy(case, expect)
+    regexes = {*policy["primary"], *policy["secondary"]}
+    allowed = case.permitted
+    others = [one for one in case.case["brokers"] if one not in allowed]
+    expect.reached(any(re.search(regex, one) for regex in regexes for one in others))
+    expect.that(answer.broker in (allowed or (None,)), either(allowed) or "no broker", answer)
+
+
+@ASSIGN.check("ISOLATION-13", draws=isolated_brokers((1,), up="primary", shared=True))
+def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """A broker that two policies reserve takes the bundles of both their namespaces."""
+    policy, primary, _ = _own_policy(case, expect)
+    others = (one for one in case.case["policies"] if one is not policy)
+    both = {name for one in others for name in case.under("primary", one)}.intersection(primary)
+    if expect.reached(bool(both) and len(primary) >= policy["minLimit"]):
+        _among(primary, answer, expect)

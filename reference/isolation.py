@@ -1,0 +1,42 @@
+"""Changes of isolation policies, and the namespaces that they unload. [ISOLATION]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reference.placement import matches_any
+
+CHANGED, ALL_MATCHING, NONE = "changed", "all_matching", "none"
+
+
+@dataclass(frozen=True)
+class PolicyChange:
+    """A `policy.changed` case."""
+
+    case: Mapping[str, Any]
+
+    @property
+    def scope(self) -> str:
+        """The unload scope; `changed` if the request names none. [ISOLATION-01]"""
+        return self.case["scope"] or CHANGED
+
+    @property
+    def regexes(self) -> list[str]:
+        """The namespace regexes whose namespaces are unloaded. [ISOLATION-01 … 05]"""
+        old, new = self.case["old"], self.case["new"]
+        before, now = set(old["namespaces"] if old else ()), set(new["namespaces"])
+        if self.scope == NONE:
+            return []
+        if self.scope == ALL_MATCHING:
+            return sorted(before | now)
+        if old and sorted(old["primary"]) != sorted(new["primary"]):
+            return sorted(before.union(now))
+        return sorted(before - now) + sorted(now - before)
+
+    @property
+    def unloaded(self) -> list[str]:
+        """The namespaces that are unloaded, in the order of the case."""
+        regexes = self.regexes
+        return [one for one in self.case["namespaces"] if matches_any(regexes, one)]
