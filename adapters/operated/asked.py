@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
 from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
 from pulsar_conformance.adapters.protocol import JSON, Row
-from pulsar_conformance.reference.managers import MANAGERS
+from pulsar_conformance.reference.answers.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16

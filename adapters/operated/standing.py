@@ -13,8 +13,8 @@ from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, bundle_of
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.reference.answers.managers import MANAGERS
 from pulsar_conformance.reference.cluster import RESOURCES
-from pulsar_conformance.reference.managers import MANAGERS
 
 MOST_NAMESPACES, MOST_TOPICS = 20, 10
 """Maximum number of namespaces to read in a large cluster, and of topics in each."""

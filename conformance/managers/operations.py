@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing import aim
-from pulsar_conformance.reference.managers import (
+from pulsar_conformance.reference.answers.managers import (
     DEFAULT,
     EXTENSIBLE,
     IN_EXTENSIONS,

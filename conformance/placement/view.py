@@ -229,13 +229,9 @@ class Assigning:
     @cached_property
     def permitted(self) -> tuple[str, ...]:
         """The brokers that the isolation policies allow for the bundle. [PLACE-14]"""
-        policies, brokers = self.case["isolation"], self.case["brokers"]
         if self.case.get("policies"):
-            own_policy, primary, secondary = self.groups
-            if own_policy is None:
-                return tuple(one for one in brokers if one not in primary)
-            enough = len(primary) >= own_policy["minLimit"]
-            return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
+            return self._admitted
+        policies, brokers = self.case["isolation"], self.case["brokers"]
         own = next((one for one in policies if self.namespace in one["namespaces"]), None)
         if own is None:
             dedicated = {name for one in policies for name in one["primary"]}
@@ -244,6 +240,14 @@ class Assigning:
         secondary = [name for name in brokers if name in own["secondary"]]
         enough = len(primary) >= own["least"]
         return tuple(primary if enough else dict.fromkeys((*primary, *secondary)))
+
+    @property
+    def _admitted(self) -> tuple[str, ...]:
+        policy, primary, secondary = self.groups
+        if policy is None:
+            return tuple(one for one in self.case["brokers"] if one not in primary)
+        enough = len(primary) >= policy["minLimit"]
+        return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
 
     def under(self, group: str, policy: Json) -> tuple[str, ...]:
         """Return the brokers whose whole host, without the port, matches a group of a policy."""

@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from pulsar_conformance.reference import managers
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused, Value
 from pulsar_conformance.reference.derivation import Derivation, Step
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+SIMPLE = PACKAGE + "SimpleLoadManagerImpl"
+MODULAR = PACKAGE + "ModularLoadManagerImpl"
+EXTENSIBLE = PACKAGE + "ExtensibleLoadManagerImpl"
+IN_EXTENSIONS = EXTENSIBLE.replace(".impl.", ".extensions.")
+
+MANAGERS: Mapping[str, str] = {SIMPLE: "simple", MODULAR: "modular", EXTENSIBLE: "extensible"}
+"""The load manager that each class implements. [MANAGER-01 … 03]"""
+
+DEFAULT = MANAGERS[SIMPLE]
+"""Default load manager, also used for an invalid name. [MANAGER-05, MANAGER-07]"""
+
+MANAGERS_NOW: Mapping[str, str] = {
+    SIMPLE: "simple",
+    MODULAR: "modular",
+    IN_EXTENSIONS: "extensible",
+}
+"""The load manager that each class implements, since 5.0. [MANAGER-14]"""
+
+NOT_DYNAMIC = frozenset({EXTENSIBLE, IN_EXTENSIONS})
+"""Classes that a dynamic setting does not enable. [MANAGER-04]"""
+
+ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
+    "conf": lambda conf: conf,
+    "default": lambda _conf: None,
+}
+"""Class in use without a dynamic setting, from that of broker.conf, by `absent-manager`."""
+
+
+def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
+    """Return the manager of a class, given its full name. [MANAGER-05]
+
+    An invalid name gives the default manager, and so does none, since no document says which name
+    broker.conf has at first.
+    """
+    return DEFAULT if name is None else classes.get(name, DEFAULT)
 
 
 def choose(context: Context, case: Case) -> Derivation:
     """Answer `manager.choose`. [MANAGER-01 … 07, MANAGER-13, MANAGER-14]"""
     conf, dynamic = case["conf"], case["dynamic"]
-    if dynamic in managers.NOT_DYNAMIC:
+    if dynamic in NOT_DYNAMIC:
         raise Refused(f"pulsar-admin cannot enable {dynamic}")
-    name = managers.ABSENT[context.readings["absent-manager"]](conf) if dynamic is None else dynamic
+    name = ABSENT[context.readings["absent-manager"]](conf) if dynamic is None else dynamic
     moved = "MANAGER-03" in context.dropped
-    classes = managers.MANAGERS_NOW if moved else managers.MANAGERS
+    classes = MANAGERS_NOW if moved else MANAGERS
     mistake = name is not None and name not in classes
     if mistake and "MANAGER-05" in context.dropped:
         raise Refused(f"no broker starts with {_written(name)} [MANAGER-13]")
-    manager = managers.manager_of(name, classes)
+    manager = manager_of(name, classes)
 
     def explain() -> Iterator[Step]:
         yield Step("dynamic", _written(dynamic))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 from pulsar_conformance import specs
-from pulsar_conformance.reference import managers
+from pulsar_conformance.reference.answers import managers
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.released.configuration import Version, version_of
 from pulsar_conformance.reference.released.release import ReleasedWays

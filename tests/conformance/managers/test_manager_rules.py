@@ -7,7 +7,13 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
-from pulsar_conformance.reference.managers import EXTENSIBLE, MANAGERS, MODULAR, SIMPLE, manager_of
+from pulsar_conformance.reference.answers.managers import (
+    EXTENSIBLE,
+    MANAGERS,
+    MODULAR,
+    SIMPLE,
+    manager_of,
+)
 
 PROFILES = ("documented-3.0", "documented-2.10")
 EVERY = specs.load().rules.values()
