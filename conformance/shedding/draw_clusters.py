@@ -30,6 +30,9 @@ graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 
 BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
+PART = 0.4
+"""Part of a minute beside the grace period, which is lost in whole minutes, however rounded."""
+
 MOST_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
 
@@ -228,8 +231,8 @@ class Sketch:
     ) -> dict[str, float]:
         """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
-        within = (0, grace / 4, grace / 2, max(grace - 0.5, 0))
-        around = (*within, max(grace - 1, 0), grace, grace + 0.5, grace + 1, grace * 3, 1440)
+        within = (0, grace / 4, grace / 2, max(grace - PART, 0))
+        around = (*within, max(grace - 1, 0), grace, grace + PART, grace + 1, grace * 3, 1440)
         share = random.choice((0, self.recent, self.recent))
         recent = {
             bundle: random.choice(around)

@@ -13,6 +13,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     DEFAULT_GRACE,
     NEEDED,
     OTHERS,
+    PART,
     Need,
     Sketch,
     besides,
@@ -283,7 +284,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 def _later(before: Json, grace: float, random: Random) -> Json:
     """Return the next cycle: time has passed, and bundles may have moved."""
     cycle: Json = copied(before)
-    cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + 0.5, grace * 3))
+    cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + PART, grace * 3))
     cycle["recentlyUnloaded"] = {}
     for change in random.choice(CHANGES):
         change(cycle, random)
