@@ -68,8 +68,8 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         raise NoStrategy(f"there is no class {asked}{_meant(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
-            f"{_last(full)} is the extensible manager's and cannot be asked: it decides by load "
-            "data that no case holds, and the modular manager takes no such class"
+            f"{_last(full)} is the extensible manager's, and the modular manager takes no such "
+            "class; of these, only TransferShedder can be asked, as the strategy of a case"
         )
     if not any(_is(full, kind) for kind in wanted):
         words = " nor ".join(wanted)

@@ -170,7 +170,9 @@ def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -
     _loads(case, expect)
     most, sources = case.settings.number(MOST_BROKERS), {one for one, _ in answer.pairs}
     if expect.reached(len(case.brokers) > most and bool(sources)):
-        expect.that(len(sources) <= most, f"at most {plain(most)} brokers", ", ".join(sources))
+        expect.that(
+            len(sources) <= most, f"at most {plain(most)} brokers", ", ".join(sorted(sources))
+        )
 
 
 @SHED.check("TRANSFER-09", draws=draws.one_cycle(draws.one_condition))
@@ -191,9 +193,9 @@ def bundles_go_to_less_loaded_brokers(
     sources = {source for source, _ in answer.pairs}
     if found.ends and len(sources) == 1 and found.can_move:
         low, high = found.ends
-        expect.that(sources == {high.name}, f"{high.name} unloads", ", ".join(sources))
+        expect.that(sources == {high.name}, f"{high.name} unloads", ", ".join(sorted(sources)))
         targets = set(answer.to.values())
-        expect.that(targets == {low.name}, f"to {low.name}", ", ".join(targets))
+        expect.that(targets == {low.name}, f"to {low.name}", ", ".join(sorted(targets)))
 
 
 @SHED.check("TRANSFER-10", draws=draws.one_cycle(draws.untransferred))

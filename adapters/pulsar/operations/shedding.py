@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
+from pulsar_conformance.adapters.pulsar.operations import transfer
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
@@ -43,7 +44,8 @@ def strategies(release: Release) -> list[str]:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return [ONLY]
-    return [name.rpartition(".")[2] for name in released(SHEDDING)]
+    later = [transfer.SHEDDER] if exists(transfer.SHEDDER) else []
+    return [name.rpartition(".")[2] for name in (*released(SHEDDING), *later)]
 
 
 def make_user_strategy(release: Release) -> Java:
@@ -55,6 +57,9 @@ def make_user_strategy(release: Release) -> Java:
 
 def select(release: Release, case: Case) -> Answer:
     """Return the bundles that the admin client is asked to unload, in order."""
+    if transfer.is_asked(case):
+        [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], soon())
+        return {"unload": unload}
     with _Row(release, case, case["brokers"]) as row:
         row.remember(case)
         return {"unload": row.unload(case, 0)}
@@ -63,6 +68,9 @@ def select(release: Release, case: Case) -> Answer:
 def cycles(release: Release, case: Case) -> Answer:
     """Run several cycles on one manager with one strategy."""
     seen = case["cycles"]
+    if transfer.is_asked(case):
+        found = transfer.unloads(release, case, seen, soon())
+        return {"cycles": [{"unload": unload} for unload in found]}
     with _Row(release, case, seen[0]["brokers"]) as row:
         passed = accumulate((one["minutes"] for one in seen[1:]), initial=0)
         found = [row.unload(one, minutes) for one, minutes in zip(seen, passed, strict=True)]

@@ -48,7 +48,7 @@ def assigned(release: Release, case: Case) -> Answer:
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
     children = _Children(case)
-    replies = {**_stored(case), "ZooKeeperChildrenCache.get": children.get}
+    replies = {**metadata(case), "ZooKeeperChildrenCache.get": children.get}
     service = Service(configuration, case["brokers"], replies=replies)
     namespace, _, part = case["bundle"].rpartition("/")
     divide(service.factory, namespace, [part])
@@ -129,7 +129,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
             local.setBrokerVersionString(version)
 
 
-def _stored(case: Case) -> Mapping[str, Any]:
+def metadata(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.stored(owned))

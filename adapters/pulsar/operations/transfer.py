@@ -1,0 +1,264 @@
+"""TransferShedder: cycles of the extensible manager's own UnloadScheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.configuration import weight
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class, java_list
+from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.namespaces import divide
+from pulsar_conformance.adapters.pulsar.operations import whole_placement
+from pulsar_conformance.adapters.pulsar.release import Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.reference.shedding import MANAGER, STRATEGY
+
+EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions."
+SHEDDER = f"{EXTENSIONS}scheduler.TransferShedder"
+SCHEDULER = f"{EXTENSIONS}scheduler.UnloadScheduler"
+POLICIES = "org.apache.pulsar.broker.loadbalance.impl.SimpleResourceAllocationPolicies"
+USAGE = "org.apache.pulsar.policies.data.loadbalancer.SystemResourceUsage"
+TOP = "getLoadBalancerMaxNumberOfBundlesInBundleLoadReport"
+
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+SECOND, MINUTE = 1000, 60_000
+
+
+def is_asked(case: Case) -> bool:
+    """True if a case asks for TransferShedder, or leaves the choice to the extensible manager."""
+    settings = case["settings"]
+    named = case["strategy"] or settings.get(STRATEGY)
+    if named is None:
+        return str(settings.get(MANAGER, "")).endswith(".ExtensibleLoadManagerImpl")
+    return str(named).rpartition(".")[2] == "TransferShedder" and exists(SHEDDER)
+
+
+def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
+    """Return the unloads of consecutive cycles, each of which takes place at `now`, in
+    milliseconds. Errors: `Unsupported`.
+    """
+    passed = list(accumulate((one["minutes"] for one in cycles[1:]), initial=0))
+    row = _TransferCycles(release, case, cycles)
+    return [row.unload(seen, at, now) for seen, at in zip(cycles, passed, strict=True)]
+
+
+class _TransferCycles:
+    """A scheduler with its strategy, which runs one cycle after another."""
+
+    def __init__(self, release: Release, case: Case, cycles: Sequence[Case]) -> None:
+        self._release = release
+        name = {STRATEGY: SHEDDER}
+        self._configuration = release.configuration({**case["settings"], **name})
+        self._service = Service(self._configuration, replies=self._replies(cycles))
+        self._told: list[Java] = []
+        self._loads: dict[str, Java] = {}
+        self._top: dict[str, Java] = {}
+        self._at: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
+        """Minutes after the first cycle at which bundles, and brokers, were last unloaded."""
+        self._available: Sequence[str] = ()
+        self._scheduler = self._scheduled(self._shedder(cycles))
+
+    def unload(self, seen: Case, minutes: float, now: int) -> list[Case]:
+        """Run a cycle, the given number of minutes after the first."""
+        self._available = sorted(map(broker_id, (*seen["brokers"], *seen.get("withoutData", ()))))
+        self._see(seen, now)
+        for bundle, ago in seen["recentlyUnloaded"].items():
+            known = self._at["Bundles"]
+            known[bundle] = max(minutes - ago, known.get(bundle, minutes - ago))
+        maps = {what: self._map(what) for what in self._at}
+        for what, known in self._at.items():
+            maps[what].clear()
+            for key, moment in known.items():
+                maps[what].put(key, jpype.JLong(int(now - (minutes - moment) * MINUTE)))
+        self._told.clear()
+        self._scheduler.execute()
+        for what, known in self._at.items():
+            kept = set(map(str, maps[what].keySet()))
+            self._at[what] = {key: moment for key, moment in known.items() if key in kept}
+        for one in self._told:
+            self._at["Bundles"][str(one.serviceUnit())] = minutes
+            self._at["Brokers"][str(one.sourceBroker())] = minutes
+        return sorted(map(_written, self._told), key=lambda one: _order(seen, one))
+
+    def _map(self, what: str) -> Java:
+        return field(self._scheduler, f"recentlyUnloaded{what}").get(self._scheduler)
+
+    def _see(self, seen: Case, now: int) -> None:
+        """Set the load data of the brokers, and their top bundles."""
+        self._loads = {
+            broker_id(name): self._updated(name, report, now)
+            for name, report in seen["brokers"].items()
+        }
+        self._top = {
+            broker_id(name): self._top_bundles(report, seen["bundles"])
+            for name, report in seen["brokers"].items()
+        }
+
+    def _updated(self, name: str, report: Case, now: int) -> Java:
+        """Return the load data of a broker, updated from its earlier ones if there are any."""
+        data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
+        cpu = weight(self._configuration, "CPU")
+        past = [
+            {"cpu": {"usage": one, "limit": 100 * cpu}} for one in report.get("usageHistory", ())
+        ]
+        if past and not cpu:
+            raise Unsupported("earlier usages are those of the CPU, which has no weight here")
+        for one in (*past, report):
+            local, used = self._release.loads.local({**report, **one}), java_class(USAGE)()
+            for resource in RESOURCES:
+                shown = resource in one
+                unused = java_class("org.apache.pulsar.policies.data.loadbalancer.ResourceUsage")()
+                value = getattr(local, f"get{_capital(resource)}")() if shown else unused
+                getattr(used, f"set{_capital(resource)}")(value)
+            rates = (f"getMsg{kind}" for kind in RATES)
+            amounts = [float(getattr(local, name)()) for name in rates]
+            count = len(report.get("bundles", ()))
+            data.update(used, *amounts, count, 0, self._configuration)
+        stamped = now - int(report.get("age", 0) * SECOND)
+        field(data, "updatedAt").set(data, jpype.JLong(stamped))
+        return data
+
+    def _top_bundles(self, report: Case, bundles: Case) -> Java:
+        known = {
+            name: bundles[name]["shortTermData"]
+            for name in report.get("bundles", ())
+            if bundles.get(name, {}).get("shortTermData", {}).get("numSamples")
+        }
+        stats = java_class("java.util.LinkedHashMap")()
+        for name, one in zip(known, self._release.loads.stats(list(known.values())), strict=True):
+            stats.put(name, one)
+        top = java_class(f"{EXTENSIONS}models.TopKBundles")(self._service.pulsar)
+        top.update(stats, getattr(self._configuration, TOP)())
+        return field(top, "loadData").get(top)
+
+    def _scheduled(self, shedder: Java) -> Java:
+        kind = java_class(SCHEDULER).class_
+        [made] = [one for one in kind.getDeclaredConstructors() if one.getParameterCount() == 8]
+        made.setAccessible(True)
+        counter = java_class(f"{EXTENSIONS}models.UnloadCounter")()
+        field(shedder, "counter").set(shedder, counter)
+        channel = jpype.JProxy(
+            f"{EXTENSIONS}channel.ServiceUnitStateChannel",
+            dict={
+                "isChannelOwnerAsync": lambda: done(java_class("java.lang.Boolean").TRUE),
+                "publishUnloadEventAsync": self._tell,
+            },
+        )
+        manager = self._service.shells.of(f"{EXTENSIONS}manager.UnloadManager")
+        metrics = java_class("java.util.concurrent.atomic.AtomicReference")()
+        parts = (self._service.pulsar, None, manager, self._context(), channel, shedder)
+        return made.newInstance(*parts, counter, metrics)
+
+    def _tell(self, unload: Java) -> Java:
+        self._told.append(unload)
+        return done(None)
+
+    def _context(self) -> Java:
+        """Return the context: configuration, registered brokers, and the load data of both."""
+        registry = jpype.JProxy(
+            f"{EXTENSIONS}BrokerRegistry",
+            dict={
+                "getAvailableBrokersAsync": lambda: done(java_list(self._available)),
+                "getAvailableBrokerLookupDataAsync": lambda: done(self._looked_up()),
+            },
+        )
+        loads, top = _store(lambda: self._loads), _store(lambda: self._top)
+        return jpype.JProxy(
+            f"{EXTENSIONS}LoadManagerContext",
+            dict={
+                "brokerConfiguration": lambda: self._configuration,
+                "brokerRegistry": lambda: registry,
+                "brokerLoadDataStore": lambda: loads,
+                "topBundleLoadDataStore": lambda: top,
+            },
+        )
+
+    def _looked_up(self) -> Java:
+        found = java_class("java.util.HashMap")()
+        for name in self._available:
+            found.put(name, None)
+        return found
+
+    def _shedder(self, cycles: Sequence[Case]) -> Java:
+        """Return the strategy, with the filters of isolation and groups if the case has any."""
+        shedder = java_class(SHEDDER)(java_class(f"{EXTENSIONS}models.UnloadCounter")())
+        first = cycles[0]
+        if not (first.get("isolation") or first.get("groups")):
+            return shedder
+        with_policies = self._configuration.isLoadBalancerSheddingBundlesWithPoliciesEnabled()
+        if first.get("groups") and with_policies:
+            raise Unsupported("which brokers a group leaves is asked of the modular manager alone")
+        pulsar, policies = self._service.pulsar, java_class(POLICIES)(self._service.pulsar)
+        helper = java_class(f"{EXTENSIONS}policies.IsolationPoliciesHelper")(policies)
+        groups = java_class(f"{EXTENSIONS}policies.AntiAffinityGroupPolicyHelper")(pulsar, None)
+        isolated = java_class(f"{EXTENSIONS}filter.BrokerIsolationPoliciesFilter")(helper)
+        parts = {
+            "pulsar": pulsar,
+            "isolationPoliciesHelper": helper,
+            "antiAffinityGroupPolicyHelper": groups,
+            "brokerFilterPipeline": java_list([isolated]),
+        }
+        for name, part in parts.items():
+            field(shedder, name).set(shedder, part)
+        for namespace, ranges in _ranges(first).items():
+            divide(self._service.factory, namespace, ranges)
+        return shedder
+
+    def _replies(self, cycles: Sequence[Case]) -> Mapping[str, Any]:
+        none: Case = {"isolation": [], "groups": {}, "domains": {}}
+        stored = whole_placement.metadata({**none, **cycles[0]})
+        wait = {"UnloadManager.waitAsync": lambda future, *_others: future}
+        return {**stored, **wait}
+
+
+RATES = ("ThroughputIn", "ThroughputOut", "RateIn", "RateOut")
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
+    """Return a store of load data that holds what a function returns."""
+
+    def entries() -> Java:
+        found = java_class("java.util.concurrent.ConcurrentHashMap")()
+        for name, one in data().items():
+            found.put(name, one)
+        return found.entrySet()
+
+    return jpype.JProxy(
+        f"{EXTENSIONS}store.LoadDataStore",
+        dict={"get": lambda name: some(data().get(str(name))), "entrySet": entries},
+    )
+
+
+def _ranges(seen: Case) -> dict[str, list[str]]:
+    """Return the ranges of the bundles of each namespace."""
+    found: dict[str, list[str]] = {}
+    for report in seen["brokers"].values():
+        for bundle in report.get("bundles", ()):
+            namespace, _, part = bundle.rpartition("/")
+            found.setdefault(namespace, []).append(part)
+    return found
+
+
+def _written(unload: Java) -> Case:
+    to = unload.destBroker().orElse(None)
+    named = {} if to is None else {"to": broker_name(to)}
+    return {
+        "broker": broker_name(unload.sourceBroker()),
+        "bundle": str(unload.serviceUnit()),
+        **named,
+    }
+
+
+def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
+    """Return the place of an unload: by broker, and within it by traffic, as it is decided."""
+    rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
+    carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
+    return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]
