@@ -57,6 +57,9 @@ VASTER: Mapping[str, float] = {**VAST, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33
 NOTHING: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
 """Thresholds that any load exceeds."""
 
+ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
+"""Thresholds about the 100 messages per second that are assumed of a bundle never measured."""
+
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
@@ -65,7 +68,7 @@ ONE_IS_A_STEP = 2**40
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
 
-limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER, NOTHING))
+limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER, NOTHING, *ABOUT_ASSUMED))
 maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
 rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
