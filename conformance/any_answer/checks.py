@@ -54,6 +54,9 @@ TRANSFORMED_SHARES = {
 }
 """Operations that get several shares of the trials with transformed copies."""
 
+NEWEST = ("documented-5.0",)
+"""Profiles of rules that no earlier document states."""
+
 Questions = st.SearchStrategy[Question]
 Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 """Makes trials out of questions."""
@@ -61,11 +64,19 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Draw a question of one operation, from the strategies of all other rules."""
+    """Draw a question of one operation, from the strategies of all other rules.
+
+    Rules that only documents of 5.0 have are left out: their cases may have fields that are newer
+    than the documents by which an implementation is judged.
+    """
     rules = specs.load().rules
 
     def known() -> Questions:
-        serving = [one for one in CHECKS.values() if rules[one.rule].operations == (operation,)]
+        serving = [
+            one
+            for one in CHECKS.values()
+            if rules[one.rule].operations == (operation,) and rules[one.rule].profiles != NEWEST
+        ]
         # Sorted, so that the order of imports does not decide what is drawn.
         serving.sort(key=lambda one: _sort_key(rules[one.rule]))
         return st.one_of([one.draws for one in serving]).map(lambda trial: trial.questions[-1])

@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
+SYSTEM = "defaultNumberOfSystemNamespaceBundles"
 
 TOPICS_AT_THE_END = (
     "persistent://t/ns/edge-jzegdc1ep9ddzoi0jhlmg9d81xplf7vs60v5c9v5",
@@ -28,6 +29,36 @@ def create(
     """A namespace to create, with or without a requested number of bundles."""
     case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
     return case.map(lambda drawn: Trial.of("bundles.create", drawn))
+
+
+def created_by(creator: str) -> st.SearchStrategy[Trial]:
+    """A namespace that no administrator creates, with or without settings for its bundles."""
+    settings = st.one_of(
+        st.just({}), st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]})
+    )
+    return settings.map(
+        lambda drawn: Trial.of(
+            "bundles.create", {"bundles": None, "creator": creator, "settings": drawn}
+        )
+    )
+
+
+COORDINATORS = [
+    f"persistent://pulsar/system/transaction_coordinator_assign-partition-{number}"
+    for number in range(16)
+]
+
+
+def coordinators() -> st.SearchStrategy[Trial]:
+    """The transaction coordinators in as many bundles as the documents name, in any order."""
+    topics = randoms.map(lambda random: random.sample(COORDINATORS, len(COORDINATORS)))
+    return st.builds(
+        lambda count, names_: Trial.of(
+            "bundles.locate", location_case(names.equal_boundaries(count), names_)
+        ),
+        st.sampled_from((16, 64)),
+        topics,
+    )
 
 
 def default_bundles() -> st.SearchStrategy[Json]:

@@ -40,6 +40,7 @@ from pulsar_conformance.reference.ranges import (
 from pulsar_conformance.reference.splitting import SELECTING_SETTING
 
 NUMBER = "defaultNumberOfNamespaceBundles"
+SYSTEM_NUMBER = "defaultNumberOfSystemNamespaceBundles"
 WHOLE = "0x00000000_0xffffffff"
 ALL = ["0x00000000", "0xffffffff"]
 HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
@@ -47,8 +48,12 @@ HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
 
 def _creation_problems(case: Json, settings: Settings) -> Problems:
     count, place = case["bundles"], "case.bundles"
+    creator = case.get("creator", "admin")
     if count is None:
-        count, place = settings.number(NUMBER), f"case.settings.{NUMBER}"
+        name = SYSTEM_NUMBER if creator == "system" else NUMBER
+        count, place = settings.number(name), f"case.settings.{name}"
+    elif creator != "admin":
+        yield f"case.bundles: only an administrator asks for a number, and not {creator}"
     if count != int(count) or not 1 <= count < HASHES:
         yield f"{place}: {float(count):g} bundles cannot be made of {HASHES} hashes"
 

@@ -13,6 +13,7 @@ from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE, Lo
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Asked
+from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import FULL_UPPER, PARTITION, HashRange, hash_of
 
 Boundaries: TypeAlias = list[str]
@@ -43,6 +44,7 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """A namespace that requests no number of bundles gets the number set, or the default."""
+    expect.given(case.case.get("creator", "admin") == "admin", "an administrator creates it")
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
         expect.equal(len(answer) - 1, default, "bundles")
@@ -55,6 +57,47 @@ def a_namespace_gets_the_number_it_asks_for(
     """A namespace that requests a number of bundles gets that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
+
+
+def _creates(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
+    """Return the number of bundles of a namespace that somebody creates without asking for one."""
+    expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
+    expect.given(case["bundles"] is None, "no number is asked for")
+    expect.reached()
+    return case.settings.number(number) if number else Fraction(1)
+
+
+def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
+    expect.equal(len(answer) - 1, int(count), "bundles")
+
+
+@CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
+def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
+    """pulsar/system that a broker creates gets the number set for it."""
+    _expect_count(answer, _creates("system", namespaces.SYSTEM, case, expect), expect)
+
+
+@CREATE.check("BUNDLE-15", draws=namespaces.created_by("standalone"))
+def standalone_uses_the_default(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
+    """public/default of pulsar standalone gets the default number."""
+    _expect_count(answer, _creates("standalone", namespaces.DEFAULT, case, expect), expect)
+
+
+@CREATE.check("BUNDLE-16", draws=namespaces.created_by("heartbeat"))
+def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
+    """A heartbeat namespace is one bundle."""
+    _expect_count(answer, _creates("heartbeat", None, case, expect), expect)
+
+
+@LOCATE.check("BUNDLE-17", draws=namespaces.coordinators())
+def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expect) -> None:
+    """The 16 transaction coordinators have 16 of 64 bundles, and 8 of 16."""
+    expect.given(set(case["topics"]) == {*namespaces.COORDINATORS}, "it is about the coordinators")
+    widths = {part.width for part in case.ranges}
+    expect.given(max(widths) - min(widths) <= 1, "the bundles are of equal width")
+    wanted = {64: 16, 16: 8}.get(len(case.ranges))
+    if expect.reached(wanted is not None):
+        expect.equal(len(set(answer.bundles)), wanted, f"bundles of {len(case.ranges)}")
 
 
 @LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))

@@ -20,17 +20,29 @@ from pulsar_conformance.reference.ranges import (
 )
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
+SYSTEM = "defaultNumberOfSystemNamespaceBundles"
+
+SETTING_OF: Mapping[str, str | None] = {
+    "admin": DEFAULT,
+    "standalone": DEFAULT,
+    "system": SYSTEM,
+    "heartbeat": None,
+}
+"""Setting for the bundles of a namespace, by creator; without one it is not divided. [BUNDLE-16]"""
 
 
 def create(context: Context, case: Case) -> Derivation:
-    """Answer `bundles.create`. [BUNDLE-01 … 03]"""
-    asked = case["bundles"]
-    count = int(context.settings(case).number(DEFAULT) if asked is None else asked)
+    """Answer `bundles.create`. [BUNDLE-01 … 03, BUNDLE-14 … 16]"""
+    asked, setting = case["bundles"], SETTING_OF[case.get("creator", "admin")]
+    if asked is None:
+        asked = 1 if setting is None else context.settings(case).number(setting)
+    count = int(asked)
     if count <= 0:
         raise Refused(f"a namespace has at least one bundle, not {count}")
 
     def explain() -> Iterator[Step]:
-        yield Step("bundles", f"{count}, {DEFAULT if asked is None else 'as asked'}")
+        given = "as asked" if case["bundles"] else setting or "as for every heartbeat namespace"
+        yield Step("bundles", f"{count}, {given}")
         yield Step("width", f"2^32 / {count} = {HASHES // count} hashes, the last the rest")
 
     return Derivation({"boundaries": boundaries(count)}, explain)

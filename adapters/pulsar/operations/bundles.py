@@ -11,14 +11,16 @@ from pulsar_conformance.adapters.pulsar.namespaces import (
     range_of,
     topic_name,
 )
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 
 NAMESPACE = "t/ns"
 
 
 def create(release: Release, case: Case) -> Answer:
-    """Return the boundaries of a new namespace."""
+    """Return the boundaries of a new namespace. Errors: `Unsupported` if a broker creates it."""
+    if case.get("creator", "admin") != "admin":
+        raise Unsupported("such a namespace is created while a broker starts")
     admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))
     return {"boundaries": admin.boundaries(case["bundles"])}
 

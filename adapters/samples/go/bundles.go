@@ -32,10 +32,17 @@ type splitting struct {
 
 func createBundles(asked struct {
 	Bundles  *float64
+	Creator  string
 	Settings settings
 }) (any, error) {
 	var bundles int64
-	if asked.Bundles != nil {
+	if asked.Creator == "heartbeat" {
+		bundles = 1
+	} else if asked.Creator == "system" {
+		bundles = int64(asked.Settings.number("defaultNumberOfSystemNamespaceBundles"))
+	} else if asked.Creator == "standalone" && asked.Settings["defaultNumberOfNamespaceBundles"] == nil {
+		bundles = 32 // since 5.0, like all that is created by a broker
+	} else if asked.Bundles != nil {
 		bundles = int64(*asked.Bundles)
 	} else {
 		bundles = int64(asked.Settings.number("defaultNumberOfNamespaceBundles"))

@@ -27,6 +27,7 @@ var defaults = settings{
 	"loadBalancerBandwithInResourceWeight":            1.0,
 	"loadBalancerBandwithOutResourceWeight":           1.0,
 	"lowerBoundarySheddingEnabled":                    false,
+	"defaultNumberOfSystemNamespaceBundles":           64.0,
 	"loadBalancerReportUpdateThresholdPercentage":     10.0,
 	"loadBalancerReportUpdateMinIntervalMillis":       5000.0,
 	"loadBalancerReportUpdateMaxIntervalMinutes":      15.0,
