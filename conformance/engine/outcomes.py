@@ -195,20 +195,22 @@ def shared_faults(
     """
     if judged.implementation.is_model:
         return {}
-    unlike = list(_unlike_model(asked, judged))
-    found: dict[str, list[AnsweredTrial]] = {}
-    for name, own in outcomes.items():
-        applied = AppliedRule(specs.load().rules[name], judged)
-        if applied.costly or any(outcome.violated for outcome in own):
-            continue
-        faults = (
-            (one, answers)
-            for source, one, answers in unlike
-            if source != name
-            and checks()[name].judges(one.trial)
-            and applied.outcome(one.trial, answers).violated
-        )
-        found[name] = list(islice(faults, MOST_SHARED_FAULTS))
+    lacking = {
+        name: AppliedRule(specs.load().rules[name], judged)
+        for name, own in outcomes.items()
+        if not any(outcome.violated for outcome in own)
+    }
+    lacking = {name: applied for name, applied in lacking.items() if not applied.costly}
+    found: dict[str, list[AnsweredTrial]] = {name: [] for name in lacking}
+    for source, one, answers in _unlike_model(asked, judged):
+        for name, applied in list(lacking.items()):
+            judges = source != name and checks()[name].judges(one.trial)
+            if judges and applied.outcome(one.trial, answers).violated:
+                found[name].append((one, answers))
+            if len(found[name]) == MOST_SHARED_FAULTS:
+                del lacking[name]
+        if not lacking:
+            break
     return {name: faults for name, faults in found.items() if faults}
 
 
