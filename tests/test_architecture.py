@@ -27,6 +27,7 @@ UPWARDS = (
     "any_answer",
     "explain",
     "engine",
+    "campaign",
     "session",
     "compare",
     "reporters",

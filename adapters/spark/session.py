@@ -77,23 +77,23 @@ class _Process:
 _PROCESS = _Process()
 
 
-PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|sc://[^\s/]+(/\S*)?")
+PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
 """Valid places of a Spark, besides `SUBMITTED`."""
 
 
 def check_place(target: str, adapter: str) -> None:
     """Raise AdapterError if the text is not the place of a Spark."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
-        hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
+        hint = "write local[4], local[*] for every core, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     """Acquire the Spark at a place, which `release` gives back.
 
-    The place is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`. `options` override ours
-    if it is started here; a running Spark keeps its own. Raises AdapterError if it cannot be
-    reached or started, or if the process uses a different one.
+    The place is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
+    `options` override ours if it is started here; a running Spark keeps its own. Raises
+    AdapterError if it cannot be reached or started, or if the process uses a different one.
     """
     check_place(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:

@@ -35,6 +35,61 @@ class Saved(NamedTuple):
     profile: str | None = None
 
 
+@dataclass(frozen=True)
+class Searched:
+    """Cases that a campaign asked about a rule before the run."""
+
+    drawn: int = 0
+    reached: int = 0
+    """Number of cases to which the rule applied, besides `faults`."""
+    faults: tuple[Trial, ...] = ()
+    """Some cases that break the rule; the run asks them again."""
+
+
+NOT_SEARCHED = Searched()
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The results of a campaign, from which the run arrives at its verdicts."""
+
+    about: Mapping[str, Any]
+    """What was asked, for the first line of the verdict stream."""
+    found: Mapping[tuple[str, str, str], Searched]
+    """By adapter, profile and rule."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Campaign:
+        """Return the campaign from what `as_json` returned."""
+        found = {
+            (one["adapter"], one["profile"], one["rule"]): Searched(
+                one["drawn"],
+                one["reached"],
+                tuple(trial for each in one["faults"] if (trial := trial_of(each))),
+            )
+            for one in data["found"]
+        }
+        return cls(data["about"], found)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the campaign as JSON."""
+        found = [
+            {
+                **dict(zip(("adapter", "profile", "rule"), key, strict=True)),
+                "drawn": one.drawn,
+                "reached": one.reached,
+                "faults": [content_of(trial) for trial in one.faults],
+            }
+            for key, one in self.found.items()
+        ]
+        return {"about": dict(self.about), "found": found}
+
+
+def load_campaign(file: Path) -> Campaign:
+    """Read the results of a campaign."""
+    return Campaign.from_json(json.loads(file.read_bytes()))
+
+
 def path_of(trial: Trial) -> Path:
     """Return the path of a saved trial: operation as folder, fingerprint as file name."""
     return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.saved import BadCase, load_saved
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.conformance.cases.saved import BadCase, Campaign, load_saved
 from pulsar_conformance.conformance.engine.plan import (
     ALIASES,
     OPTIONS,
@@ -19,10 +24,17 @@ from pulsar_conformance.conformance.engine.plan import (
     plan_of,
     rules_folder,
 )
+from pulsar_conformance.conformance.reporters import overwrite
 from pulsar_conformance.conformance.reporters.terminal import INTERRUPTED
 from pulsar_conformance.fixtures import shipped
+from pulsar_conformance.specs.text import counted, paragraph
 
 UNUSABLE = 2
+CAMPAIGN = "campaign"
+"""Folder of the results of parts, in that of the run's results."""
+
+REPORTED = 10.0
+"""Seconds between two lines of progress where standard error is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
         from pulsar_conformance.conformance.compare.characterization import print_characterization
 
         return print_characterization(plan)
+    if args.conformance_exhaustive or args.conformance_campaign is not None:
+        args.conformance_campaign_file = str(_campaign_file(plan, args))
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -111,9 +125,76 @@ def _options(args: argparse.Namespace) -> list[str]:
         value = getattr(args, destination(flag))
         for one in value if isinstance(value, list) else [value]:
             if one not in (None, False):
-                words.append(f"{flag}={one}")
+                words.append(flag if one is True else f"{flag}={one}")
     return words
 
 
 def _after_dashes(words: list[str]) -> list[str]:
     return words[1:] if words[:1] == ["--"] else words
+
+
+def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
+    """Ask all cases of a campaign or of bounded worlds; return the file with the results.
+
+    Errors: `BadPlan`.
+    """
+    from pulsar_conformance.conformance.campaign import search
+
+    patterns, drawn = args.conformance_exhaustive or [], args.conformance_campaign
+    if patterns and drawn is not None:
+        raise BadPlan("--exhaustive and --campaign: choose one of them")
+    if plan.replay is not None:
+        raise BadPlan("--replay: it asks one case; leave out --exhaustive and --campaign")
+    if drawn is not None and drawn < 1:
+        raise BadPlan(f"--campaign {drawn}: at least one case must be drawn")
+    worlds = search.worlds_matching(patterns, plan) if patterns else []
+    parts = search.parts_of(plan, worlds, drawn or 0)
+    for world in worlds:
+        for line in paragraph(f"{world.name}: {world.size:,} cases, up to {world.bounds}", 2, ""):
+            print(line)
+    each = sum(one.stop - one.start for one in parts)
+    for_each = "" if worlds else " for each rule"
+    print(f"{counted(each, 'case')}{for_each} in {counted(len(parts), 'part')}", flush=True)
+    try:
+        readings = search.readings_of(plan)
+        folder = Path(args.conformance_out, CAMPAIGN)
+        stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
+        ask = search.ask_here
+        if args.conformance_spark:
+            from pulsar_conformance.adapters.spark.tasks import in_tasks
+
+            ask = partial(in_tasks, args.conformance_spark)
+        progress = _Progress(len(parts))
+        found = search.search(plan, parts, readings, stored, ask, progress.tell)
+    except AdapterError as error:
+        raise BadPlan(str(error)) from None
+    found = {**search.not_asked(plan, worlds), **found}
+    about = {"exhaustive": [one.name for one in worlds]} if worlds else {CAMPAIGN: drawn}
+    file = folder / "results.json"
+    file.write_text(json.dumps(Campaign({**about, "cases": each}, found).as_json()), "utf-8")
+    reached = len(readings) == len(plan.adapters) * len(plan.profiles)
+    if worlds and reached and not any(one.faults for one in found.values()):
+        bounds = "; ".join(one.bounds for one in worlds)
+        print("\n".join(paragraph(f"no counterexample up to {bounds}", 0, "")))
+    return file
+
+
+class _Progress:
+    """Reports the number of completed parts and the time that the others will take."""
+
+    def __init__(self, parts: int) -> None:
+        self._parts, self._begun, self._first = parts, time.monotonic(), -1
+        self._reported = 0.0
+
+    def tell(self, done: int) -> None:
+        """Report progress, on a terminal each time."""
+        now = time.monotonic()
+        self._first = done if self._first < 0 else self._first
+        asked, left = done - self._first, self._parts - done
+        rest = f", {(now - self._begun) / asked * left / 60:.0f} min left" if asked else ""
+        text = f"{done} of {counted(self._parts, 'part')}{rest}"
+        if sys.stderr.isatty():
+            overwrite(text if left else "")
+        elif now - self._reported >= REPORTED or not left:
+            self._reported = now
+            print(text, file=sys.stderr, flush=True)

@@ -21,8 +21,10 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.reference import Readings
 
-Origin = Literal["saved", "example", "drawn", "aimed", "other"]
-"""Source of a trial; `other` means that the trial was drawn for a different rule."""
+Origin = Literal["saved", "example", "searched", "drawn", "aimed", "other"]
+"""Source of a trial: `searched` is a fault that a campaign found, and `other` was drawn for a
+different rule.
+"""
 
 TRIALS_PER_AIM = 8
 """Trials of each strategy that distinguishes the alternatives of a reading."""
@@ -98,6 +100,10 @@ def trials_of_rule(
             trial = Trial(tuple(Question(*question) for question in example.questions))
             if bad_trial(trial, defaults) is None:
                 yield SourcedTrial("example", trial, example)
+    if plan.campaign is not None:
+        for trial in plan.searched(implementation.adapter, profile, rule.id).faults:
+            yield SourcedTrial("searched", trial)
+        return
     plugged = implementation.plugged_strategy if rule.any_strategy else None
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples

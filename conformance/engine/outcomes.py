@@ -231,7 +231,7 @@ def _unlike_model(
             unlike = [
                 place
                 for place, answer in enumerate(answers)
-                if right is None or not _equal(answer, right[place])
+                if right is None or not agrees_with_model(answer, right[place])
             ]
             if not unlike or not judged.evaluator.legal(trial):
                 continue
@@ -243,7 +243,7 @@ def _unlike_model(
                     yield "", SourcedTrial("other", single), [answers[place]]
 
 
-def _equal(answer: Json, right: Json) -> bool:
+def agrees_with_model(answer: Json, right: Json) -> bool:
     """True if an answer equals the model's, is unsupported, or is refused as the model's is."""
     if answer == right or "unsupported" in answer:
         return True
@@ -253,7 +253,7 @@ def _equal(answer: Json, right: Json) -> bool:
 def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
     """Return the model's answers, cached for all implementations that follow these readings."""
     readings = frozenset(judged.evaluator.readings.choices.items())
-    model, kept = _model_and_answers(
+    model, kept = model_and_answers(
         judged.resolved.profile, readings, judged.implementation.neutral
     )
     if id(trial) not in kept:
@@ -263,7 +263,8 @@ def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json
 
 
 @cache
-def _model_and_answers(
+def model_and_answers(
     profile: str, readings: frozenset[tuple[str, str]], neutral: bool
 ) -> tuple[Model, dict[int, tuple[Trial, list[Json] | None]]]:
+    """Return the model under these readings, and a cache of its answers by the trial's `id`."""
     return Model(profile, dict(readings), neutral), {}

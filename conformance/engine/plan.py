@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -21,7 +22,7 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.saved import Saved
+from pulsar_conformance.conformance.cases.saved import NOT_SEARCHED, Campaign, Saved, Searched
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.specs.errors import UserError
 
@@ -63,6 +64,8 @@ class Plan:
     """The folder for failing cases."""
     limits: Limits = field(default_factory=Limits)
     """The time limits of an implementation."""
+    campaign: Campaign | None = None
+    """The campaign that was asked before; its cases replace drawn ones."""
 
     @classmethod
     def make(
@@ -77,6 +80,7 @@ class Plan:
         seed: int = 0,
         root: Path | None = None,
         limits: Limits | None = None,
+        campaign: str | None = None,
     ) -> Plan:
         """Return a plan from command line values.
 
@@ -103,6 +107,7 @@ class Plan:
         plan = cls(
             tuple(dict.fromkeys(adapters)), tuple(dict.fromkeys(profiles)), chosen, tuple(rules),
             listed, trial, replay or "", earlier, examples, seed, root, limits or Limits(),
+            saved.load_campaign(Path(campaign)) if campaign else None,
         )  # fmt: skip
         plan._check_rules()
         return plan
@@ -133,13 +138,21 @@ class Plan:
         asked = self.replay.operations if self.replay else frozenset()
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
+    def searched(self, adapter: str, profile: str, rule: str) -> Searched:
+        """Return what a campaign found out about a rule."""
+        found = self.campaign.found if self.campaign else {}
+        return found.get((adapter, profile, rule), NOT_SEARCHED)
+
     @property
     def enough(self) -> bool:
         """True if enough cases are drawn for the run to fail when no case reaches a rule."""
-        return self.replay is None and self.examples >= ENOUGH_EXAMPLES
+        drawn = self.campaign is None or "campaign" in self.campaign.about
+        return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
         """True if a rule was chosen."""
+        if self.campaign is not None and all(rule != one for _, _, one in self.campaign.found):
+            return False
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> Deviation | None:
@@ -252,6 +265,29 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": "the seed; the same seed draws the same cases (0)",
     },
     "--time-limit": {"type": seconds, "metavar": "SECONDS", "help": TIME_LIMIT},
+    "--exhaustive": {
+        "action": "append",
+        "nargs": "?",
+        "const": "*",
+        "metavar": "WORLD",
+        "help": "ask every case of bounded worlds instead of drawn ones: of all, or of those whose "
+        "name matches, such as 'shed.select*'; repeatable",
+    },
+    "--campaign": {
+        "type": int,
+        "metavar": "N",
+        "help": "draw N cases for each rule, in parts of 1000 that can be resumed",
+    },
+    "--spark": {
+        "metavar": "TARGET",
+        "help": "ask the parts of --campaign or --exhaustive in Spark's tasks, each by an adapter "
+        "of its own: local[N], spark://HOST:PORT or sc://HOST:PORT",
+    },
+    "--resume": {
+        "action": "store_true",
+        "help": "keep the parts that an interrupted --campaign or --exhaustive has completed",
+    },
+    "--campaign-file": {"help": argparse.SUPPRESS},
     "--characterize": {
         "action": "store_true",
         "help": "find out which readings an implementation follows, and judge nothing",
@@ -304,6 +340,7 @@ def plan_of(options: Any) -> Plan:
         examples=given("--examples"),
         seed=given("--seed"),
         limits=limits_of(given("--time-limit")),
+        campaign=given("--campaign-file"),
     )
 
 

@@ -38,12 +38,13 @@ def verdict_of(
     """Return the verdict that follows from confirmed findings, considering any known deviation."""
     findings = confirmed.findings
     counts = Counter(one.origin for one, _ in findings.answered)
+    searched = plan.searched(blank.implementation, blank.profile, blank.rule)
     verdict = replace(
         _decided(confirmed, blank, plan),
         saved=counts["saved"],
         examples=counts["example"],
-        drawn=counts["drawn"],
-        reached=findings.reached,
+        drawn=counts["drawn"] + searched.drawn,
+        reached=findings.reached + searched.reached,
     )
     return with_deviation(verdict, plan, deviation)
 
@@ -77,7 +78,8 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)
         return replace(blank, verdict="fail", failure=failure)
-    if findings.reached == 0:
+    searched = plan.searched(blank.implementation, blank.profile, blank.rule)
+    if findings.reached + searched.reached == 0:
         verdict = unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
             why = f"it is read-only, and does not show this: {verdict.why}"

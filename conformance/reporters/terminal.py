@@ -47,6 +47,7 @@ def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> di
         "known_deviations": [f"{one.rule} {one.implementation or '*'}" for one in plan.deviations],
         "implementations": list(implementations),
         "saved_cases": sorted(set(cases)),
+        **({"campaign": dict(plan.campaign.about)} if plan.campaign else {}),
     }
 
 

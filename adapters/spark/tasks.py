@@ -1,0 +1,59 @@
+"""Tasks of Spark for work that is no query: each input is worked on in a task of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.spark.session import acquired, last_cause
+
+WAITING = 64
+"""Number of jobs that Spark schedules at a time, each with one task.
+
+A task takes a minute or so; a job adds some 20 ms to it.
+"""
+
+
+def in_tasks(
+    place: str, work: Callable[[str], str], inputs: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each input with its result as soon as it is known, in any order.
+
+    Spark repeats the task of an executor that is lost. At most `WAITING` results are held at a
+    time. Raises AdapterError if Spark is unavailable or a task keeps failing.
+    """
+
+    def each(frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            frame["text"] = frame["text"].map(work)
+            yield frame
+
+    with acquired(place, "--spark") as spark, ThreadPoolExecutor(WAITING) as threads:
+
+        def result(text: str) -> str:
+            rows = spark.session.createDataFrame([(text,)], "text string").mapInPandas(
+                each, "text string"
+            )
+            [[found]] = rows.collect()
+            return str(found)
+
+        waiting = list(inputs)
+        running = {threads.submit(result, text): text for text in waiting[:WAITING]}
+        del waiting[:WAITING]
+        try:
+            while running:
+                done = next(as_completed(running))
+                text = running.pop(done)
+                if waiting:
+                    further = waiting.pop(0)
+                    running[threads.submit(result, further)] = further
+                yield text, done.result()
+        except BaseException as error:
+            threads.shutdown(wait=False, cancel_futures=True)
+            spark.interrupt()
+            if isinstance(error, Exception):
+                problem = f"a task failed: {last_cause(error)}"
+                raise AdapterError("answer", problem, "", spark.tail, "--spark") from None
+            raise

@@ -1,0 +1,331 @@
+"""Search: ask the parts of a campaign, here or in Spark's tasks, and merge what they find.
+
+A part is a section of a bounded world, or a number of cases drawn from a seed of its own. Its
+result depends on nothing else, so that where and when it is asked makes no difference.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
+from pulsar_conformance.conformance.cases.saved import Campaign, Searched
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.engine import draw, outcomes
+from pulsar_conformance.conformance.engine.implementation import reach
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
+from pulsar_conformance.conformance.engine.readings import ResolvedReadings, before_asking
+from pulsar_conformance.conformance.engine.run import Run
+
+PART = 1000
+"""Number of cases that a part of a campaign draws for each rule."""
+
+SECTION = 10_000
+"""Number of cases in a part of a bounded world."""
+
+MOST_FAULTS = 3
+"""Maximum number of cases of a rule that a part reports as faults."""
+
+MOST_KEPT = 8
+"""Maximum number of faults of a rule that a campaign passes to the run."""
+
+SEEDS_APART = 2**32
+"""Distance between the seeds of consecutive parts."""
+
+EXAMPLES = 20
+"""Number of cases for each rule from which open readings are found before a search."""
+
+Found = dict[tuple[str, str, str], Searched]
+"""Results by adapter, profile and rule."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part: cases `start` to `stop` of a world, or of the cases that a campaign draws."""
+
+    profile: str
+    world: str
+    """Name of a bounded world, or empty if cases are drawn."""
+    start: int
+    stop: int
+
+    @property
+    def text(self) -> str:
+        """The part as text, by which its result is stored."""
+        return json.dumps([self.profile, self.world, self.start, self.stop])
+
+
+def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
+    """Return the bounded worlds that match and that a chosen rule is about. Errors: `BadPlan`."""
+    worlds = bounded_worlds()
+    for pattern in patterns:
+        if not any(fnmatchcase(one.name, pattern) for one in worlds):
+            names = ", ".join(one.name for one in worlds)
+            raise BadPlan(f"--exhaustive {pattern}: there is no such world; there are {names}")
+    asked = {
+        name for one in plan.profiles for rule in plan.rules_of(one) for name in rule.operations
+    }
+    found = [
+        one
+        for one in worlds
+        if one.operation in asked and any(fnmatchcase(one.name, each) for each in patterns)
+    ]
+    if not found:
+        raise BadPlan(f"--exhaustive {', '.join(patterns)}: no chosen rule is about these worlds")
+    return found
+
+
+def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[Part]:
+    """Return the parts of bounded worlds, or else of a campaign of a number of cases a rule."""
+    sizes = [(one.name, one.size, SECTION) for one in worlds] or [("", campaign, PART)]
+    return [
+        Part(profile, name, start, min(start + step, size))
+        for profile in plan.profiles
+        for name, size, step in sizes
+        for start in range(0, size, step)
+    ]
+
+
+Choices = Mapping[tuple[str, str], Mapping[str, str]]
+"""The alternative of each reading, by adapter and profile."""
+
+
+def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the readings by which each implementation is judged; a short run finds open ones.
+
+    Implementations that cannot be reached are left out; the run reports the error.
+    """
+    found = {}
+    for adapter in plan.adapters:
+        for profile in plan.profiles:
+            run = Run(replace(plan, examples=min(plan.examples, EXAMPLES)), adapter, profile)
+            try:
+                known = before_asking(run.implementation)
+                found[adapter, profile] = dict(
+                    (known if not known.open else run.readings).chosen.choices
+                )
+            except AdapterError:
+                continue
+            finally:
+                run.close()
+    return found
+
+
+def search_part(plan: Plan, readings: Choices, text: str) -> str:
+    """Ask the cases of a part, and return what was found as JSON. Errors: `AdapterError`."""
+    part = Part(*json.loads(text))
+    adapters = [adapter for adapter, profile in readings if profile == part.profile]
+    search = _search_world if part.world else _search_drawn
+    found = search(plan, part, {one: readings[one, part.profile] for one in adapters})
+    return json.dumps(Campaign({}, found).as_json()["found"])
+
+
+def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
+    """Draw, ask and judge as a run does, with the seed of the part."""
+    number = part.start // PART
+    found: Found = {}
+    for adapter, choices in readings.items():
+        seeded = replace(
+            plan,
+            seed=plan.seed + number * SEEDS_APART,
+            examples=part.stop - part.start,
+            readings=choices,
+            saved=(),
+        )
+        run = Run(seeded, adapter, part.profile)
+        try:
+            judged = run.judge()
+        finally:
+            run.close()
+        for error in judged.errors.values():
+            raise error
+        for rule, one in judged.findings.items():
+            own = [trial for (trial, _) in one.answered if trial.origin == "drawn"]
+            faults = tuple(fault.trial for fault in one.own)
+            found[adapter, part.profile, rule] = Searched(
+                len(own), one.reached - len(faults[:MOST_FAULTS]), faults[:MOST_FAULTS]
+            )
+    for kept in (draw.draw_trials, draw.aimed_at, outcomes.model_and_answers):
+        kept.cache_clear()  # No other part draws or asks the same.
+    return found
+
+
+def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
+    """Ask each implementation all cases; answers unlike the model's are judged by every rule.
+
+    The model's own answers are judged once for all implementations that follow its readings.
+    """
+    world = next(one for one in bounded_worlds() if one.name == part.world)
+    trials = list(world.trials(part.start, part.stop))
+    tallies: dict[tuple[str, str, str], _Tally] = defaultdict(_Tally)
+    known: dict[tuple[object, ...], list[_Expected]] = {}
+    for adapter, choices in readings.items():
+        implementation = reach(plan, adapter, part.profile)
+        try:
+            domains = {name: (value,) for name, value in choices.items()}
+            judged = JudgedImplementation.of(
+                implementation, ResolvedReadings(part.profile, domains)
+            )
+            rules = [
+                AppliedRule(rule, judged)
+                for rule in plan.rules_of(part.profile)
+                if rule.id in checks() and world.operation in rule.operations
+                if judged.inapplicable(rule) is None
+            ]
+            answers = implementation.answers(trials)
+        finally:
+            implementation.close()
+        like = known.setdefault((implementation.neutral, *choices.items()), [])
+        if not like:
+            right = answers if implementation.is_model else map(judged.model_answers, trials)
+            like += [_Expected(*one) for one in zip(trials, right, strict=True)]
+        for expected, got in zip(like, answers, strict=True):
+            for rule in rules:
+                key = adapter, part.profile, rule.rule.id
+                tallies[key].count(expected.trial, expected.word(rule, got))
+    return {key: tally.searched() for key, tally in tallies.items()}
+
+
+@dataclass
+class _Expected:
+    """A trial with the model's answers, and the judgment of them by rule."""
+
+    trial: Trial
+    answers: Sequence[Json] | None
+    words: dict[str, str] = field(default_factory=dict)
+
+    def word(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
+        """Return the judgment of answers by a rule."""
+        if self.answers is None or not all(map(outcomes.agrees_with_model, answers, self.answers)):
+            return self._judged(applied, answers)
+        if answers is not self.answers and any("unsupported" in one for one in answers):
+            return "unsupported"
+        if applied.rule.id not in self.words:
+            self.words[applied.rule.id] = self._judged(applied, self.answers)
+        return self.words[applied.rule.id]
+
+    def _judged(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
+        word = applied.outcome(self.trial, answers).word
+        illegal = word == "violated" and not applied.judged.evaluator.legal(self.trial)
+        return "not_reached" if illegal else word
+
+
+@dataclass
+class _Tally:
+    """The cases of a rule so far."""
+
+    drawn: int = 0
+    reached: int = 0
+    faults: list[Trial] = field(default_factory=list)
+
+    def count(self, trial: Trial, word: str) -> None:
+        """Count a case."""
+        self.drawn += 1
+        if word == "violated" and len(self.faults) < MOST_FAULTS:
+            self.faults.append(trial)
+        elif word in ("allowed", "violated"):
+            self.reached += 1
+
+    def searched(self) -> Searched:
+        """Return the counts."""
+        return Searched(self.drawn, self.reached, tuple(self.faults))
+
+
+def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
+    """Return the results before anything is asked: no case of any rule that may be judged."""
+    asked = {one.operation for one in worlds}
+    return {
+        (adapter, profile, rule.id): Searched()
+        for adapter in plan.adapters
+        for profile in plan.profiles
+        for rule in plan.rules_of(profile)
+        if not worlds or asked & {*rule.operations}
+    }
+
+
+def merged(parts: Iterable[Found]) -> Found:
+    """Return the results of all parts, given in order; of a rule's faults, the first are kept."""
+    found: Found = {}
+    for part in parts:
+        for key, one in part.items():
+            before = found.get(key, Searched())
+            faults = (*before.faults, *one.faults)
+            found[key] = Searched(
+                before.drawn + one.drawn,
+                before.reached + one.reached + len(faults[MOST_KEPT:]),
+                faults[:MOST_KEPT],
+            )
+    return found
+
+
+class StoredParts:
+    """The results of completed parts, one file each, in a folder of this search alone."""
+
+    def __init__(self, folder: Path, plan: Plan, readings: Choices, *, resume: bool) -> None:
+        listed = [[*key, dict(choices)] for key, choices in readings.items()]
+        rules = [rule.id for profile in plan.profiles for rule in plan.rules_of(profile)]
+        about = json.dumps([plan.adapters, listed, rules, plan.seed])
+        self.folder = folder / sha256(about.encode()).hexdigest()[:12]
+        if not resume:
+            shutil.rmtree(folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def file(self, part: Part) -> Path:
+        """Return the file of a part."""
+        return self.folder / f"{sha256(part.text.encode()).hexdigest()[:16]}.json"
+
+    def store(self, part: Part, result: str) -> None:
+        """Store the result of a part."""
+        file = self.file(part)
+        partial_file = file.with_suffix(".partial")
+        partial_file.write_text(result, "utf-8")
+        partial_file.replace(file)
+
+    def found(self, parts: Sequence[Part]) -> Iterator[Found]:
+        """Yield the results of parts, in order."""
+        for part in parts:
+            data = json.loads(self.file(part).read_text("utf-8"))
+            yield dict(Campaign.from_json({"about": {}, "found": data}).found)
+
+
+Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
+"""Applies a function to texts and yields each text with its result, in any order."""
+
+
+def ask_here(work: Callable[[str], str], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Ask parts in this process, one after another."""
+    return ((text, work(text)) for text in texts)
+
+
+def search(
+    plan: Plan,
+    parts: Sequence[Part],
+    readings: Choices,
+    stored: StoredParts,
+    ask: Ask = ask_here,
+    tell: Callable[[int], object] = lambda _count: None,
+) -> Found:
+    """Ask the parts that are not stored yet, and return the results of all.
+
+    `tell` is called with the number of completed parts. Errors: `AdapterError`.
+    """
+    open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
+    done = len(parts) - len(open_parts)
+    tell(done)
+    work = partial(search_part, replace(plan, saved=()), readings)
+    for text, result in ask(work, list(open_parts)):
+        stored.store(open_parts[text], result)
+        done += 1
+        tell(done)
+    return merged(stored.found(parts))

@@ -1,0 +1,410 @@
+"""Bounded worlds: all cases of an operation up to a size, with values on both sides of thresholds.
+
+Brokers of equal state, and bundles of equal load, are interchangeable, so that of the cases that
+differ only in their names one is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain, combinations_with_replacement, islice, pairwise, product
+from typing import Any
+
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.load_data.operations import AVERAGE, USAGE
+from pulsar_conformance.conformance.placement.operations import PLACE, SPREAD
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference.candidates import (
+    AUTO_UNLOAD,
+    MAX_MEGABYTES,
+    MAX_MESSAGES,
+    MAX_SESSIONS,
+    MAX_TOPICS,
+)
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import boundaries
+from pulsar_conformance.reference.shedding import GRACE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+Key = tuple[Any, ...]
+"""A case before it is written as JSON."""
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class BoundedWorld:
+    """All cases of an operation within bounds."""
+
+    name: str
+    operation: str
+    bounds: str
+    """The bounds as text, to follow "up to"."""
+    keys: Callable[[], Iterator[Key]]
+    case: Callable[[Key], Json]
+    strategy: str | None = None
+    """The shedding strategy that all cases are about."""
+
+    @cached_property
+    def size(self) -> int:
+        """Number of cases."""
+        return sum(1 for _ in self.keys())
+
+    def trials(self, start: int, stop: int) -> Iterator[Trial]:
+        """Yield the cases from number `start` up to `stop`."""
+        for key in islice(self.keys(), start, stop):
+            yield Trial.of(self.operation, self.case(key))
+
+
+def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tuple[Any, ...]]:
+    """Yield all selections of `least` to `most` states, regardless of order."""
+    sizes = range(least, most + 1)
+    return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
+
+
+def bundle_names(count: int) -> list[str]:
+    """Return names of bundles that divide a namespace into eight."""
+    edges = list(pairwise(boundaries(EIGHTHS)))
+    return [f"t/ns/{low}_{high}" for low, high in edges[:count]]
+
+
+EIGHTHS = 8
+KINDS = ("light", "heavy", "heavy and recent")
+MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
+
+
+def clusters(
+    states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
+) -> Iterator[Key]:
+    """Yield multisets of 1 to `brokers` states; all together hold up to `bundles` bundles."""
+    ordered = sorted(states, key=held)
+    counts = list(map(held, ordered))
+
+    def further(first: int, brokers: int, room: int) -> Iterator[Key]:
+        yield ()
+        for place in range(first, len(ordered) if brokers else 0):
+            if counts[place] > room:
+                return
+            for rest in further(place, brokers - 1, room - counts[place]):
+                yield (ordered[place], *rest)
+
+    return islice(further(0, brokers, bundles), 1, None)
+
+
+def _held(state: tuple[Any, Sequence[str]]) -> int:
+    return len(state[1])
+
+
+def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
+    """Return a shedding cycle; `state` returns the fields of a broker in a state."""
+    cluster, settings = key
+    names = iter(bundle_names(EIGHTHS))
+    brokers, data, recent = {}, {}, {}
+    for number, (level, kinds) in enumerate(cluster, 1):
+        owned = {next(names): kind for kind in kinds}
+        rates = {name: _rates(kind.partition(" ")[0]) for name, kind in owned.items()}
+        data |= {name: {"shortTermData": {**one, "numSamples": 10}} for name, one in rates.items()}
+        recent |= {name: 10 for name, kind in owned.items() if kind.endswith("recent")}
+        sums = {field: sum(one.get(field, 0) for one in rates.values()) for field in RATE_FIELDS}
+        broker = {**sums, **state(level), "bundles": list(owned)}
+        brokers[f"broker-{number}"] = broker
+    return {
+        "strategy": strategy,
+        "settings": {GRACE: 30, **settings},
+        "brokers": brokers,
+        "bundles": data,
+        "recentlyUnloaded": recent,
+    }
+
+
+def _rates(kind: str) -> Json:
+    return {"msgRateIn": MESSAGES[kind], "msgThroughputIn": MEGABYTES[kind] * MB}
+
+
+def _cpu(percent: float) -> Json:
+    return {"cpu": {"usage": percent, "limit": 100}}
+
+
+def _traffic(level: tuple[int, int]) -> Json:
+    messages, megabytes = level
+    return {"msgRateOut": messages, "msgThroughputOut": megabytes * MB}
+
+
+def shedding_world(
+    strategy: str,
+    levels: Sequence[Any],
+    bounds: str,
+    settings: Sequence[Json],
+    brokers: int = 3,
+    bundles: int = 4,
+    state: Callable[[Any], Json] = _cpu,
+) -> BoundedWorld:
+    """Return the shedding cycles of a strategy in clusters up to a size."""
+    states = list(product(levels, multisets(KINDS, bundles)))
+    return BoundedWorld(
+        f"{SHED.id} {strategy}",
+        SHED.id,
+        f"{brokers} brokers and {bundles} bundles of {len(KINDS)} kinds, {bounds}",
+        lambda: product(clusters(states, _held, brokers, bundles), settings),
+        partial(_shedding_case, strategy, state),
+        strategy,
+    )
+
+
+def _placing_keys(levels: Sequence[int], brokers: int, bundles: int) -> Iterator[Key]:
+    kinds = ("light", "heavy")
+    held = [
+        (own, ahead)
+        for own in multisets(kinds, bundles)
+        for ahead in multisets(kinds, bundles - len(own))
+    ]
+    states = [(own, ahead, *rest) for (own, ahead), *rest in product(held, levels, (True, False))]
+    every = clusters(states, lambda state: len(state[0]) + len(state[1]), brokers, bundles)
+    return product(every, kinds)
+
+
+def _placing_case(key: Key) -> Json:
+    cluster, kind = key
+    name, *others = bundle_names(EIGHTHS)
+    names = iter(others)
+    brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
+    for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
+        broker = f"broker-{number}"
+        owned, coming = ({next(names): one for one in some} for some in (own, ahead))
+        data |= {one: _averages(kind) for one, kind in (owned | coming).items()}
+        sums = {field: sum(_rates(kind).get(field, 0) for kind in own) for field in RATE_FIELDS}
+        brokers[broker] = {**_cpu(level), **sums, "bundles": list(owned)}
+        if coming:
+            preallocated[broker] = list(coming)
+        candidates += [broker] if candidate else []
+    return {
+        "settings": {OVERLOAD_THRESHOLD: 85},
+        "bundle": name,
+        "candidates": candidates,
+        "brokers": brokers,
+        "bundles": data,
+        "preallocated": preallocated,
+    }
+
+
+def _averages(kind: str) -> Json:
+    rates = {**_rates(kind), "numSamples": 10}
+    return {"shortTermData": rates, "longTermData": rates}
+
+
+def placing_world(brokers: int = 3, bundles: int = 3) -> BoundedWorld:
+    """Return placements of a bundle in clusters up to a size."""
+    levels = (0, 40, 84, 85, 86)
+    return BoundedWorld(
+        PLACE.id,
+        PLACE.id,
+        f"{brokers} brokers and {bundles} owned or preallocated bundles of 2 kinds, each broker a "
+        f"candidate or not, with a usage of {listed(levels)} % under a threshold of 85 %",
+        partial(_placing_keys, levels, brokers, bundles),
+        _placing_case,
+    )
+
+
+def _spread_case(cluster: Key) -> Json:
+    groups, owned, domains, candidates = {"t/new": "orders"}, {}, {}, []
+    for number, (domain, members, other, candidate) in enumerate(cluster, 1):
+        broker = f"broker-{number}"
+        spaces = [f"t/{number}-{member}" for member in range(members)]
+        groups |= dict.fromkeys(spaces, "orders")
+        if other:
+            spaces.append(f"t/{number}-other")
+            groups[spaces[-1]] = "payments"
+        if spaces:
+            owned[broker] = spaces
+        if domain:
+            domains.setdefault(domain, []).append(broker)
+        candidates += [broker] if candidate else []
+    return {
+        "settings": {},
+        "domains": domains,
+        "groups": groups,
+        "owned": owned,
+        "candidates": candidates,
+        "namespace": "t/new",
+    }
+
+
+def spread_world(brokers: int = 4) -> BoundedWorld:
+    """Return placements of a namespace of an anti-affinity group."""
+    states = list(product((None, "east", "west"), range(3), (False, True), (True, False)))
+    return BoundedWorld(
+        SPREAD.id,
+        SPREAD.id,
+        f"{brokers} brokers in 2 domains or none, each a candidate or not, each with up to 2 "
+        "namespaces of the group and 1 of another",
+        partial(multisets, states, brokers, 1),
+        _spread_case,
+    )
+
+
+LIMITS: Mapping[str, tuple[int, ...]] = {
+    "topics": (99, 100, 101),
+    "producerCount": (199, 200, 201),
+    "msgRateIn": (299, 300, 301),
+    "msgThroughputIn": (40 * MB - 1, 40 * MB, 40 * MB + 1),
+}
+"""Values of a bundle below, at and above each limit of automatic splits."""
+
+
+def _candidates_keys(bundles: int) -> Iterator[Key]:
+    states = list(product(*LIMITS.values()))
+    switches = product((True, False), (True, False), (True, False), (126, 127, 128))
+    return product(multisets(states, bundles), list(switches))
+
+
+def _candidates_case(key: Key) -> Json:
+    cluster, (leader, reported, unload, count) = key
+    owned = dict(zip(bundle_names(len(cluster)), cluster, strict=True))
+    stats = {name: dict(zip(LIMITS, values, strict=True)) for name, values in owned.items()}
+    rates = {
+        name: {field: one[field] for field in RATE_FIELDS if field in one}
+        for name, one in stats.items()
+    }
+    averages = {
+        name: {"longTermData": {**one, "numSamples": 10}, "shortTermData": {"numSamples": 0}}
+        for name, one in rates.items()
+    }
+    return {
+        "settings": {
+            MAX_TOPICS: 100,
+            MAX_SESSIONS: 200,
+            MAX_MESSAGES: 300,
+            MAX_MEGABYTES: 40,
+            AUTO_UNLOAD: unload,
+        },
+        "leader": leader,
+        "brokers": {"broker-1": {"bundles": list(owned), "lastStats": stats if reported else {}}},
+        "bundles": averages,
+        "namespaceBundles": {"t/ns": count},
+    }
+
+
+def candidates_world(bundles: int = 2) -> BoundedWorld:
+    """Return the bundles that a broker may have to split."""
+    return BoundedWorld(
+        SPLIT_CANDIDATES.id,
+        SPLIT_CANDIDATES.id,
+        f"{bundles} bundles, each below, at and above every limit, in a namespace with 126 to 128 "
+        "of at most 128",
+        partial(_candidates_keys, bundles),
+        _candidates_case,
+    )
+
+
+WEIGHTS = (1, 0.5, 0)
+
+
+def _usage_case(key: Key) -> Json:
+    percents, weights = key
+    given = zip(RESOURCES, percents, strict=True)
+    broker = {name: {"usage": one, "limit": 100} for name, one in given if one is not None}
+    settings = dict(zip(WEIGHT_SETTINGS.values(), weights or (), strict=False))
+    return {"settings": settings, "weighted": weights is not None, "broker": broker}
+
+
+def usage_world(resources: int = len(RESOURCES)) -> BoundedWorld:
+    """Return usages of one broker."""
+    levels = (None, 0, 50, 75, 100)
+    return BoundedWorld(
+        USAGE.id,
+        USAGE.id,
+        f"{resources} resources at {listed(levels[1:])} % or unreported, unweighted or with "
+        f"weights of {listed(WEIGHTS)}",
+        partial(_usage_keys, levels, resources),
+        _usage_case,
+    )
+
+
+def _usage_keys(levels: Sequence[Any], resources: int) -> Iterator[Key]:
+    weights = [None, *product(WEIGHTS, repeat=min(resources, 3))]
+    missing = (None,) * (len(RESOURCES) - resources)
+    for percents in product(levels, repeat=resources):
+        yield from product(((*percents, *missing),), weights)
+
+
+def _average_case(key: Key) -> Json:
+    samples, (short, long) = key
+    return {
+        "samples": [dict(zip(RATE_FIELDS, one, strict=True)) for one in samples],
+        "shortSamples": short,
+        "longSamples": long,
+    }
+
+
+def _average_keys(samples: int, windows: Sequence[tuple[int, int]]) -> Iterator[Key]:
+    kinds = ((0, 0, 0, 0), (8, 4, 2, 1), (1024, 0, 0, 512))
+    rows = chain.from_iterable(product(kinds, repeat=size) for size in range(samples + 1))
+    return product(rows, windows)
+
+
+def average_world(samples: int = 9) -> BoundedWorld:
+    """Return averages of one bundle over short and long windows."""
+    windows = ((1, 1), (1, 2), (2, 3), (2, 4), (3, 3), (3, 5))
+    return BoundedWorld(
+        AVERAGE.id,
+        AVERAGE.id,
+        f"{samples} samples of 3 kinds in windows of 1 to 5",
+        partial(_average_keys, samples, windows),
+        _average_case,
+    )
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return values as words: `1, 2 or 3`."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+OVERLOADED, ABOVE_AVERAGE = (0, 40, 84, 85, 86, 100), (40, 50, 59, 60, 61, 70)
+"""Usages in percent around an overload threshold of 85, and of 10 points above the average."""
+
+TRAFFIC = tuple(product((1000, 1499, 1500, 1501), (10, 39, 40, 41)))
+
+
+def bounded_worlds() -> tuple[BoundedWorld, ...]:
+    """Return every bounded world."""
+    return (
+        shedding_world(
+            "OverloadShedder",
+            OVERLOADED,
+            f"with usages of {listed(OVERLOADED)} % under a threshold of 85 %",
+            [{OVERLOAD_THRESHOLD: 85}],
+            bundles=5,
+        ),
+        shedding_world(
+            "ThresholdShedder",
+            ABOVE_AVERAGE,
+            f"with usages of {listed(ABOVE_AVERAGE)} % under a threshold of 10 points, with and "
+            "without a lower boundary",
+            [
+                {SHEDDER_THRESHOLD: 10, HISTORY_SHARE: 0, LOWER_BOUNDARY: lower}
+                for lower in (False, True)
+            ],
+            bundles=5,
+        ),
+        shedding_world(
+            "UniformLoadShedder",
+            TRAFFIC,
+            "each with 1000 to 1501 messages and 10 to 41 MB per second more, under thresholds of "
+            "50 % and 4 times",
+            [{RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}],
+            bundles=3,
+            state=_traffic,
+        ),
+        placing_world(),
+        spread_world(),
+        candidates_world(),
+        usage_world(),
+        average_world(),
+    )

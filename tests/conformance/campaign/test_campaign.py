@@ -1,0 +1,176 @@
+"""Campaigns and bounded worlds: what is covered, what is found, and how parts are merged."""
+
+import json
+import os
+from math import comb
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.campaign import search, worlds
+from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multisets
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.saved import Searched
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.trial import Trial
+
+TESTS = Path(__file__).parents[2]
+STREAM = Path("reports/out/verdicts.jsonl")
+FEW_USAGES = (86, 100)
+RULE = "OVERLOAD-02"
+"""An overloaded broker sheds its excess and 5 points more."""
+SHEDDING_RULES = {RULE, "SHED-02", "OVERLOAD-01", "OVERLOAD-09"}
+"""The rules that an overloaded broker breaks if it sheds nothing."""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One world: two brokers at 86 or 100 % with two bundles of three kinds."""
+    settings = [{"loadBalancerBrokerOverloadedThresholdPercentage": 85}]
+    world = worlds.shedding_world("OverloadShedder", FEW_USAGES, "two usages", settings, 2, 2)
+    monkeypatch.setattr(search, "bounded_worlds", lambda: (world,))
+    monkeypatch.setattr(search, "SECTION", 50)
+    return world
+
+
+def verdicts():
+    lines = map(json.loads, STREAM.read_text("utf-8").splitlines())
+    return {line["rule"]: line for line in lines if line["kind"] == "verdict"}
+
+
+def broken():
+    return {name for name, one in verdicts().items() if one["verdict"] == "fail"}
+
+
+def test_a_world_has_every_cluster_up_to_renaming(small):
+    """A broker holds 0, 1 or 2 bundles in 1, 3 or 6 ways, at 2 usages: 2, 6 and 12 states.
+
+    One broker: 2 + 6 + 12. Two: both empty 3, one bundle 2 x 6, two on one 2 x 12, one each 21.
+    """
+    assert small.size == 20 + 3 + 12 + 24 + comb(6 + 1, 2)
+    keys = list(small.keys())
+    assert len(set(map(repr, keys))) == len(keys)
+
+
+def test_sections_cover_a_world_without_overlap(small):
+    whole = [one.fingerprint for one in small.trials(0, small.size)]
+    halves = [*small.trials(0, 40), *small.trials(40, small.size)]
+    assert [one.fingerprint for one in halves] == whole
+    assert len(set(whole)) == len(whole)
+
+
+def test_multisets_are_counted_as_combinations_with_repetition():
+    assert len(list(multisets("abc", 4))) == sum(comb(3 + size - 1, size) for size in range(5))
+
+
+@pytest.mark.parametrize("world", bounded_worlds(), ids=lambda one: one.name)
+def test_every_world_has_legal_cases_only(world):
+    defaults = specs.load().defaults("documented-3.0")
+    for start in (0, world.size // 3, world.size - 3):
+        for trial in world.trials(start, start + 3):
+            assert bad_trial(trial, defaults) is None
+
+
+def test_the_worlds_have_a_million_cases_of_six_operations():
+    every = bounded_worlds()
+    assert sum(one.size for one in every) >= 1_000_000
+    assert len({one.operation for one in every}) >= 6
+
+
+def test_the_model_breaks_no_rule_in_a_whole_world(small, capsys):
+    assert main(["run", "--adapter", "reference", "--exhaustive"]) == 0
+    said = capsys.readouterr().out
+    assert f"{small.size} cases in 2 parts" in said
+    assert "no counterexample up to 2 brokers and 2 bundles of 3 kinds, two usages" in said
+    found = verdicts()[RULE]
+    assert (found["verdict"], found["drawn"]) == ("pass", small.size)
+    assert 0 < found["reached"] < small.size
+
+
+def test_one_wrong_case_of_a_world_is_found_and_reduced(small, capsys):
+    """A broker at 100 % is 15 points over: (15 + 5) % of two equal bundles is one bundle."""
+    adapter = "python:standins.rarely:Seldom"
+    assert main(["run", "--adapter", adapter, "--exhaustive"]) == 1
+    assert "no counterexample" not in capsys.readouterr().out
+    assert broken() == SHEDDING_RULES
+    failure = verdicts()[RULE]["failure"]
+    assert failure["size"] == "2 brokers, 2 bundles"
+    again = failure["again"].partition(" run ")[2].split()
+    assert main(["run", *again]) == 1
+
+
+def test_campaigns_draw_the_cases_of_a_run_and_more(capsys):
+    """The first part has the seed of the run itself, and so its cases."""
+    words = ["run", "--adapter", "reference", "--rules", "USAGE-01", "--seed", "7"]
+    assert main([*words, "--examples", "1000"]) == 0
+    once = verdicts()["USAGE-01"]
+    assert main([*words, "--campaign", "1000"]) == 0
+    campaign = verdicts()["USAGE-01"]
+    assert campaign["drawn"] == once["drawn"]
+    assert "1000 cases for each rule in 1 part" in capsys.readouterr().out
+
+
+def test_an_interrupted_campaign_goes_on_where_it_stopped(small, tmp_path):
+    words = ["run", "--adapter", "reference", "--exhaustive"]
+    assert main(words) == 0
+    whole = STREAM.read_bytes()
+    [first, *others] = sorted((tmp_path / "reports/out/campaign").glob("*/*.json"))
+    kept = first.stat().st_mtime_ns
+    for one in others:
+        one.unlink()
+    assert main([*words, "--resume"]) == 0
+    assert first.stat().st_mtime_ns == kept
+    assert STREAM.read_bytes() == whole
+
+
+def trial(number):
+    return Trial.of("shed.select", {"number": number})
+
+
+def test_parts_are_merged_in_order_and_the_first_faults_are_kept():
+    key = ("it", "documented-3.0", RULE)
+    faults = [trial(number) for number in range(search.MOST_KEPT + 1)]
+    parts = [{key: Searched(10, 5, (one,))} for one in faults]
+    [merged] = search.merged(parts).values()
+    assert merged.faults == tuple(faults[:-1])
+    assert (merged.drawn, merged.reached) == (10 * len(parts), 5 * len(parts) + 1)
+
+
+def test_an_implementation_that_cannot_be_asked_is_an_error(small, capsys):
+    assert main(["run", "--adapter", "exec:false", "--exhaustive"]) == 2
+    assert "no counterexample" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--exhaustive", "--campaign", "10"], "--exhaustive and --campaign: choose one of them"),
+        (["--campaign", "0"], "--campaign 0: at least one case must be drawn"),
+        (["--exhaustive", "nothing"], "--exhaustive nothing: there is no such world; there are "),
+        (["--exhaustive", "usage.*", "--rules", "SPLIT-*"], "no chosen rule is about these worlds"),
+    ],
+)
+def test_mistakes_in_the_options_of_a_campaign(words, message, capsys):
+    assert main(["run", "--adapter", "reference", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_a_fault_of_one_case_in_a_whole_world_is_found():
+    """The world of OverloadShedder has 83,282 cases, of which one is answered wrongly."""
+    adapter = "python:standins.rarely:Rarely"
+    assert main(["run", "--adapter", adapter, "--exhaustive", "shed.select Over*"]) == 1
+    assert broken() == SHEDDING_RULES
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("adapter", ["sample:java", "sample:javascript", "sample:go"])
+def test_samples_agree_with_the_model_in_whole_worlds(adapter):
+    assert main(["run", "--adapter", adapter, "--exhaustive"]) == 0
