@@ -122,7 +122,7 @@ def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
 def _judged(rule: Rule) -> str:
     """Format a rule with the name of its check."""
     if rule.untestable is not None:
-        return f"{rule.id} (untestable)"
+        return f"{rule.id} ({rule.judged_by or 'untestable'})"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"
 
 

@@ -230,7 +230,7 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
         if rule.any_operation and len(rule.operations) < 2:
             problem = "any_operation is for several operations; leave it out"
             raise sheet.error((index, "any_operation"), f"{rule.id}: {problem}")
-        untestable += rule.untestable is not None
+        untestable += rule.word == "untestable"
         if untestable > MAX_UNTESTABLE:
             problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE} may be"
             raise sheet.error((index, "untestable"), f"{rule.id}: {problem}")

@@ -181,10 +181,14 @@ def profiles(data: Entry) -> dict[str, Profile]:
     }
 
 
+OVER_CYCLES = "no single answer shows it; the command {} judges it by a course of cycles"
+
+
 def _rule(sheet: Sheet, index: int) -> Rule:
     """Build one rule of a rule file."""
     entry = sheet.data[index]
     statement = " ".join(entry["statement"].split())
+    judged_by = entry.get("judged_by", "")
     return Rule(
         id=entry["id"],
         area=entry["id"].partition("-")[0],
@@ -201,7 +205,8 @@ def _rule(sheet: Sheet, index: int) -> Rule:
         reading=entry.get("reading", {}),
         profiles=tuple(entry["profiles"]),
         presupposes=tuple(entry.get("presupposes", ())),
-        untestable=entry.get("untestable"),
+        untestable=entry.get("untestable")
+        or (OVER_CYCLES.format(judged_by) if judged_by else None),
         why=entry.get("why"),
         file=sheet.file,
         line=sheet.line((index,)),
@@ -209,6 +214,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
             Clause(one.get("says", statement), one.get("broken_by"), one.get("most"))
             for one in entry.get("clauses", ())
         ),
+        judged_by=judged_by,
     )
 
 

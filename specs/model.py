@@ -25,6 +25,7 @@ AREAS = (
     "ANTI",
     "ISOLATION",
     "OWN",
+    "LOOP",
     "MANAGER",
     "REPORT",
     "ANSWER",
@@ -262,6 +263,13 @@ class Rule:
     line: int = field(compare=False)
     clauses: tuple[Clause, ...] = ()
     """Clauses of its statement; empty if they have not been listed yet."""
+    judged_by: str = ""
+    """Command that judges it by a course of cycles, if no single answer shows it."""
+
+    @property
+    def word(self) -> str:
+        """Its level, or `untestable`."""
+        return "untestable" if self.untestable and not self.judged_by else self.level
 
     def applies(self, readings: Mapping[str, str]) -> bool:
         """True if the rule applies under these readings."""

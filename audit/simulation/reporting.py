@@ -95,7 +95,7 @@ def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
 def fault_text(fault: LoopFault) -> str:
     """Format a broken rule with its first place, as one sentence."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
-    return f"{fault.rule.id} {fault.rule.title} In cycle {fault.cycle}, {fault.text}{more}."
+    return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
 
 
 def league_lines(measured: Sequence[Measures]) -> Iterator[str]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-import yaml
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import (
     grace_cycles,
@@ -17,6 +14,7 @@ from pulsar_conformance.audit.simulation.measures import (
     rest_of,
     returns,
 )
+from pulsar_conformance.specs import Rule, load
 
 IN_BALANCE = 1
 """Maximum difference between brokers of a balanced cluster, in percentage points."""
@@ -29,20 +27,10 @@ EXACT = 0.5
 
 
 @dataclass(frozen=True)
-class LoopRule:
-    """A rule about the long term."""
-
-    id: str
-    level: str
-    title: str
-    sources: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
 class LoopFault:
     """The first place where a course breaks a rule, and the number of such places."""
 
-    rule: LoopRule
+    rule: Rule
     cycle: int
     text: str
     count: int
@@ -54,13 +42,9 @@ class LoopFault:
 
 
 @cache
-def loop_rules() -> Mapping[str, LoopRule]:
-    """Return the rules about the long term, by ID."""
-    text = files("pulsar_conformance.audit.simulation").joinpath("rules.yaml").read_text("utf-8")
-    return {
-        name: LoopRule(name, one["level"], one["title"], tuple(one["sources"]))
-        for name, one in yaml.safe_load(text).items()
-    }
+def loop_rules() -> Mapping[str, Rule]:
+    """Return the rules that simulations judge, by ID."""
+    return {rule.id: rule for rule in load().rules.values() if rule.judged_by}
 
 
 Faults = Iterator[tuple[int, str]]

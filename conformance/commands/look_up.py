@@ -44,7 +44,7 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
     matching = {rule.id for pattern in args.pattern for rule in known.rules_matching(pattern)}
     judged = known.rules_of(args.profile) if args.profile else known.rules.values()
     rows = [
-        (rule.id, "untestable" if rule.untestable else rule.level, rule.title)
+        (rule.id, rule.word, rule.title)
         for rule in judged
         if rule.id in matching or not args.pattern
     ]
@@ -76,7 +76,7 @@ def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
         yield "source", _place(source)
         yield "", known.documents[source.document].url
     yield "seen", rule.why or ""
-    yield "untestable", rule.untestable or ""
+    yield "judged by" if rule.judged_by else "untestable", rule.untestable or ""
     anyone = "any of " if rule.any_operation else ""
     yield "asks", anyone + ", ".join(rule.operations) if rule.operations else ""
     yield "settings", ", ".join(rule.settings)
