@@ -27,16 +27,18 @@ def in_tasks(
 
     def each(frames: Iterator[Any]) -> Iterator[Any]:
         for frame in frames:
-            frame["text"] = frame["text"].map(work)
-            yield frame
+            rows = [_worked(work, text) for text in frame["text"]]
+            yield frame.assign(**{name: [one[name] for one in rows] for name in ("text", "error")})
 
     with acquired(place, "--spark") as spark, ThreadPoolExecutor(WAITING) as threads:
 
         def result(text: str) -> str:
             rows = spark.session.createDataFrame([(text,)], "text string").mapInPandas(
-                each, "text string"
+                each, "text string, error string"
             )
-            [[found]] = rows.collect()
+            [[found, error]] = rows.collect()
+            if error:
+                raise AdapterError("answer", f"a task failed: {error}", "", "", "--spark")
             return str(found)
 
         waiting = list(inputs)
@@ -53,7 +55,15 @@ def in_tasks(
         except BaseException as error:
             threads.shutdown(wait=False, cancel_futures=True)
             spark.interrupt()
-            if isinstance(error, Exception):
+            if isinstance(error, Exception) and not isinstance(error, AdapterError):
                 problem = f"a task failed: {last_cause(error)}"
                 raise AdapterError("answer", problem, "", spark.tail, "--spark") from None
             raise
+
+
+def _worked(work: Callable[[str], str], text: str) -> dict[str, str]:
+    """Return the result or the error, which another attempt would not avoid."""
+    try:
+        return {"text": work(text), "error": ""}
+    except Exception as error:
+        return {"text": "", "error": f"{type(error).__name__}: {error}"}
