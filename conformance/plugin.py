@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.events import Verdict
-from pulsar_conformance.conformance.engine.plan import BadPlan, add_options, plan_of, rules_folder
+from pulsar_conformance.conformance.engine.plan import (
+    CAMPAIGN_FILE,
+    BadPlan,
+    add_options,
+    destination,
+    plan_of,
+    rules_folder,
+)
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.reporters import Progress, allure_results
 from pulsar_conformance.conformance.reporters.terminal import (
@@ -115,7 +122,9 @@ class ByRun(LoadScopeScheduling):  # type: ignore[misc]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of a run."""
-    add_options(parser.getgroup("conformance", "conformance of load balancers").addoption)
+    group = parser.getgroup("conformance", "conformance of load balancers")
+    add_options(group.addoption)
+    group.addoption(CAMPAIGN_FILE, dest=destination(CAMPAIGN_FILE), help="results of a campaign")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -254,7 +254,7 @@ def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
     }
 
 
-def merged(parts: Iterable[Found]) -> Found:
+def merge_parts(parts: Iterable[Found]) -> Found:
     """Return the results of all parts, given in order; of a rule's faults, the first are kept."""
     found: Found = {}
     for part in parts:
@@ -328,4 +328,4 @@ def search(
         stored.store(open_parts[text], result)
         done += 1
         tell(done)
-    return merged(stored.found(parts))
+    return merge_parts(stored.found(parts))

@@ -68,7 +68,7 @@ def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tupl
     return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
 
 
-def bundle_names(count: int) -> list[str]:
+def eighths(count: int) -> list[str]:
     """Return names of bundles that divide a namespace into eight."""
     edges = list(pairwise(boundaries(EIGHTHS)))
     return [f"t/ns/{low}_{high}" for low, high in edges[:count]]
@@ -104,8 +104,10 @@ def _held(state: tuple[Any, Sequence[str]]) -> int:
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
     """Return a shedding cycle; `state` returns the fields of a broker in a state."""
     cluster, settings = key
-    names = iter(bundle_names(EIGHTHS))
-    brokers, data, recent = {}, {}, {}
+    names = iter(eighths(EIGHTHS))
+    brokers: Json = {}
+    data: Json = {}
+    recent: Json = {}
     for number, (level, kinds) in enumerate(cluster, 1):
         owned = {next(names): kind for kind in kinds}
         rates = {name: _rates(kind.partition(" ")[0]) for name, kind in owned.items()}
@@ -171,7 +173,7 @@ def _placing_keys(levels: Sequence[int], brokers: int, bundles: int) -> Iterator
 
 def _placing_case(key: Key) -> Json:
     cluster, kind = key
-    name, *others = bundle_names(EIGHTHS)
+    name, *others = eighths(EIGHTHS)
     names = iter(others)
     brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
     for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
@@ -205,14 +207,15 @@ def placing_world(brokers: int = 3, bundles: int = 3) -> BoundedWorld:
         PLACE.id,
         PLACE.id,
         f"{brokers} brokers and {bundles} owned or preallocated bundles of 2 kinds, each broker a "
-        f"candidate or not, with a usage of {listed(levels)} % under a threshold of 85 %",
+        f"candidate or not, with a usage of {in_words(levels)} % under a threshold of 85 %",
         partial(_placing_keys, levels, brokers, bundles),
         _placing_case,
     )
 
 
 def _spread_case(cluster: Key) -> Json:
-    groups, owned, domains, candidates = {"t/new": "orders"}, {}, {}, []
+    groups, owned, candidates = {"t/new": "orders"}, {}, []
+    domains: dict[str, list[str]] = {}
     for number, (domain, members, other, candidate) in enumerate(cluster, 1):
         broker = f"broker-{number}"
         spaces = [f"t/{number}-{member}" for member in range(members)]
@@ -265,7 +268,7 @@ def _candidates_keys(bundles: int) -> Iterator[Key]:
 
 def _candidates_case(key: Key) -> Json:
     cluster, (leader, reported, unload, count) = key
-    owned = dict(zip(bundle_names(len(cluster)), cluster, strict=True))
+    owned = dict(zip(eighths(len(cluster)), cluster, strict=True))
     stats = {name: dict(zip(LIMITS, values, strict=True)) for name, values in owned.items()}
     rates = {
         name: {field: one[field] for field in RATE_FIELDS if field in one}
@@ -302,7 +305,7 @@ def candidates_world(bundles: int = 2) -> BoundedWorld:
     )
 
 
-WEIGHTS = (1, 0.5, 0)
+WEIGHTS, WEIGHTED = (1, 0.5, 0), 3
 
 
 def _usage_case(key: Key) -> Json:
@@ -313,24 +316,18 @@ def _usage_case(key: Key) -> Json:
     return {"settings": settings, "weighted": weights is not None, "broker": broker}
 
 
-def usage_world(resources: int = len(RESOURCES)) -> BoundedWorld:
+def usage_world() -> BoundedWorld:
     """Return usages of one broker."""
     levels = (None, 0, 50, 75, 100)
+    weights = [None, *product(WEIGHTS, repeat=WEIGHTED)]
     return BoundedWorld(
         USAGE.id,
         USAGE.id,
-        f"{resources} resources at {listed(levels[1:])} % or unreported, unweighted or with "
-        f"weights of {listed(WEIGHTS)}",
-        partial(_usage_keys, levels, resources),
+        f"5 resources at {in_words(levels[1:])} % or unreported, unweighted or {WEIGHTED} of them "
+        f"with weights of {in_words(WEIGHTS)}",
+        lambda: product(product(levels, repeat=len(RESOURCES)), weights),
         _usage_case,
     )
-
-
-def _usage_keys(levels: Sequence[Any], resources: int) -> Iterator[Key]:
-    weights = [None, *product(WEIGHTS, repeat=min(resources, 3))]
-    missing = (None,) * (len(RESOURCES) - resources)
-    for percents in product(levels, repeat=resources):
-        yield from product(((*percents, *missing),), weights)
 
 
 def _average_case(key: Key) -> Json:
@@ -342,25 +339,23 @@ def _average_case(key: Key) -> Json:
     }
 
 
-def _average_keys(samples: int, windows: Sequence[tuple[int, int]]) -> Iterator[Key]:
-    kinds = ((0, 0, 0, 0), (8, 4, 2, 1), (1024, 0, 0, 512))
-    rows = chain.from_iterable(product(kinds, repeat=size) for size in range(samples + 1))
-    return product(rows, windows)
-
-
 def average_world(samples: int = 9) -> BoundedWorld:
     """Return averages of one bundle over short and long windows."""
+    kinds = ((0, 0, 0, 0), (8, 4, 2, 1), (1024, 0, 0, 512))
     windows = ((1, 1), (1, 2), (2, 3), (2, 4), (3, 3), (3, 5))
+    sizes = range(samples + 1)
     return BoundedWorld(
         AVERAGE.id,
         AVERAGE.id,
         f"{samples} samples of 3 kinds in windows of 1 to 5",
-        partial(_average_keys, samples, windows),
+        lambda: product(
+            chain.from_iterable(product(kinds, repeat=size) for size in sizes), windows
+        ),
         _average_case,
     )
 
 
-def listed(values: Sequence[Any]) -> str:
+def in_words(values: Sequence[Any]) -> str:
     """Return values as words: `1, 2 or 3`."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
@@ -378,14 +373,14 @@ def bounded_worlds() -> tuple[BoundedWorld, ...]:
         shedding_world(
             "OverloadShedder",
             OVERLOADED,
-            f"with usages of {listed(OVERLOADED)} % under a threshold of 85 %",
+            f"with usages of {in_words(OVERLOADED)} % under a threshold of 85 %",
             [{OVERLOAD_THRESHOLD: 85}],
             bundles=5,
         ),
         shedding_world(
             "ThresholdShedder",
             ABOVE_AVERAGE,
-            f"with usages of {listed(ABOVE_AVERAGE)} % under a threshold of 10 points, with and "
+            f"with usages of {in_words(ABOVE_AVERAGE)} % under a threshold of 10 points, with and "
             "without a lower boundary",
             [
                 {SHEDDER_THRESHOLD: 10, HISTORY_SHARE: 0, LOWER_BOUNDARY: lower}

@@ -56,7 +56,7 @@ class Campaign:
     about: Mapping[str, Any]
     """What was asked, for the first line of the verdict stream."""
     found: Mapping[tuple[str, str, str], Searched]
-    """By adapter, profile and rule."""
+    """Results by adapter, profile and rule."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Campaign:

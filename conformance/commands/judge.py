@@ -16,6 +16,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.cases.saved import BadCase, Campaign, load_saved
 from pulsar_conformance.conformance.engine.plan import (
     ALIASES,
+    CAMPAIGN_FILE,
     OPTIONS,
     BadPlan,
     Plan,
@@ -68,8 +69,9 @@ def run(args: argparse.Namespace) -> int:
         from pulsar_conformance.conformance.compare.characterization import print_characterization
 
         return print_characterization(plan)
+    file = None
     if args.conformance_exhaustive or args.conformance_campaign is not None:
-        args.conformance_campaign_file = str(_campaign_file(plan, args))
+        file = _campaign_file(plan, args)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -77,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         "-p",
         "no:unraisableexception",
     ]  # The garbage collector would search the whole memory, twice.
+    words += [f"{CAMPAIGN_FILE}={file}"] if file else []
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir"]
     status = int(pytest.main([*words, *_options(args), *_after_dashes(args.pytest)]))
     for why in left_out:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -287,7 +286,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "store_true",
         "help": "keep the parts that an interrupted --campaign or --exhaustive has completed",
     },
-    "--campaign-file": {"help": argparse.SUPPRESS},
     "--characterize": {
         "action": "store_true",
         "help": "find out which readings an implementation follows, and judge nothing",
@@ -295,6 +293,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--out": {"default": OUT, "metavar": "DIR", "help": f"the folder for the results ({OUT})"},
 }
 
+CAMPAIGN_FILE = "--campaign-file"
+"""Option of pytest by which a run gets the results of its campaign."""
 
 ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
 """Aliases of options on our own command line; under pytest they could clash with plug-ins."""
@@ -340,7 +340,7 @@ def plan_of(options: Any) -> Plan:
         examples=given("--examples"),
         seed=given("--seed"),
         limits=limits_of(given("--time-limit")),
-        campaign=given("--campaign-file"),
+        campaign=getattr(options, destination(CAMPAIGN_FILE), None),
     )
 
 
