@@ -68,13 +68,11 @@ def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tupl
     return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
 
 
-def eighths(count: int) -> list[str]:
+def eighths(count: int = 8) -> list[str]:
     """Return names of bundles that divide a namespace into eight."""
-    edges = list(pairwise(boundaries(EIGHTHS)))
-    return [f"t/ns/{low}_{high}" for low, high in edges[:count]]
+    return [f"t/ns/{low}_{high}" for low, high in pairwise(boundaries(8))][:count]
 
 
-EIGHTHS = 8
 KINDS = ("light", "heavy", "heavy and recent")
 MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 
@@ -97,14 +95,10 @@ def clusters(
     return islice(further(0, brokers, bundles), 1, None)
 
 
-def _held(state: tuple[Any, Sequence[str]]) -> int:
-    return len(state[1])
-
-
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
     """Return a shedding cycle; `state` returns the fields of a broker in a state."""
     cluster, settings = key
-    names = iter(eighths(EIGHTHS))
+    names = iter(eighths())
     brokers: Json = {}
     data: Json = {}
     recent: Json = {}
@@ -153,7 +147,7 @@ def shedding_world(
         f"{SHED.id} {strategy}",
         SHED.id,
         f"{brokers} brokers and {bundles} bundles of {len(KINDS)} kinds, {bounds}",
-        lambda: product(clusters(states, _held, brokers, bundles), settings),
+        lambda: product(clusters(states, lambda state: len(state[1]), brokers, bundles), settings),
         partial(_shedding_case, strategy, state),
         strategy,
     )
@@ -173,7 +167,7 @@ def _placing_keys(levels: Sequence[int], brokers: int, bundles: int) -> Iterator
 
 def _placing_case(key: Key) -> Json:
     cluster, kind = key
-    name, *others = eighths(EIGHTHS)
+    name, *others = eighths()
     names = iter(others)
     brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
     for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
