@@ -48,6 +48,22 @@ def test_a_history_costs_six_more_unloads(history, unloads):
     assert measured.rest is not None
 
 
+def test_a_history_moves_the_load_of_a_relieved_broker_until_the_other_is_full():
+    """PIP-364: at 90 and 10 %, broker 1 counts as overloaded long after it is relieved.
+
+    Its score is 90, then 90 x 0.9 + 54 x 0.1 = 86.4, then 86.4 x 0.9 + 36 x 0.1 = 81.36 and
+    75.024. Over an average of 50 and a threshold of 10 these shed 35, 31.4, 26.36 and 20.024 % of
+    90, 54, 36 and 18 %: four, two, two and one bundle of 9 %. The last bundle stays, so that the
+    brokers have changed places, where the first cycle alone had left 54 and 46 %.
+    """
+    course = simulate("ninety-ten", settings={HISTORY: 0.9}, placing=OTHERS, cycles=5)
+    first = [cycle.usage["broker-1"] for cycle in course.cycles]
+    assert first == [90, 54, 36, 18, 9]
+    assert course.cycles[-1].usage["broker-2"] == 91
+    without = simulate("ninety-ten", settings={HISTORY: 0}, placing=OTHERS, cycles=5)
+    assert without.cycles[-1].usage == {"broker-1": 54, "broker-2": 46}
+
+
 def test_the_documents_shed_five_bundles_of_nine_percent():
     """90 - (50 - 5) = 45 % of 90 is 40.5: four bundles of 9 % are 36, so five."""
     course = simulate("ninety-ten", profile=DOCUMENTED, settings={HISTORY: 0})
