@@ -54,7 +54,7 @@ class Campaign:
     """The results of a campaign, from which the run arrives at its verdicts."""
 
     about: Mapping[str, Any]
-    """What was asked, for the first line of the verdict stream."""
+    """Description of the questions, for the first line of the verdict stream."""
     found: Mapping[tuple[str, str, str], Searched]
     """Results by adapter, profile and rule."""
 

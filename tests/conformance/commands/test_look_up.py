@@ -105,7 +105,7 @@ def test_the_schemas_are_listed(said):
     [
         (
             ("rules", "OVERLAOD-*"),
-            "OVERLAOD-* is no rule or pattern of rules; there are 16, the nearest: OVERLOAD-*",
+            "OVERLAOD-* is no rule or pattern of rules; there are ",
         ),
         (("rules", "shed-*"), "nearest: SHED-*"),
         (("rules", "--judge-by", "documented-3"), "documented-3 is no profile"),
