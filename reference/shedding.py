@@ -87,10 +87,17 @@ class Cycle:
         """Name of the strategy's class, without Pulsar's own package. [SHED-05, SHED-06,
         TRANSFER-18]
         """
-        if self.case["strategy"] is None and _is_extensible(self.settings):
+        if TRANSFER_TARGET in self.settings.defaults and self.left_to_extensible:
             return TRANSFER_SHEDDER
         given: str = self.case["strategy"] or self.settings.text(STRATEGY)
         return TRANSFER_SHEDDER if given == IN_EXTENSIONS else given.removeprefix(PACKAGE)
+
+    @property
+    def left_to_extensible(self) -> bool:
+        """True if the extensible manager is set, and no strategy. [TRANSFER-18]"""
+        manager = str(self.settings.given.get(MANAGER, ""))
+        named = self.case["strategy"] is not None or STRATEGY in self.settings.given
+        return not named and manager.endswith(".ExtensibleLoadManagerImpl")
 
     @property
     def enabled(self) -> bool:
@@ -164,13 +171,6 @@ class Cycle:
     def by_traffic(self, bundles: Iterable[str]) -> list[str]:
         """Bundles in the order in which they are considered: most traffic first. [SHED-07]"""
         return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
-
-
-def _is_extensible(settings: Settings) -> bool:
-    """True if the extensible manager is set, and no strategy. [TRANSFER-18]"""
-    manager = str(settings.given.get(MANAGER, ""))
-    known = TRANSFER_TARGET in settings.defaults and STRATEGY not in settings.given
-    return known and manager.endswith(".ExtensibleLoadManagerImpl")
 
 
 def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:

@@ -185,7 +185,10 @@ def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The unloads of consecutive cycles, in which a strategy remembers the earlier ones."""
     row, memory = CycleSequence(case, context.settings(case), context.readings), CycleMemory()
     return answers.shedding.decide_in_turn(
-        row, lambda unloads: shedding.select(row.after_unloads(unloads), release, memory)
+        row,
+        lambda unloads: shedding.select(
+            row.after_unloads(unloads), release, memory, row.minutes(0, len(unloads))
+        ),
     )
 
 

@@ -63,6 +63,7 @@ FIELDS: Mapping[str, BrokerField] = {
     "supportedNamespaceBundleSplitAlgorithms": _since(
         V2_10, "list", f"{_RANGE},{_TOPICS}", v3=f"{_RANGE},{_TOPICS},{_LATER_ALGORITHMS}"
     ),
+    "loadManagerClassName": _since(ALWAYS, "string", PACKAGE + "ModularLoadManagerImpl"),
     "loadBalancerEnabled": _since(ALWAYS, "boolean", True),
     "loadBalancerAutoBundleSplitEnabled": _since(ALWAYS, "boolean", True),
     "loadBalancerAutoUnloadSplitBundlesEnabled": _since(ALWAYS, "boolean", True),
@@ -85,6 +86,14 @@ FIELDS: Mapping[str, BrokerField] = {
     "loadBalancerAvgShedderHitCountLowThreshold": _since(V3, "int", 8),
     "loadBalancerAvgShedderHitCountHighThreshold": _since(V3, "int", 2),
     "loadBalancerHistoryResourcePercentage": _since(V2_10, "double", 0.9),
+    "loadBalancerBrokerLoadTargetStd": _since(V3, "double", 0.25),
+    "loadBalancerSheddingConditionHitCountThreshold": _since(V3, "int", 3),
+    "loadBalancerTransferEnabled": _since(V3, "boolean", True),
+    "loadBalancerMaxNumberOfBrokerSheddingPerCycle": _since(V3, "int", 3),
+    "loadBalanceSheddingDelayInSeconds": _since(V3, "long", 180),
+    "loadBalancerBrokerLoadDataTTLInSeconds": _since(V3, "long", 1800),
+    "loadBalancerMaxNumberOfBundlesInBundleLoadReport": _since(V3, "int", 10),
+    "loadBalancerSheddingBundlesWithPoliciesEnabled": _since(V3, "boolean", False),
     "lowerBoundarySheddingEnabled": _since(V3, "boolean", False),
     "loadBalancerBundleUnloadMinThroughputThreshold": _since(V2_10, "double", 10.0),
     "loadBalancerMsgRateDifferenceShedderThreshold": _since(V2_10, "double", 50.0),

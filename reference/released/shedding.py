@@ -7,13 +7,20 @@ from dataclasses import replace
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.numbers import ZERO, Minutes
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released import average_shedder, overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
 from pulsar_conformance.reference.released.placement import why_no_pair
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
-from pulsar_conformance.reference.shedding import ENABLED, Cycle
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    MANAGER,
+    TRANSFER_SHEDDER,
+    TRANSFERS,
+    Cycle,
+)
 
 BALANCING = "loadBalancerEnabled"
 """A setting of releases that switches off all load balancing; it is undocumented."""
@@ -30,11 +37,24 @@ STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
 """The modelled strategies."""
 
 
-def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = None) -> Derivation:
+V3 = (3,)
+"""The first version with TransferShedder."""
+
+
+def select(
+    cycle: Cycle,
+    release: ReleasedWays,
+    memory: CycleMemory | None = None,
+    minute: Minutes = ZERO,
+) -> Derivation:
     """Return the unloads of a cycle. A strategy without a model is unsupported.
 
-    `memory` is the strategy's state from earlier cycles.
+    `memory` is the strategy's state from earlier cycles, the first of which was `minute` ago.
     """
+    manager = str(cycle.settings.given.get(MANAGER, ""))
+    by_default = cycle.case["strategy"] is None and manager.endswith(".ExtensibleLoadManagerImpl")
+    if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
+        return _transferred(cycle, release, memory or CycleMemory(), minute)
     offered = release.ways["shedders"]
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
@@ -58,6 +78,29 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     sheds = sorted(kept, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
+
+
+def _transferred(
+    cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
+) -> Derivation:
+    """Return the unloads of the extensible manager's UnloadScheduler."""
+    from pulsar_conformance.reference.released import transfer_shedder
+
+    off = _off(cycle)
+    if off:
+        return Derivation(
+            {"unload": []}, lambda: (Step("shedding", f"{off}: nothing is unloaded"),)
+        )
+    state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()
+    known = Leader(cycle.case, cycle.settings, release)
+    decision = transfer_shedder.ReleasedTransfer(known, cycle, state, minute)
+    found = decision.decide()
+    named = cycle.settings.flag(TRANSFERS)
+    answer = [
+        {"broker": one.source, "bundle": one.bundle, **({"to": one.target} if named else {})}
+        for one in sorted(found, key=lambda one: transfer_shedder.place_in_answer(known, one))
+    ]
+    return Derivation({"unload": answer}, partial(transfer_shedder.steps, decision, found))
 
 
 SHEDDERS: Mapping[str, frozenset[str]] = {

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, throughput
 from pulsar_conformance.reference.released.loads import Leader
+
+if TYPE_CHECKING:
+    from pulsar_conformance.reference.released.transfer_shedder import TransferMemory
 
 WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "msgRate": messages}
 
@@ -18,7 +22,8 @@ class CycleMemory:
     """State kept between cycles: ThresholdShedder's smoothed usage of each broker.
 
     `tables` holds the capacities of the leader's maps. `low_hits` and `high_hits` count the cycles
-    in a row in which AvgShedder found a broker far from its counterpart.
+    in a row in which AvgShedder found a broker far from its counterpart. `transfer` is the state of
+    TransferShedder, which is loaded with its model.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
@@ -26,6 +31,7 @@ class CycleMemory:
     tables: dict[str, int] = field(default_factory=dict)
     low_hits: Counter[str] = field(default_factory=Counter)
     high_hits: Counter[str] = field(default_factory=Counter)
+    transfer: TransferMemory | None = None
 
     def observe(self, now: Mapping[str, float], kept: float) -> None:
         """Add an observation of each broker."""

@@ -53,6 +53,7 @@ class _TransferCycles:
         self._release = release
         name = {STRATEGY: SHEDDER}
         self._configuration = release.configuration({**case["settings"], **name})
+        self._configuration.setClusterName(whole_placement.CLUSTER)
         self._service = Service(self._configuration, replies=self._replies(cycles))
         self._told: list[Java] = []
         self._loads: dict[str, Java] = {}
@@ -180,7 +181,7 @@ class _TransferCycles:
     def _looked_up(self) -> Java:
         found = java_class("java.util.HashMap")()
         for name in self._available:
-            found.put(name, None)
+            found.put(name, _registered(name))
         return found
 
     def _shedder(self, cycles: Sequence[Case]) -> Java:
@@ -211,8 +212,13 @@ class _TransferCycles:
     def _replies(self, cycles: Sequence[Case]) -> Mapping[str, Any]:
         none: Case = {"isolation": [], "groups": {}, "domains": {}}
         stored = whole_placement.metadata({**none, **cycles[0]})
-        wait = {"UnloadManager.waitAsync": lambda future, *_others: future}
-        return {**stored, **wait}
+        groups = stored["getLocalPoliciesAsync"]
+        return {
+            **stored,
+            "LocalPoliciesResources.getLocalPolicies": lambda namespace: groups(namespace).get(),
+            "getIsolationDataPoliciesAsync": done(stored["getIsolationDataPolicies"]),
+            "UnloadManager.waitAsync": lambda future, *_others: future,
+        }
 
 
 RATES = ("ThroughputIn", "ThroughputOut", "RateIn", "RateOut")
@@ -245,6 +251,19 @@ def _ranges(seen: Case) -> dict[str, list[str]]:
             namespace, _, part = bundle.rpartition("/")
             found.setdefault(namespace, []).append(part)
     return found
+
+
+def _registered(name: str) -> Java:
+    """Return what a broker says of itself: that it takes topics of both kinds."""
+    [made] = java_class(f"{EXTENSIONS}data.BrokerLookupData").class_.getDeclaredConstructors()
+    values = {
+        "java.lang.String": name,
+        "boolean": jpype.JBoolean(True),
+        "long": jpype.JLong(0),
+        "java.util.Map": java_class("java.util.HashMap")(),
+    }
+    kinds = (str(one.getName()) for one in made.getParameterTypes())
+    return made.newInstance(*[values[kind] for kind in kinds])
 
 
 def _written(unload: Java) -> Case:

@@ -1,0 +1,365 @@
+"""TransferShedder of a release, and what UnloadScheduler keeps for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, cmp_to_key
+from math import floor, sqrt
+from typing import NamedTuple
+
+from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, Minutes, exact, plain, throughput
+from pulsar_conformance.reference.placement import Assignment
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.java import in_map
+from pulsar_conformance.reference.released.loads import Leader, percent, with_ports
+from pulsar_conformance.reference.shedding import (
+    DELAY,
+    EXCLUDED,
+    HITS,
+    LIFETIME,
+    MOST_BROKERS,
+    TOP,
+    TRANSFER_TARGET,
+    TRANSFERS,
+    WITH_POLICIES,
+    Cycle,
+)
+from pulsar_conformance.reference.transfer import has_policies
+
+PLACE = "TransferShedder.findBundlesForUnloading"
+KEPT = "loadBalancerHistoryResourcePercentage"
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+MINUTE = 60
+ENOUGH = 0.75
+"""Share of its throughput under which the busier broker comes by an exchange."""
+
+STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
+"""Steps in which NamespaceBundleStats.compareTo compares, in its order."""
+
+
+class Smoothed(NamedTuple):
+    """The load of a broker and its throughput, mixed with earlier ones."""
+
+    load: float
+    throughput: float
+
+
+@dataclass
+class TransferMemory:
+    """State between cycles: loads, hits in a row, and the minute of each broker's last unload."""
+
+    loads: dict[str, Smoothed] = field(default_factory=dict)
+    hits: int = 0
+    unloaded: dict[str, Minutes] = field(default_factory=dict)
+
+
+class Unload(NamedTuple):
+    """A bundle that goes from one broker to another."""
+
+    source: str
+    bundle: str
+    target: str
+
+
+@dataclass
+class _Stats:
+    """Sums over the loads, and the brokers that are still to be paired."""
+
+    order: Sequence[str]
+    loads: Mapping[str, Smoothed]
+    squares: float
+    count: int
+    mean: float
+    deviation: float
+    low: int = 0
+    shed: int = 0
+
+    def __post_init__(self) -> None:
+        self.high = len(self.order) - 1
+
+    def offload(self, most: float, least: float, amount: float) -> None:
+        """Follow a transfer, as LoadStats.offload does."""
+        self.squares -= most * most + least * least
+        less, more = max(0.0, most - amount), least + amount
+        self.squares += less * less + more * more
+        self.deviation = sqrt(abs(self.squares / self.count - self.mean * self.mean))
+        self.shed += 1
+        self.low += 1
+
+
+@dataclass(frozen=True)
+class ReleasedTransfer:
+    """A cycle of a release's UnloadScheduler with TransferShedder."""
+
+    known: Leader
+    cycle: Cycle
+    memory: TransferMemory
+    minute: Minutes
+    """Minutes since the first cycle."""
+
+    @cached_property
+    def brokers(self) -> list[str]:
+        """The brokers in the order of a map of load data."""
+        names = with_ports(self.known.case["brokers"])
+        return [names[one] for one in in_map(names, concurrent=True)]
+
+    def decide(self) -> list[Unload]:
+        """Return the unloads of the cycle, and remember them."""
+        for name in self.brokers:
+            self.memory.loads[name] = self._smoothed(name)
+        stats = self._stats()
+        if stats is None:
+            return []
+        if self._why(stats):
+            self.memory.hits += 1
+        else:
+            self.memory.hits = 0
+        if self.memory.hits <= int(self.known.number(HITS)):
+            return []
+        found = list(self._unloads(stats))
+        if found:
+            self.memory.hits = 0
+        for one in found:
+            self.memory.unloaded[one.source] = self.minute
+        return found
+
+    def _smoothed(self, name: str) -> Smoothed:
+        """Return the load after this report, as BrokerLoadData.update computes it."""
+        report, kept = self.known.report(name), self.known.number(KEPT)
+        used = (percent(report.get(one)) * self.known.weight(one) for one in RESOURCES)
+        now = Smoothed(max(used) / 100, self.known.carries(name, "msgThroughput"))
+        found = self.memory.loads.get(name)
+        past = [float(one) / 100 for one in report.get("usageHistory", ())]
+        for one in (*(Smoothed(load, now.throughput) for load in past), now):
+            if found is not None:
+                pairs = zip(found, one, strict=True)
+                one = Smoothed(*(old * kept + (1 - kept) * new for old, new in pairs))
+            found = one
+        return found or now
+
+    def _age(self, name: str) -> Fraction:
+        return exact(self.known.report(name).get("age", 0))
+
+    def _stats(self) -> _Stats | None:
+        """Return the sums, or None if the cycle is skipped."""
+        total = squares = 0.0
+        count = 0
+        for name in self.brokers:
+            if self._age(name) > self.known.number(LIFETIME):
+                continue
+            before = self.memory.unloaded.get(name)
+            if before is not None:
+                passed = (self.minute - before) * MINUTE - self._age(name)
+                if passed < self.known.number(DELAY):
+                    return None
+                del self.memory.unloaded[name]
+            load = self.memory.loads[name].load
+            total += load
+            squares += load * load
+            count += 1
+        if not count or self.known.case.get("withoutData"):
+            return None
+        mean = total / count
+        variance = squares / count - mean * mean
+        deviation = sqrt(variance) if variance >= 0 else float("nan")
+        loads = self.memory.loads
+        order = sorted(self.brokers, key=lambda name: loads[name].load)
+        return _Stats(order, loads, squares, count, mean, deviation)
+
+    def _why(self, stats: _Stats) -> bool:
+        """True if the deviation or one of both ends asks for unloads."""
+        return (
+            stats.deviation > self.known.number(TRANSFER_TARGET)
+            or self._underloaded(stats)
+            or self._overloaded(stats)
+        )
+
+    def _underloaded(self, stats: _Stats) -> bool:
+        least = stats.loads[stats.order[stats.low]]
+        most = stats.loads[stats.order[stats.high]]
+        share = min(0.5, max(0.0, self.known.number(TRANSFER_TARGET) / 2.0))
+        return least.load < stats.mean * share or least.throughput < most.throughput * share
+
+    def _overloaded(self, stats: _Stats) -> bool:
+        load = stats.loads[stats.order[stats.high]].load
+        far = load > stats.mean + self.known.number(TRANSFER_TARGET)
+        return load > self.known.number(THRESHOLD) / 100.0 and far
+
+    def _unloads(self, stats: _Stats) -> Iterator[Unload]:
+        limit = int(self.known.number(MOST_BROKERS))
+        while stats.shed < limit and stats.low < stats.high and self._why(stats):
+            source, target = stats.order[stats.high], stats.order[stats.low]
+            stats.high -= 1
+            most, least = stats.loads[source].load, stats.loads[target].load
+            whole = self.known.carries(source, "msgThroughput")
+            offload = (most - least) / 2
+            amount = whole * offload / most if most else float("nan")
+            top = self._top(source)
+            if len(top) > 1:
+                marked = 0.0
+                for one in self._pair(source, target, top, amount):
+                    if one.source == source:
+                        marked += self._carried(one.bundle)
+                    yield one
+                if marked > 0:
+                    stats.offload(most, least, marked * most / whole if whole else float("nan"))
+
+    def _pair(
+        self, source: str, target: str, top: Sequence[str], amount: float
+    ) -> Iterator[Unload]:
+        """Yield the unloads of a pair: smaller bundles first, and then perhaps an exchange."""
+        whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
+        back = iter(self._top(target))
+        marked, left = 0.0, len(top)
+        for bundle in top:
+            recent = bundle in self.cycle.recent
+            if recent or not self._transferable(bundle, source, target):
+                continue
+            if left <= 1:
+                break
+            carried = self._carried(bundle)
+            if carried == 0 and not self._takes_unused:
+                continue
+            if marked + carried > amount:
+                after = (whole - marked - carried, other + marked + carried)
+                swapped = self._swapped(source, target, back, after, whole)
+                if not swapped:
+                    break
+                yield from swapped
+            yield Unload(source, bundle, target)
+            marked += carried
+            left -= 1
+
+    def _swapped(
+        self,
+        source: str,
+        target: str,
+        back: Iterator[str],
+        after: tuple[float, float],
+        whole: float,
+    ) -> list[Unload]:
+        """Return bundles that go back so that a large one may go; none if that does not help."""
+        if not self.known.settings.flag(TRANSFERS):
+            return []
+        high, low = after
+        found = []
+        for bundle in back:
+            carried = self._carried(bundle)
+            unmoved = carried == 0 and not self._takes_unused
+            if unmoved or not self._transferable(bundle, target, source):
+                continue
+            if high + carried < whole and low - carried < whole:
+                found.append(Unload(target, bundle, source))
+                high, low = high + carried, low - carried
+                if low <= high < whole * ENOUGH:
+                    return found
+        return []
+
+    @property
+    def _takes_unused(self) -> bool:
+        """True in 3.0, which reports and moves bundles without traffic, too."""
+        return self.known.release.version < (4,)
+
+    def _carried(self, bundle: str) -> float:
+        return self.known.traffic(bundle, "msgThroughput")
+
+    def _transferable(self, bundle: str, source: str, target: str) -> bool:
+        """True if policies let a bundle go, and a broker take it."""
+        case = self.known.case
+        if not (case.get("isolation") or case.get("groups")):
+            return True
+        if has_policies(case, namespace_of(bundle)) and not self.known.settings.flag(WITH_POLICIES):
+            return False
+        none: dict[str, object] = {"isolation": (), "groups": {}, "domains": {}}
+        asked = {**none, **case, "preallocated": {}, "bundle": bundle}
+        permitted = Assignment(asked, self.known.settings, self.cycle.readings).permitted
+        return target in permitted and source != target
+
+    def _top(self, broker: str) -> list[str]:
+        """Return the top bundles of a broker, in the order of TopKBundles: the smallest first."""
+        settings, case = self.known.settings, self.known.case
+        excluded = str(settings.given.get(EXCLUDED, "")).split(",")
+        known = [
+            bundle
+            for bundle in self.known.owned(broker)
+            if case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples")
+            and (self._carried(bundle) or self._takes_unused)
+            and namespace_of(bundle) not in (*excluded, "pulsar/system")
+            and (settings.flag(WITH_POLICIES) or not has_policies(case, namespace_of(bundle)))
+        ]
+        most = min(int(self.known.number(TOP)), len(known))
+        return _partly_sorted(known, most, self._compared)[:most][::-1] if known else []
+
+    def _compared(self, one: str, other: str) -> int:
+        """Compare two bundles as NamespaceBundleStats.compareTo does."""
+        whole = self.known.release.version >= (4,)
+        for name, step in STEPS.items():
+            first, second = (self._rate(bundle, name) for bundle in (one, other))
+            if whole:
+                first, second = floor(first / step + 0.5), floor(second / step + 0.5)
+            if first != second and (whole or abs(first - second) > step):
+                return 1 if first > second else -1
+        return 0
+
+    def _rate(self, bundle: str, name: str) -> float:
+        data = self.known.case["bundles"][bundle]["shortTermData"]
+        if name in data or name.startswith("msgThroughput"):
+            return float(data.get(name, 0))
+        return float(data.get(f"{name}In", 0)) + float(data.get(f"{name}Out", 0))
+
+
+Comparing = Callable[[str, str], int]
+
+
+def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[str]:
+    """Return names with the largest first, as TopKBundles.partitionSort leaves them."""
+    found = list(names)
+    start, end, target = 0, len(found) - 1, most - 1
+    while start < end:
+        low, high, middle = start, end, start
+        pivot = found[high]
+        while middle <= high:
+            order = compare(pivot, found[middle])
+            if order < 0:
+                found[low], found[middle] = found[middle], found[low]
+                low, middle = low + 1, middle + 1
+            elif order > 0:
+                found[middle], found[high] = found[high], found[middle]
+                high -= 1
+            else:
+                middle += 1
+        if low <= target < middle:
+            end = low
+            break
+        if target < low:
+            end = low - 1
+        else:
+            start = middle
+
+    def downwards(one: str, other: str) -> int:
+        return compare(other, one)
+
+    found[:end] = sorted(found[:end], key=cmp_to_key(downwards))
+    return found
+
+
+def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
+    """Return the place of an unload in an answer: by broker, the smallest bundle first."""
+    place = list(known.case["brokers"]).index(unload.source)
+    return place, known.traffic(unload.bundle, "msgThroughput"), unload.bundle
+
+
+def steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
+    """Yield steps with the load of each broker, the hits, and each unload."""
+    for name in decision.brokers:
+        load = plain(Fraction(decision.memory.loads[name].load) * 100)
+        yield Step(name, f"{load} %, smoothed (BrokerLoadData.updateWeightedMaxEMA)")
+    yield Step("hits", f"{decision.memory.hits} in a row, not yet used ({PLACE})")
+    for one in unloads:
+        carried = throughput(Fraction(decision.known.traffic(one.bundle, "msgThroughput")))
+        yield Step("goes", f"{one.bundle} = {carried}, from {one.source} to {one.target}")
+    if not unloads:
+        yield Step("decision", f"nothing is unloaded ({PLACE})")
