@@ -20,6 +20,7 @@ from pulsar_conformance.reports.site.results import (
     Result,
     deviations,
     deviations_by_release,
+    long_run,
     results,
     version_steps,
 )
@@ -50,6 +51,7 @@ class Site:
         self.templates.filters["linked"] = lambda text: ADDRESS.sub(r"<\g<0>>", text)
         self.templates.globals.update(
             areas=AREAS,
+            long_run=long_run(),
             longest=LONGEST,
             deviations=self.deviations,
             seeded=mutants.seeded(),

@@ -19,6 +19,7 @@ from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, breaks, word
 
 PUBLISHED = Path("reports", "published")
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
+SIMULATIONS = Path("reports", "strategies", "simulations.json")
 Line = Mapping[str, Any]
 
 
@@ -140,4 +141,21 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     for listed in deviations_by_release(folder).values():
         for one in listed:
             found.setdefault(one.entry["rule"], []).append(one)
+    return found
+
+
+def long_run() -> dict[str, dict[str, str]]:
+    """Return in how many of their worlds published simulations break a rule, by variant and rule.
+
+    Rules that a variant keeps in every world are left out.
+    """
+    courses = json.loads(SIMULATIONS.read_text("utf-8"))
+    found: dict[str, dict[str, str]] = {}
+    for variant in dict.fromkeys(one["variant"] for one in courses):
+        own = [one for one in courses if one["variant"] == variant]
+        broken = [(fault["rule"], fault["verdict"]) for one in own for fault in one["rules"]]
+        found[variant] = {
+            rule: f"{verdict} in {sum(one == rule for one, _ in broken)} of {len(own)} worlds"
+            for rule, verdict in dict.fromkeys(broken)
+        }
     return found
