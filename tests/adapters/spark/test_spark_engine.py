@@ -92,7 +92,7 @@ def marked(profile):
     return pytest.param(profile, marks=marks)
 
 
-@pytest.mark.parametrize("profile", map(marked, DOCUMENTED))
+@pytest.mark.parametrize("profile", [marked(one) for one in DOCUMENTED])
 def test_every_rule_holds_under_every_profile(profile, tmp_path):
     plan = Plan.make([NAME], [profile], examples=10, root=tmp_path)
     run = Run(plan, NAME, profile)
