@@ -25,14 +25,15 @@ from pulsar_conformance.reports.site.results import (
     version_steps,
 )
 from pulsar_conformance.reports.table import WORDS
-from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
+from pulsar_conformance.specs import AREAS, Rule, Specs, load, operations, schema
 from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
 """The first part of the protocol's page, which guides in the repository also link to."""
-PROFILE = "documented-3.0"
+PROFILES = ("documented-3.0", "documented-5.0")
+"""Profiles of the exchanges, the preferred one first."""
 LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
@@ -165,11 +166,11 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
     """Yield each operation with its fields, its rules, and one exchange of messages."""
-    model = Model(PROFILE)
     for name in operations():
-        case = shapes.example_case(name)
+        profile, rules = next(_asked_by(every, name))
+        case = shapes.example_case(name, profile)
         whole = schema(f"operations/{name}")
-        rules = [rule for rule in every.rules_of(PROFILE) if name in rule.operations]
+        model = Model(profile)
         yield {
             "name": name,
             "title": str(whole["title"]),
@@ -182,6 +183,14 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
             "rules": rules,
             "settings": sorted({one for rule in rules for one in rule.settings}),
         }
+
+
+def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
+    """Yield the profiles whose rules ask an operation, with these rules."""
+    for profile in PROFILES:
+        rules = [rule for rule in every.rules_of(profile) if operation in rule.operations]
+        if rules:
+            yield profile, rules
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:
