@@ -40,17 +40,19 @@ class Settings:
 
     def value(self, name: str) -> Value:
         """The effective value. Errors: `MissingSetting`."""
-        if name in self.given and name not in self._unused:
-            return self.given[name]
+        known = self._documented
+        if name not in known.unused:
+            for given in (known.renamed.get(name, name), name):
+                if given in self.given:
+                    return self.given[given]
         if name in self.defaults:
             return self.defaults[name]
         raise MissingSetting(name)
 
     @property
-    def _unused(self) -> frozenset[str]:
-        """Return the settings that have no effect in the profile."""
-        defaults = self.defaults
-        return defaults.unused if isinstance(defaults, specs.Defaults) else frozenset()
+    def _documented(self) -> specs.Defaults:
+        """Return what the profile's documents say of settings that are unused or renamed."""
+        return self.defaults if isinstance(self.defaults, specs.Defaults) else specs.Defaults()
 
     def number(self, name: str) -> Fraction:
         """A numeric setting, exact."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from types import MappingProxyType
 
 from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.model import (
@@ -26,6 +27,9 @@ class Defaults(dict[str, JSON]):
 
     unused: frozenset[str] = frozenset()
     """Settings whose default applies whatever value is set."""
+
+    renamed: Mapping[str, str] = MappingProxyType({})
+    """The new name of each setting that is deprecated for another name; the new name wins."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,11 @@ class Specs:
             for name, setting in self.annotated.items()
             if setting.unused and name in found and {*setting.documents}.intersection(documents)
         )
+        found.renamed = {
+            name: setting.replaced_by
+            for name, setting in self.annotated.items()
+            if setting.replaced_by and {*setting.deprecated_in}.intersection(documents)
+        }
         return found
 
     @cached_property

@@ -29,7 +29,10 @@ def documented(told: Mapping[str, Any]) -> dict[str, Any]:
     All other settings of a broker, which may include secrets, are ignored.
     """
     found = {}
-    for name, setting in specs.load().settings.items():
+    known = specs.load()
+    for name, setting in {**known.settings, **known.annotated, **known.settings}.items():
+        if name.replace(SPELT_RIGHT, SLIP) in found:
+            continue
         text = str(told.get(name, told.get(name.replace(SLIP, SPELT_RIGHT), "")))
         within = OPTIONAL.fullmatch(text)
         text = within[1] if within else text

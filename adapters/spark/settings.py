@@ -33,12 +33,15 @@ def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}
-    unused = defaults.unused if isinstance(defaults, specs.Defaults) else frozenset()
+    documented = defaults if isinstance(defaults, specs.Defaults) else specs.Defaults()
 
     def text(name: str) -> Column:
         default = _text(defaults.get(name))
         unknown = name not in known.settings and name not in defaults
-        return default if unknown or name in unused else F.coalesce(given[name], default)
+        if unknown or name in documented.unused:
+            return default
+        names = dict.fromkeys((documented.renamed.get(name, name), name))
+        return F.coalesce(*(given[one] for one in names), default)
 
     return F.struct(*(TYPED[types[name].type](text(name)).alias(name) for name in names))
 
