@@ -8,13 +8,14 @@ from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark import growth, locating, ranges, shapes, splitting
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
+    Readings,
     SparkOperation,
     declined,
     first_answer,
     json_answer,
 )
 from pulsar_conformance.adapters.spark.settings import missing_settings
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
@@ -63,8 +64,13 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the parts into which a bundle is split."""
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
+    algorithms = splitting.documented(chosen.defaults)
+    by_rates = _cuts_by_rates(readings) if splitting.BY_RATES in algorithms else None
     rows = cases.select(
         "cycle",
+        "settings",
+        "topicLoads",
+        F.col("topics"),
         F.col("algorithm").alias("asked"),
         "by",
         F.coalesce("algorithm", selecting).alias("algorithm"),
@@ -75,20 +81,46 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     lower, upper, algorithm = F.col("lower"), F.col("upper"), F.col("algorithm")
     cuts = splitting.cuts(
-        algorithm, lower, upper, F.col("hashes"), F.col("positions"), readings["range-halves"]
+        algorithm,
+        lower,
+        upper,
+        F.col("hashes"),
+        F.col("positions"),
+        readings["range-halves"],
+        by_rates,
     )
     rows = rows.withColumn("cuts", cuts)
-    refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper)
-    by_loads = F.when(algorithm == splitting.BY_RATES, F.lit("topics' loads are not read yet"))
+    refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms)
     unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
     answer = first_answer(
-        declined("unsupported", by_loads),
         declined("failed", unset),
         declined("refused", refused),
         declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),
         json_answer(bundles=splitting.parts(lower, upper, F.col("cuts"))),
     )
     return rows.select("cycle", answer.alias("answer"))
+
+
+def _cuts_by_rates(readings: Readings) -> Column:
+    """Return the cuts by the traffic of topics."""
+    loads = F.transform(
+        "topics",
+        lambda topic: F.struct(
+            ranges.hash_of(topic).alias("hash"),
+            shapes.traffic(F.col("topicLoads")[topic]).alias("load"),
+        ),
+    )
+    topics = F.transform(
+        loads,
+        lambda one: F.struct(
+            one["hash"].alias("hash"),
+            *(one["load"][name].alias(name) for name in splitting.MEASURES),
+        ),
+    )
+    settings = F.col("settings")
+    size = settings[growth.MAX_MEGABYTES] * shapes.MEGABYTE[readings["megabyte"]]
+    most = F.struct(settings[growth.MAX_MESSAGES].alias("messages"), size.alias("bytes"))
+    return splitting.where_limits_are_exceeded(topics, most, settings[splitting.MARGIN])
 
 
 def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
@@ -129,7 +161,10 @@ def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
     return grouped.select("cycle", answer.alias("answer"))
 
 
-SPLIT_SETTINGS = tuple(splitting.SELECTED_BY.values())
+SPLIT_SETTINGS = (
+    *splitting.SELECTED_BY.values(),
+    *(growth.MAX_MESSAGES, growth.MAX_MEGABYTES, splitting.MARGIN),
+)
 
 OPERATIONS: Mapping[str, SparkOperation] = {
     "settings.defaults": SparkOperation("unused string", defaults),
@@ -139,7 +174,8 @@ OPERATIONS: Mapping[str, SparkOperation] = {
     "bundles.locate": SparkOperation("boundaries array<string>, topics array<string>", locate),
     "bundles.split": SparkOperation(
         f"bundle string, algorithm string, by string, settings {shapes.SETTINGS}, "
-        "topics array<string>, positions array<string>",
+        "topics array<string>, positions array<string>, "
+        f"topicLoads map<string, struct<{shapes.RATES}>>",
         split,
         SPLIT_SETTINGS,
     ),

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from pulsar_conformance.adapters.spark import overload, shapes, shedding, threshold, uniform, usage
+from pulsar_conformance.adapters.spark import (
+    average,
+    overload,
+    shapes,
+    shedding,
+    threshold,
+    uniform,
+    usage,
+)
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
@@ -32,6 +40,7 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     strategy = F.nullif(F.col(f"settings.{shedding.STRATEGY}"), F.lit(""))
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     lately = F.size(F.map_keys("recentlyUnloaded")) > 0
+    earlier = ("earlier",) if average.LOW in chosen.defaults else ()
     asked = F.struct(observed.alias("observed"), lately.alias("lately")).alias("asked")
     reported = F.transform_values(
         "brokers",
@@ -47,9 +56,11 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     least = F.col(f"settings.{threshold.LEAST_THROUGHPUT}")
     megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
     rows = cases.select(
-        "cycle", "settings", shed_by, asked, (least * megabyte).alias("least"), each
+        "cycle", "settings", shed_by, asked, (least * megabyte).alias("least"), *earlier, each
     )
-    return rows.select("cycle", "settings", "strategy", "asked", "least", "broker", "report.*")
+    return rows.select(
+        "cycle", "settings", "strategy", "asked", "least", *earlier, "broker", "report.*"
+    )
 
 
 def _owned(report: Column, chosen: Basis) -> Column:
@@ -78,11 +89,12 @@ def _owned(report: Column, chosen: Basis) -> Column:
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundles that each cycle unloads, in order within each broker."""
-    decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings)
+    known = shedding.documented(chosen.defaults)
+    decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(going)).alias("going"),
-        F.bool_or(_weighing(chosen)).alias("weighing"),
+        F.bool_or(_weighing(chosen, known)).alias("weighing"),
         *(F.any_value(name).alias(name) for name in ("strategy", "settings", "asked", "brokers")),
     )
     unload = F.transform(
@@ -90,7 +102,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     none = F.when(F.isnull("strategy"), F.lit(f"{shedding.STRATEGY}: no documented default"))
     strange = F.concat(F.col("strategy"), F.lit(" is not documented"))
-    unknown = F.when(~F.col("strategy").isin(*shedding.STRATEGIES), strange)
+    unknown = F.when(~F.col("strategy").isin(*known), strange)
     deciding = F.col(f"settings.{shedding.ENABLED}") & (F.col("brokers") > 1)
     answer = first_answer(
         declined("failed", none),
@@ -105,11 +117,12 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "OverloadShedder": overload.SETTINGS,
     "ThresholdShedder": (threshold.SHEDDER_THRESHOLD, *usage.WEIGHTS.values()),
     "UniformLoadShedder": uniform.SETTINGS,
+    "AvgShedder": (*average.SETTINGS, *usage.WEIGHTS.values()),
 }
 """Settings without which a strategy cannot decide."""
 
 
-def _weighing(chosen: Basis) -> Column:
+def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
     """True for a row of `shedding` if it matters which bundles of the broker may move."""
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
@@ -118,9 +131,10 @@ def _weighing(chosen: Basis) -> Column:
         "OverloadShedder": F.col("overloadshedder.over") & (F.col("owned") >= overload.FEWEST),
         "ThresholdShedder": level["over"] | (idle & (level["usage"] < level["bound"])),
         "UniformLoadShedder": F.col("uniformloadshedder.over"),
+        "AvgShedder": F.col("avgshedder.over"),
     }
     return F.coalesce(
-        *(F.when(F.col("strategy") == name, asks) for name, asks in by_strategy.items()),
+        *(F.when(F.col("strategy") == name, by_strategy[name]) for name in known),
         F.lit(False),
     )
 
@@ -149,8 +163,9 @@ def _missing(chosen: Basis) -> Column:
 OPERATIONS: Mapping[str, SparkOperation] = {
     "shed.select": SparkOperation(
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
-        f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>",
+        f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>, "
+        f"earlier {average.EARLIER}",
         select,
-        (*shedding.deciding_settings(), threshold.LEAST_THROUGHPUT),
+        shedding.deciding_settings(),
     ),
 }

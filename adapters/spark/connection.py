@@ -37,11 +37,7 @@ AT_ONCE = 2
 
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
-ALGORITHMS = (
-    "range_equally_divide",
-    "topic_count_equally_divide",
-    "specified_positions_divide",
-)
+"""The strategies that every profile's documents describe."""
 
 
 class SparkConnection(Connection):
@@ -56,11 +52,13 @@ class SparkConnection(Connection):
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
         self._starting: Future[session.Spark] | None = session.taking(target, name)
+        from pulsar_conformance.adapters.spark import shedding, splitting
         from pulsar_conformance.adapters.spark.cases import Basis
         from pulsar_conformance.adapters.spark.operations import OPERATIONS
 
         self._operations: Mapping[str, SparkOperation] = OPERATIONS
-        self._chosen: Basis = Basis(specs.defaults(profile), followed)
+        defaults = specs.defaults(profile)
+        self._chosen: Basis = Basis(defaults, followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
         self._counting = Lock()
@@ -70,8 +68,8 @@ class SparkConnection(Connection):
             version=_version(),
             batch=BATCH,
             operations=(*OPERATIONS, rows.NAME),
-            strategies=STRATEGIES,
-            algorithms=ALGORITHMS,
+            strategies=tuple(sorted(shedding.documented(defaults))),
+            algorithms=splitting.documented(defaults),
             readings=followed,
         )
 

@@ -12,8 +12,8 @@ from pulsar_conformance.adapters.protocol import JSON
 NAME = "shed.cycles"
 CYCLE = "shed.select"
 USAGE = "usage.max"
-MIXING = "ThresholdShedder"
-"""Strategy that also depends on the usages of earlier cycles. [THRESHOLD-15]"""
+MIXING, COUNTING = "ThresholdShedder", "AvgShedder"
+"""Strategies that depend on the usages of earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 """Puts cases of one operation to the engine."""
@@ -49,7 +49,7 @@ def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
-        if (row["strategy"] or MIXING).endswith(MIXING)
+        if (row["strategy"] or MIXING).endswith((MIXING, COUNTING))
         for place, cycle in enumerate(row["cycles"][:-1])
         for broker, report in cycle["brokers"].items()
     ]
@@ -81,6 +81,10 @@ def _cycle(
         },
         "bundles": cycle["bundles"],
         "recentlyUnloaded": recent,
+        "earlier": [
+            {"usages": usages, "unloaded": bool(answer["unload"])}
+            for usages, answer in zip(seen, before, strict=False)
+        ],
     }
 
 

@@ -23,6 +23,8 @@ Of bundles also:
 Of brokers may be:
 
     least       bytes per second that a broker of ThresholdShedder has to shed more than, or null
+    earlier     earlier cycles, or
+    streak      what remains of them, for AvgShedder; see `average`
 
 Where brokers come with their bundles, one frame is enough: `owns` is an array of structs of these.
 """
@@ -33,7 +35,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pulsar_conformance.adapters.spark import overload, threshold, uniform
+from pulsar_conformance.adapters.spark import average, overload, threshold, uniform
 from pulsar_conformance.adapters.spark.shapes import MEASURE, or_nothing
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -75,7 +77,16 @@ STRATEGIES: Mapping[str, Strategy] = {
     "UniformLoadShedder": Strategy(
         uniform.SETTINGS, uniform.with_ends, uniform.takes, {uniform.FILLED: uniform.fitting}
     ),
+    average.NAME: Strategy(
+        average.SETTINGS, average.with_pair, average.takes, {average.FILLED: average.fitting}
+    ),
 }
+
+
+def documented(defaults: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the strategies that documents with these defaults describe."""
+    return tuple(one for one in STRATEGIES if one != average.NAME or average.LOW in defaults)
+
 
 EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
@@ -155,6 +166,7 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
 
 MEASURED = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
+    *("earlier", "streak"),
 )
 """Columns of brokers that are not repeated for their bundles."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pulsar_conformance.adapters.spark.ranges import LAST_HASH, range_name
 from pyspark.sql import Column
@@ -13,6 +13,7 @@ TOPICS = "topic_count_equally_divide"
 BY_RATES = "flow_or_qps_equally_divide"
 POSITIONS = "specified_positions_divide"
 ALGORITHMS = (RANGE, TOPICS, POSITIONS)
+MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 SELECTED_BY: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
@@ -64,22 +65,81 @@ def between_the_topics(hashes: Column) -> Column:
     return F.when(middle.isNotNull(), F.array(middle)).otherwise(_none())
 
 
+def where_limits_are_exceeded(topics: Column, most: Column, margin: Column) -> Column:
+    """Return the cuts that keep parts within their limits, as an array. [SPLIT-28 … 30]
+
+    `topics` is an array of structs of `hash`, `messages` and `bytes`, and `most` a struct of the
+    limits. Each cut is half-way between two topics; those with the same hash stay together.
+    """
+
+    def sums(of: Column) -> dict[str, Column]:
+        return {name: of[name] for name in MEASURES}
+
+    whole = F.aggregate(
+        topics,
+        _part(F.lit(0.0), F.lit(0.0)),
+        lambda so_far, one: _part(*(so_far[name] + one[name] for name in MEASURES)),
+    )
+    reached = (whole[name] * 100 >= most[name] * (margin + 100) for name in MEASURES)
+
+    def further(so_far: Column, one: Column) -> Column:
+        before, more = (
+            so_far["before"],
+            {name: amount + one[name] for name, amount in sums(so_far).items()},
+        )
+        exceeded = (more["messages"] > most["messages"]) | (more["bytes"] > most["bytes"])
+        parted = F.coalesce(exceeded & (before < one["hash"]), F.lit(False))
+        middle = before + F.shiftright(one["hash"] - before + 1, 1)
+        return F.struct(
+            one["hash"].alias("before"),
+            *(
+                F.when(parted, one[name]).otherwise(amount).alias(name)
+                for name, amount in more.items()
+            ),
+            F.when(parted, F.array_append(so_far["cuts"], middle))
+            .otherwise(so_far["cuts"])
+            .alias("cuts"),
+        )
+
+    start = F.struct(
+        F.lit(None).cast("bigint").alias("before"),
+        *(F.lit(0.0).alias(name) for name in MEASURES),
+        _none().alias("cuts"),
+    )
+    cuts = F.aggregate(F.array_sort(topics), start, further)["cuts"]
+    return F.when(next(reached) | next(reached), cuts).otherwise(_none())
+
+
+MEASURES = ("messages", "bytes")
+
+
+def _part(messages: Column, size: Column) -> Column:
+    return F.struct(messages.alias("messages"), size.alias("bytes"))
+
+
 def _none() -> Column:
     return F.array().cast("array<bigint>")
 
 
 def cuts(
-    algorithm: Column, lower: Column, upper: Column, hashes: Column, positions: Column, halves: str
+    algorithm: Column,
+    lower: Column,
+    upper: Column,
+    hashes: Column,
+    positions: Column,
+    halves: str,
+    by_rates: Column | None = None,
 ) -> Column:
     """Return the positions at which a bundle is cut: ascending, inside, distinct. [SPLIT-10 … 14]
 
-    `halves` is the reading `range-halves`; hashes and positions are arrays of numbers.
+    `halves` is the reading `range-halves`; hashes and positions are arrays of numbers. `by_rates`
+    are the cuts by traffic, under documents that describe them.
     """
-    asked = (
-        F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
-        .when(algorithm == TOPICS, between_the_topics(hashes))
-        .otherwise(positions)
-    )
+    asked = F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
+    asked = asked.when(algorithm == TOPICS, between_the_topics(hashes))
+    if by_rates is not None:
+        asked = asked.when(algorithm == BY_RATES, by_rates)
+    asked = asked.otherwise(positions)
     inside = F.filter(asked, lambda position: (lower < position) & (position < upper))
     return F.array_sort(F.array_distinct(inside))
 
@@ -100,9 +160,21 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 """Reason for refusing that many cuts, or null, by `split-ways`. [SPLIT-12, SPLIT-13]"""
 
 
-def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column) -> Column:
+def documented(defaults: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the algorithms that documents with these defaults describe."""
+    return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
+
+
+def refusal(
+    asked: Column,
+    by: Column,
+    algorithm: Column,
+    lower: Column,
+    upper: Column,
+    algorithms: Sequence[str] = ALGORITHMS,
+) -> Column:
     """Return the reason for refusing a split in advance, or null. [SPLIT-15, SPLIT-16]"""
-    known = algorithm.isin(*ALGORITHMS)
+    known = algorithm.isin(*algorithms)
     at_positions = algorithm == POSITIONS
     return (
         F.when(~known, F.concat(algorithm, F.lit(" is no algorithm")))

@@ -14,7 +14,10 @@ SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
-SETTINGS = (SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
+SETTINGS = (
+    *(SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, LEAST_THROUGHPUT),
+    *usage.WEIGHTS.values(),
+)
 
 BELOW_AVERAGE = 5
 """Distance of the target below the average, in points or in percent of it. [THRESHOLD-03]"""

@@ -1,0 +1,161 @@
+"""AvgShedder: the most and the least used broker are evened out after several hits. [AVERAGE]
+
+Hits are counted over cycles. Rows of brokers may have one of two columns about earlier cycles:
+
+    earlier     array of structs of the weighted `usages` by broker, and whether it `unloaded`
+    streak      struct of `idle` and `busy`, the pair of the last cycles, and how often in a row it
+                exceeded each threshold, `low` and `high`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.spark import usage
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+NAME = "AvgShedder"
+
+LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThreshold"
+LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
+HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
+SHARE = "maxUnloadPercentage"
+LEAST_MESSAGES, LEAST_BYTES = "minUnloadMessage", "minUnloadMessageThroughput"
+SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, LEAST_MESSAGES, LEAST_BYTES)
+
+HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
+"""Settings of each threshold, and of how often in a row it has to be exceeded."""
+
+LEAST: Mapping[str, str] = {"messages": LEAST_MESSAGES, "bytes": LEAST_BYTES}
+"""The least unload by measure, in the order in which they are tried. [AVERAGE-06]"""
+
+FILLED = "average_filled"
+"""The column for how much of the amount the bundles so far in the queue fill."""
+
+EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
+
+
+def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Add `avgshedder`: the pair of the cycle, its hits, and the amount to move.
+
+    That is the broker's `usage`; `idle` and `busy`, the names of the least and the most used one,
+    and how far they are `apart`; the hits of each threshold, `low` and `high`; whether they are
+    `over`; whether this broker is the most used (`most_used`); and `need` in `measure`, that may
+    move from one to the other.
+    """
+    del readings
+    cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
+    used = usage.maximum(usage.weighed(F.col("percent"), settings))
+    brokers = brokers.withColumn("_used", F.when(name.isNotNull(), used))
+    known, negated = F.col("_used").isNotNull(), (-F.col("_used")).alias("negated")
+    brokers = brokers.withColumns(
+        {
+            "_idle": F.min(F.when(known, F.struct("_used", "broker"))).over(cycle),
+            "_busy": F.min(F.when(known, F.struct(negated, "broker"))).over(cycle),
+        }
+    )
+    idle, busy = F.col("_idle.broker"), F.col("_busy.broker")
+    brokers = brokers.withColumns(
+        {
+            "_given": F.max(F.when(name == busy, F.col("carries"))).over(cycle),
+            "_taken": F.max(F.when(name == idle, F.col("carries"))).over(cycle),
+            "_apart": -F.col("_busy.negated") - F.col("_idle._used"),
+        }
+    )
+    hits = {one: _hits(brokers.columns, one, idle, busy) for one in HITS}
+    over = (
+        F.coalesce((hits[one] > 0) & (hits[one] >= settings[times]), F.lit(False))
+        for one, (_, times) in HITS.items()
+    )
+    need = _need(F.col("_given"), F.col("_taken"), settings)
+    pair = F.struct(
+        F.col("_used").alias("usage"),
+        idle.alias("idle"),
+        busy.alias("busy"),
+        F.col("_apart").alias("apart"),
+        *(count.alias(one) for one, count in hits.items()),
+        (next(over) | next(over)).alias("over"),
+        F.coalesce(name == busy, F.lit(False)).alias("most_used"),
+        need["measure"].alias("measure"),
+        need["need"].alias("need"),
+    )
+    made = [one for one in brokers.columns if one in MADE]
+    return brokers.withColumn("avgshedder", pair).drop(*made)
+
+
+MADE = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
+
+
+def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Column:
+    """Return in how many cycles in a row, with this one, the pair exceeded a threshold."""
+    most = F.col("settings")[HITS[threshold][0]]
+    before = F.lit(0)
+    if "streak" in given:
+        streak = F.col("streak")
+        same = (streak["idle"] == idle) & (streak["busy"] == busy)
+        before = F.when(same, streak[threshold])
+    elif "earlier" in given:
+        before = F.aggregate(
+            "earlier",
+            F.lit(0),
+            lambda count, cycle: F.when(
+                ~cycle["unloaded"] & _exceeds(cycle["usages"], idle, busy, most), count + 1
+            ).otherwise(F.lit(0)),
+        )
+    over = F.coalesce(F.col("_apart") > most, F.lit(False))
+    return F.when(over, F.coalesce(before, F.lit(0)).cast("int") + 1).otherwise(F.lit(0))
+
+
+def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column:
+    """True if an earlier cycle has the same pair, further apart than a threshold."""
+    each = F.map_entries(usages)
+
+    def smallest(sign: int) -> Column:
+        pairs = F.transform(
+            each,
+            lambda one: F.struct((one["value"] * sign).alias("value"), one["key"].alias("key")),
+        )
+        return F.array_min(pairs)
+
+    least, highest = smallest(1), smallest(-1)
+    same = (least["key"] == idle) & (highest["key"] == busy)
+    return F.coalesce(same & (-highest["value"] - least["value"] > most), F.lit(False))
+
+
+def _need(given: Column, taken: Column, settings: Column) -> Column:
+    """Return the `measure` and the amount to move: messages, or bytes if those are too few.
+
+    [AVERAGE-05, AVERAGE-06]
+    """
+    amounts = {one: (given[one] - taken[one]) * settings[SHARE] for one in LEAST}
+    found = _moved("messages", F.lit(0.0))
+    for one in reversed(tuple(LEAST)):
+        worth = F.coalesce(amounts[one] > settings[LEAST[one]], F.lit(False))
+        found = F.when(worth, _moved(one, amounts[one])).otherwise(found)
+    return found
+
+
+def _moved(measure: str, amount: Column) -> Column:
+    return F.struct(F.lit(measure).alias("measure"), amount.alias("need"))
+
+
+def _amount() -> Column:
+    """Return the traffic of a bundle in the measure of the amount."""
+    load = F.col("load")
+    return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
+
+
+def _fits() -> Column:
+    return F.col("movable") & (_amount() > 0) & (_amount() <= F.col("avgshedder.need"))
+
+
+def fitting() -> Column:
+    """Return the traffic of a bundle if it is no more than the amount."""
+    return F.when(_fits(), _amount())
+
+
+def takes(_readings: Mapping[str, str]) -> Column:
+    """True if a bundle goes."""
+    pair = F.col("avgshedder")
+    return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED) <= pair["need"])
