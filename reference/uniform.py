@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from pulsar_conformance.reference.cluster import Broker, Rates
+from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import (
     ZERO,
@@ -196,6 +196,8 @@ EARLIER = "earlier"
 """Field of a cycle: the usages of each earlier cycle, and whether it unloaded anything."""
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
+LEAST_BY_MEASURE = (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES))
+"""The least unload by measure, in the order in which they are tried. [AVERAGE-06]"""
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ class ExtremePair:
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MOST_SHARE)
-        for measure, least in (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES)):
+        for measure, least in LEAST_BY_MEASURE:
             need: Rate = (getattr(busy, measure) - getattr(idle, measure)) * share
             if need > self.cycle.settings.number(least):
                 return measure, need
@@ -252,19 +254,21 @@ class ExtremePair:
 
     def chosen(self, broker: Broker) -> list[str]:
         """The bundles that fit into the amount, most traffic first."""
-        measure, left = self.amount
-        taken: list[str] = []
-
-        def carried(bundle: str) -> Rate:
-            rates: Rates = self.cycle.rates(bundle)
-            rate: Rate = getattr(rates, measure)
-            return rate
-
-        for bundle in sorted(self.cycle.movable(broker), key=lambda one: (-carried(one), one)):
-            if 0 < carried(bundle) <= left:
+        left, taken = self.amount[1], []
+        for bundle in self.in_order(broker):
+            if 0 < self.carried(bundle) <= left:
                 taken.append(bundle)
-                left -= carried(bundle)
+                left -= self.carried(bundle)
         return taken
+
+    def in_order(self, broker: Broker) -> list[str]:
+        """The movable bundles, those with the most traffic in the measure of the amount first."""
+        return sorted(self.cycle.movable(broker), key=lambda one: (-self.carried(one), one))
+
+    def carried(self, bundle: str) -> Rate:
+        """Traffic of a bundle in the measure of the amount."""
+        rate: Rate = getattr(self.cycle.rates(bundle), self.amount[0])
+        return rate
 
 
 def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
@@ -300,13 +304,39 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
     from pulsar_conformance.reference.shedding_steps import keep_all_steps
 
     if not pair.triggers or broker.name != pair.ends[1]:
-        yield from keep_all_steps(pair.cycle, broker, "is not the one that is too far from another")
+        few = "is in no pair with enough hits"
+        why = "is not the most used broker" if pair.triggers else few
+        yield from keep_all_steps(pair.cycle, broker, why)
         return
-    measure, need = pair.amount
-    share = plain(pair.cycle.settings.number(MOST_SHARE))
-    yield Step(
-        "to shed", f"{share} of the difference to {pair.ends[0]} = {AMOUNT_WRITTEN[measure](need)}"
-    )
-    for bundle in taken:
-        rate: Rate = getattr(pair.cycle.rates(bundle), measure)
-        yield Step("goes", f"{bundle} = {AMOUNT_WRITTEN[measure](rate)}")
+    cycle, (measure, need) = pair.cycle, pair.amount
+    yield from _difference_steps(pair)
+    if not need:
+        yield from keep_all_steps(cycle, broker, "has too small a difference to move")
+        return
+    yield Step("destination", f"{pair.ends[0]}, the least used broker")
+    left, written = need, AMOUNT_WRITTEN[measure]
+    for bundle in pair.in_order(broker):
+        rate = pair.carried(bundle)
+        if bundle in taken:
+            left -= rate
+            yield Step("goes", f"{bundle} = {written(rate)}, leaves {written(left)}")
+        else:
+            yield Step("stays", f"{bundle} = {written(rate)}, more than the {written(left)} left")
+    for bundle in filter(cycle.blocked, broker.bundles):
+        yield Step("stays", f"{bundle}, unloaded within the last {plain(cycle.grace)} minutes")
+
+
+def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
+    """Yield a step for each measure that was tried: the share of the difference, and its least."""
+    cycle, chosen = pair.cycle, pair.amount
+    idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
+    share = cycle.settings.number(MOST_SHARE)
+    for measure, name in LEAST_BY_MEASURE:
+        written, most, least = AMOUNT_WRITTEN[measure], *(getattr(x, measure) for x in (busy, idle))
+        amount = f"({written(most)} - {written(least)}) x {plain(share)}"
+        amount += f" = {written((most - least) * share)}"
+        worth = (measure, (most - least) * share) == chosen
+        bound = written(cycle.settings.number(name))
+        yield Step("to shed", f"{amount}{'' if worth else f', not more than {bound}'}")
+        if worth:
+            return
