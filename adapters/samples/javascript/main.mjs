@@ -18,6 +18,9 @@ const DEFAULTS = {
   loadBalancerNamespaceMaximumBundles: 128,
   loadBalancerSheddingEnabled: true, loadBalancerSheddingGracePeriodMinutes: 30,
   loadBalancerLoadSheddingStrategy: BUILT_IN + "ThresholdShedder",
+  loadBalancerAvgShedderLowThreshold: 15, loadBalancerAvgShedderHitCountLowThreshold: 8,
+  loadBalancerAvgShedderHighThreshold: 40, loadBalancerAvgShedderHitCountHighThreshold: 2,
+  maxUnloadPercentage: 0.2, minUnloadMessage: 1000, minUnloadMessageThroughput: 1048576,
   loadBalancerCPUResourceWeight: 1,
   loadBalancerMemoryResourceWeight: 1, loadBalancerDirectMemoryResourceWeight: 1,
   loadBalancerBandwithInResourceWeight: 1, loadBalancerBandwithOutResourceWeight: 1,
@@ -107,10 +110,28 @@ const operations = {
     const { strategy, settings, brokers } = question;
     const active = setting(settings, "loadBalancerSheddingEnabled") && Object.keys(brokers).length >= 2;
     if (!active) return { unload: [] };
-    const name = strategy ?? setting(settings, "loadBalancerLoadSheddingStrategy");
-    if (name !== "ThresholdShedder" && name !== BUILT_IN + "ThresholdShedder")
-      return { unsupported: `there is no strategy ${name} here` };
-    return { unload: thresholdShedder(question) };
+    const name = (strategy ?? setting(settings, "loadBalancerLoadSheddingStrategy")).replace(BUILT_IN, "");
+    if (!Object.hasOwn(strategies, name)) return { unsupported: `there is no strategy ${name} here` };
+    return { unload: strategies[name](question) };
+  },
+
+  // The usages of earlier cycles are a broker's history, and what they unloaded counts as unloaded since.
+  "shed.cycles": ({ strategy, settings, cycles }) => {
+    const earlier = [], ago = {}, answers = [];
+    for (const { minutes, brokers, bundles, recentlyUnloaded } of cycles) {
+      for (const bundle of Object.keys(ago)) ago[bundle] += minutes;
+      for (const [bundle, was] of Object.entries(recentlyUnloaded)) ago[bundle] = Math.min(was, ago[bundle] ?? was);
+      const usages = mapped(brokers, (broker) => usage(broker, weight(settings)).percent);
+      const remembered = mapped(brokers, (broker, name) =>
+        ({ ...broker, usageHistory: earlier.map((cycle) => cycle.usages[name]).filter((one) => one != null) }));
+      const answer = operations["shed.select"](
+        { strategy, settings, brokers: remembered, bundles, recentlyUnloaded: ago, earlier });
+      if (!answer.unload) return answer;
+      for (const { bundle } of answer.unload) ago[bundle] = 0;
+      earlier.push({ usages, unloaded: answer.unload.length > 0 });
+      answers.push(answer);
+    }
+    return { cycles: answers };
   },
 };
 
@@ -165,12 +186,49 @@ function thresholdShedder({ settings, brokers, bundles, recentlyUnloaded }) {
   return unload;
 }
 
+// The most and the least used broker are evened out once they were too far apart in enough cycles in a row.
+function averageShedder({ settings, brokers, bundles, recentlyUnloaded, earlier = [] }) {
+  const now = { usages: mapped(brokers, (broker) => usage(broker, weight(settings)).percent), unloaded: false };
+  const [idle, busy] = ends(now.usages);
+  const hits = (threshold) => {
+    const others = [now, ...earlier.toReversed()].findIndex(({ usages, unloaded }) => {
+      const pair = ends(usages);
+      return unloaded || pair[0] !== idle || pair[1] !== busy || usages[busy] - usages[idle] <= threshold;
+    });
+    return others < 0 ? earlier.length + 1 : others;
+  };
+  const often = ["Low", "High"].some((one) => {
+    const count = hits(setting(settings, `loadBalancerAvgShedder${one}Threshold`));
+    return count > 0 && count >= setting(settings, `loadBalancerAvgShedderHitCount${one}Threshold`);
+  });
+  const measures = [[messages, "minUnloadMessage"], [traffic, "minUnloadMessageThroughput"]];
+  for (const [rate, least] of often ? measures : []) {
+    let left = (rate(brokers[busy]) - rate(brokers[idle])) * setting(settings, "maxUnloadPercentage");
+    if (left <= setting(settings, least)) continue;
+    return movable(brokers[busy], bundles, recentlyUnloaded, settings, rate)
+      .filter((bundle) => 0 < bundle.traffic && bundle.traffic <= left && (left -= bundle.traffic, true))
+      .map((bundle) => ({ broker: busy, bundle: bundle.name }));
+  }
+  return [];
+}
+
+const strategies = { ThresholdShedder: thresholdShedder, AvgShedder: averageShedder };
+
+// The least and the most used broker; among equals, the first by name.
+function ends(usages) {
+  const byName = Object.keys(usages).sort();
+  return [
+    byName.reduce((least, next) => (usages[next] < usages[least] ? next : least)),
+    byName.reduce((most, next) => (usages[next] > usages[most] ? next : most)),
+  ];
+}
+
 // The bundles that a broker may unload, most traffic first.
-function movable(broker, bundles, recentlyUnloaded, settings) {
+function movable(broker, bundles, recentlyUnloaded, settings, rate = traffic) {
   const grace = setting(settings, "loadBalancerSheddingGracePeriodMinutes");
   return (broker.bundles ?? [])
     .filter((name) => !(recentlyUnloaded?.[name] <= grace))
-    .map((name) => ({ name, traffic: traffic(measured(bundles?.[name]?.shortTermData)) }))
+    .map((name) => ({ name, traffic: rate(measured(bundles?.[name]?.shortTermData)) }))
     .sort((a, b) => b.traffic - a.traffic || (a.name < b.name ? -1 : 1));
 }
 
@@ -196,6 +254,8 @@ const measured = (average) => (average?.numSamples > 0 ? average : NEVER_MEASURE
 const weight = (settings) => (resource) => setting(settings, WEIGHTS[resource]);
 const messages = (rates) => (rates.msgRateIn ?? 0) + (rates.msgRateOut ?? 0);
 const traffic = (rates) => (rates.msgThroughputIn ?? 0) + (rates.msgThroughputOut ?? 0);
+const mapped = (object, each) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, each(value, name)]));
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function setting(settings, name) {
@@ -218,7 +278,7 @@ const ranges = (boundaries) =>
 
 const HELLO = {
   protocol: 1, name: "sample-javascript", version: "1.0", batch: 500, manager: "modular",
-  operations: Object.keys(operations), strategies: ["ThresholdShedder"],
+  operations: Object.keys(operations), strategies: Object.keys(strategies),
   algorithms: Object.keys(algorithms), readings: READINGS,
 };
 
