@@ -1,12 +1,13 @@
 """A story on a cluster, with one look of the recorder after each event.
 
-python recorded_story.py VERSION JARS TEMPORARY HISTORY
+python recorded_story.py VERSION JARS TEMPORARY HISTORY [average]
 """
 
 import json
 import os
 import sys
 import traceback
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
@@ -64,18 +65,77 @@ EVENTS = [
 ]
 
 
-def main(version: str, jars: str, temporary: str, history: str) -> None:
+AVERAGE = {
+    **SETTINGS,
+    "loadBalancerLoadSheddingStrategy": f"{PACKAGE}AvgShedder",
+    "loadBalancerLoadPlacementStrategy": f"{PACKAGE}AvgShedder",
+    "loadBalancerSheddingGracePeriodMinutes": 3,
+    "maxUnloadPercentage": 0.5,
+}
+MINUTE = {"tick": {"minutes": 1}}
+SIZES = (35, 25, 10, 8, 6, 4, 3)
+EVENED_OUT = [
+    up(1),
+    *({"namespace": {"name": f"shop/ns-{n}", "bundles": 1}} for n, _ in enumerate(SIZES)),
+    *(topic(n, size) for n, size in enumerate(SIZES)),
+    up(2),
+    *[MINUTE] * 4,
+    up(3),
+    *[MINUTE] * 13,
+]
+"""AvgShedder evens out two brokers, 91 points apart; then a third one, 46 apart; at last 24."""
+
+
+def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
+    """Return the lines with the times of the story: an event takes a second, a tick its minutes.
+
+    Before a tick's unloads comes its cycle, which ran after the brokers had reported.
+    """
+    looks = sorted({line["at"] for line in lines})
+    assert len(looks) == len(events), (len(looks), len(events))
+    begun = now = datetime.fromisoformat(looks[0])
+    found = []
+    for look, event in zip(looks, events, strict=True):
+        mine = [line for line in lines if line["at"] == look]
+        acts = [line for line in mine if line["kind"] in ("unloaded", "assigned")]
+        ticked = "tick" in event
+        now += timedelta(minutes=event["tick"]["minutes"]) if ticked else timedelta(seconds=1)
+        for line in mine:
+            if line["kind"] == "load_report":
+                line["report"]["lastUpdate"] = round(now.timestamp() * 1000)
+            if line["kind"] == "leader" and now - begun < timedelta(minutes=1):
+                line["anew"] = True
+        found += [{**line, "at": stamp(now)} for line in mine if line not in acts]
+        if ticked:
+            ran = now + timedelta(seconds=CYCLE_AFTER)
+            found.append({"kind": "cycle", "cluster": mine[0]["cluster"], "at": stamp(ran)})
+            now = ran + timedelta(seconds=0.5)
+        found += [{**line, "at": stamp(now)} for line in acts]
+        now -= timedelta(seconds=CYCLE_AFTER + 0.5) if ticked else timedelta()
+    return found
+
+
+CYCLE_AFTER = 10
+"""Seconds after the reports of a tick."""
+
+
+def stamp(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def main(version: str, jars: str, temporary: str, history: str, name: str = "") -> None:
     told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
     told |= {"manager": "modular", "brokers": 4, "crash": "close"}
     sys.argv[1] = json.dumps(told)
-    host = ClusterHost("documented-3.0", {})
+    average = name == "average"
+    host = ClusterHost("documented-4.2" if average else "documented-3.0", {})
     from pulsar_conformance.adapters.cluster.story import LiveStory
 
     cluster = host._cluster
     cluster.begin()
-    story = LiveStory(cluster, SETTINGS, host._beneath, {})
+    story = LiveStory(cluster, AVERAGE if average else SETTINGS, host._beneath, {})
     recorder = None
-    for event in EVENTS:
+    for event in EVENED_OUT if average else EVENTS:
         [(kind, about)] = event.items()
         step = story.happen(kind, about)
         print(json.dumps({"event": event, "step": step, "ports": cluster.names()}), flush=True)
@@ -88,6 +148,11 @@ def main(version: str, jars: str, temporary: str, history: str) -> None:
             recorder.once(first=True)
         else:
             recorder.once(first=False)
+    if average:
+        [file] = Path(history).glob("*.jsonl")
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        told = in_story_time(lines, EVENED_OUT)
+        file.write_text("".join(json.dumps(line) + "\n" for line in told))
 
 
 if __name__ == "__main__":
