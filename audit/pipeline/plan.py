@@ -10,8 +10,14 @@ from typing import Any
 from pulsar_conformance import specs
 from pyspark.sql import DataFrame
 
+SMOOTHED = "THRESHOLD-18"
+"""The rule that gives the usage after earlier observations."""
+
 Made = Mapping[str, DataFrame]
 """The parents of a gold table, by name."""
+
+WHOLE = "whole "
+"""Prefix of the name of a parent with all its days, if `Made` also has it in part."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,14 @@ class AuditPlan:
         return specs.load().profiles[self.profile].ways.get(name)
 
     @property
+    def smooths_exactly(self) -> bool:
+        """True if the documents give the usage after earlier observations exactly."""
+        return any(rule.id == SMOOTHED for rule in specs.load().rules_of(self.profile))
+
+    @property
     def documents(self) -> AuditPlan | None:
         """Return a plan for the release's documents if they are judged as well."""
-        profile = specs.load().profiles[self.profile].based_on
+        profile = _own_documents(self.profile)
         if not self.beside or profile is None:
             return None
         readings = specs.load().default_readings(profile)
@@ -62,5 +73,18 @@ class AuditPlan:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """Documented defaults of settings in the profile."""
-        return specs.load().defaults(self.profile)
+        """Defaults of settings in the profile; a release reads the names of its own documents."""
+        known, documents = specs.load(), _own_documents(self.profile)
+        found = known.defaults(self.profile)
+        if documents is not None:
+            found.renamed = known.defaults(documents).renamed
+        return found
+
+
+def _own_documents(profile: str) -> str | None:
+    """Return the documents of the line of a release; None for documents."""
+    known = specs.load().profiles
+    if not known[profile].released:
+        return None
+    own = profile.replace("released", "documented")
+    return own if own in known else known[profile].based_on

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from pulsar_conformance.audit.input.changes import AROUND
 from pulsar_conformance.audit.pipeline.marks import Mark
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import GOLD, OF_RECORDS, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import (
     ASKED,
@@ -152,9 +153,15 @@ def _affected(find: FindAffected, own: str, tables: Tables, since: datetime) -> 
 
 
 def _gold(
-    name: str, prefix: str, parents: tuple[str, ...], plan: AuditPlan, tables: Tables
+    name: str,
+    prefix: str,
+    parents: tuple[str, ...],
+    plan: AuditPlan,
+    tables: Tables,
+    whole: Tables = MappingProxyType({}),
 ) -> DataFrame:
     made = {parent: tables[prefix + parent] for parent in parents}
+    made |= {f"{WHOLE}{parent}": table for parent, table in whole.items()}
     rows = GOLD[name].build(_silver(tables), made, plan)
     at = F.coalesce("cycle", "at") if "at" in rows.columns else F.col("cycle")
     return rows.withColumn("day", F.to_date(at))
@@ -175,7 +182,9 @@ def _gold_since(
     }
     own = tables[prefix + name].where(F.col("cycle") < F.lit(since))
     parents = (*table.parents, name) if continues else table.parents
-    rows = _gold(name, prefix, parents, later, {**tables, **recent, prefix + name: own})
+    given = {**tables, **recent, prefix + name: own}
+    whole = {one: tables[prefix + one] for one in table.parents}
+    rows = _gold(name, prefix, parents, later, given, whole)
     return rows.where(F.col("cycle") >= F.lit(since))
 
 

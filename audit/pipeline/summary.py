@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.spark.shedding import STRATEGIES
+from pulsar_conformance.adapters.spark.shedding import documented
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
@@ -41,7 +41,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
         "to": plan.until and plan.until.isoformat(),
         "lines": line_counts(tables),
         **judged_counts(tables),
-        "unknown_strategies": unknown_strategies(tables),
+        "unknown_strategies": unknown_strategies(tables, plan),
         "rules_without_check": list(rules_without_check(plan)),
     }
 
@@ -103,9 +103,10 @@ def _unchosen(decisions: DataFrame) -> int:
     return int(unlike.select(*UNLOADING).distinct().count())
 
 
-def unknown_strategies(tables: Tables) -> Json:
+def unknown_strategies(tables: Tables, plan: AuditPlan) -> Json:
     """Return the number of cycles under each strategy that no document describes."""
-    named = tables["cycles"].where(~F.col("strategy").isin(*STRATEGIES)).groupBy("strategy")
+    known = documented(plan.defaults)
+    named = tables["cycles"].where(~F.col("strategy").isin(*known)).groupBy("strategy")
     return dict(named.count().orderBy("strategy").collect())
 
 

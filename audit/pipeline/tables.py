@@ -32,9 +32,9 @@ KEYS = "cluster string, day date"
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Usage of each resource, in percent of its limit."""
 
-MEMORY = "struct<least double, most double, after double>"
+MEMORY = "struct<least double, most double, after double, lower double, upper double>"
 """A leader's memory of a broker after a cycle: least and greatest usage, and the usage mixed with
-history; `NaN` if the share of the history is unknown."""
+history with its bounds; `NaN` if the share of the history is unknown."""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -171,7 +171,8 @@ GOLD: Mapping[str, GoldTable] = {
     "broker_usage": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
-        f"most double, messages double, bytes double, memory {MEMORY}, "
+        "most double, lower double, upper double, messages double, bytes double, "
+        f"memory {MEMORY}, "
         "standing string, note string",
         ("cluster", "cycle", "moment", "broker"),
         build=usages.usages,
@@ -212,7 +213,7 @@ GOLD: Mapping[str, GoldTable] = {
         "follows string",
         ("cluster", "cycle", "rule"),
         build=verdicts.findings,
-        parents=("cycles", "broker_usage", "broker_decisions", "split_findings"),
+        parents=("cycles", "unloads", "broker_usage", "broker_decisions", "split_findings"),
         by_rule=True,
         code=JUDGING,
     ),
@@ -221,7 +222,7 @@ GOLD: Mapping[str, GoldTable] = {
         "case string",
         ("cluster", "cycle", "rule"),
         build=verdicts.verdicts,
-        parents=("cycles", "bundle_averages", "broker_usage", "findings"),
+        parents=("cycles", "unloads", "bundle_averages", "broker_usage", "findings"),
         by_rule=True,
         code=JUDGING,
     ),

@@ -226,10 +226,10 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies that the plan's cycles follow, found by a small job."""
-    ran = of_plan(made["cycles"], plan)
+    ran, documented = of_plan(made["cycles"], plan), shedding.documented(plan.defaults)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
-    known = collect_small(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
-    return tuple(name for name in shedding.STRATEGIES if (name,) in known)
+    known = collect_small(names.where(F.col("strategy").isin(*documented)))
+    return tuple(name for name in documented if (name,) in known)
 
 
 def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import shapes, shedding
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import causes, cycles, explanations, formatting
+from pulsar_conformance.audit.tables import (
+    causes,
+    cycles,
+    explanations,
+    formatting,
+    streaks,
+)
 from pulsar_conformance.audit.tables.last_reports import PERHAPS, UNKNOWN
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -65,6 +71,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     """
     ran = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.followed(made, plan)
+    ran = streaks.with_streaks(ran, made, plan, strategies)
     brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.of_plan(made["cycles"], plan))
@@ -80,9 +87,10 @@ def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
 def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
     """Return the brokers in the form that `shedding` takes."""
     deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
-    settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
-    counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
-    known = made["broker_usage"].where(counted).join(settled, list(KEY))
+    counted = [name for name in ("streak",) if name in ran.columns]
+    settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy", *counted)
+    present = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
+    known = made["broker_usage"].where(present).join(settled, list(KEY))
     return known.select(
         F.struct(*KEY).alias("cycle"),
         "settings",
@@ -91,6 +99,7 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
         "percent",
         F.col("used").alias("smoothed"),
         F.struct("messages", "bytes").alias("carries"),
+        *counted,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from pulsar_conformance.adapters.spark import overload, shedding, uniform
-from pulsar_conformance.audit.tables.formatting import plain, sentence
+from pulsar_conformance.adapters.spark import average, overload, shedding, uniform
+from pulsar_conformance.audit.tables.formatting import messages, plain, sentence, throughput
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -47,10 +47,16 @@ def _uniform() -> Column:
     return _struct(need=F.col("uniformloadshedder.need"))
 
 
+def _average() -> Column:
+    own = F.col("avgshedder")
+    return _struct(used=own["usage"], need=own["need"])
+
+
 LEVELS: Mapping[str, Callable[[], Column]] = {
     "ThresholdShedder": _threshold,
     "OverloadShedder": _overload,
     "UniformLoadShedder": _uniform,
+    "AvgShedder": _average,
 }
 
 
@@ -128,8 +134,38 @@ def _why_uniform(written: Written) -> Column:
     )
 
 
+def _why_average(_written: Written) -> Column:
+    own, settings = F.col("avgshedder"), F.col("settings")
+    hits = [
+        sentence(
+            own[name].cast("string"),
+            "of",
+            plain(settings[times]),
+            "cycles in a row over",
+            plain(settings[threshold]),
+        )
+        for name, (threshold, times) in average.HITS.items()
+    ]
+    pair = sentence(own["busy"], "and", own["idle"], "are", plain(own["apart"]), "points apart")
+    too_few = F.concat(pair, F.lit(", "), hits[0], F.lit(", "), hits[1])
+    need = F.when(own["measure"] == "bytes", throughput(own["need"])).otherwise(
+        messages(own["need"])
+    )
+    going = F.concat(too_few, F.lit("; it fits into "), need, F.lit(" for "), own["idle"])
+    return _first(
+        (
+            (~F.coalesce(own["over"], F.lit(False)), too_few),
+            (~own["most_used"], F.lit("broker not the most used")),
+            (F.col("chosen"), going),
+            (own["need"] <= 0, F.lit("the difference in traffic is too small")),
+            (F.lit(True), F.concat(F.lit("more than what is left of "), need)),
+        )
+    )
+
+
 WHY: Mapping[str, Callable[[Written], Column]] = {
     "ThresholdShedder": _why_threshold,
     "OverloadShedder": _why_overload,
     "UniformLoadShedder": _why_uniform,
+    "AvgShedder": _why_average,
 }

@@ -1,12 +1,19 @@
-"""Cycles as cases of `shed.select`, for `explain` and for every adapter."""
+"""Cycles as cases of `shed.select`, for `explain` and for every adapter.
+
+Under AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle with those
+before it since the last unload, as far as they can count.
+"""
 
 from __future__ import annotations
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import average, shedding
 from pulsar_conformance.adapters.spark.settings import TYPED
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.adapters.spark.shedding import GRACE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made
+from pulsar_conformance.audit.tables import causes, cycles, streaks
+from pulsar_conformance.audit.tables.cycles import MICROS_OF_MINUTE
 from pulsar_conformance.audit.tables.last_reports import PERHAPS, UNKNOWN
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -25,6 +32,16 @@ def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
 
     Traffic into and out of a broker is summed, and reported as incoming.
     """
+    rows = _cycle_rows(keys, moments, made)
+    lines = rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
+    documented = average.NAME in shedding.documented(plan.defaults)
+    if not documented or average.NAME not in cycles.followed(made, plan):
+        return lines
+    return _with_rows_of_cycles(lines, keys, made, plan)
+
+
+def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
+    """Return `KEY`, `strategy`, `given` and the maps of a case, for each key."""
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
@@ -34,8 +51,82 @@ def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
     seen = _history(_of_days(made["broker_usage"], days))
     brokers = _brokers(used.join(seen, ["cluster", "cycle", "broker"], "left"), owned)
     bundles = _bundles(owned.join(settled.select(*KEY, "grace"), KEY))
-    rows = settled.join(brokers, KEY).join(bundles, KEY, "left")
-    return rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
+    return settled.join(brokers, KEY).join(bundles, KEY, "left")
+
+
+def _with_rows_of_cycles(
+    lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
+) -> DataFrame:
+    """Replace the cases of AvgShedder by rows of cycles."""
+    whole = streaks.with_all_days(made)
+    moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
+    parts = _parts(keys, moments, whole)
+    seen = parts.select("cluster", "part.*").distinct()
+    rows = _cycle_rows(seen, moments, whole).withColumn("part", F.struct("cycle", "moment"))
+    cycle = F.struct(
+        F.col("part.cycle").alias("at"),
+        F.transform_values(
+            "brokers", lambda _name, report: report.dropFields("usageHistory")
+        ).alias("brokers"),
+        *_maps(),
+    )
+    rows = rows.select("cluster", "part", "strategy", "given", cycle.alias("seen"))
+    together = parts.join(rows, ["cluster", "part"]).groupBy(*KEY)
+    found = together.agg(
+        F.any_value("strategy").alias("strategy"),
+        F.max_by("given", "part").alias("given"),
+        F.array_sort(F.collect_list("seen"), _by_time).alias("seen"),
+    )
+    found = found.select(*KEY, F.to_json(_line_of_row(plan)).alias("row"))
+    both = lines.join(found, KEY, "left")
+    return both.select(*KEY, F.coalesce("row", "case").alias("case"))
+
+
+def _by_time(one: Column, other: Column) -> Column:
+    return F.when(one["at"] < other["at"], F.lit(-1)).otherwise(F.lit(1))
+
+
+def _parts(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
+    """Return for each key of AvgShedder the cycles of its case, as structs `part`."""
+    went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
+    ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")
+    term = Window.partitionBy("cluster", "since").orderBy("cycle")
+    before = term.rowsBetween(Window.unboundedPreceding, -1)
+    hits = F.greatest(*(F.col(f"settings.{times}") for _, times in average.HITS.values()))
+    ran = ran.select(
+        *KEY[:2],
+        "since",
+        F.row_number().over(term).alias("nth"),
+        F.count("went").over(before).alias("unloads"),
+        F.least(hits, F.lit(REMEMBERED)).alias("hits"),
+    )
+    mine = keys.join(ran, KEY[:2])
+    other = ran.select(
+        "cluster", "since", "unloads", F.col("cycle").alias("earlier"), F.col("nth").alias("place")
+    )
+    counted = (F.col("place") < F.col("nth")) & (F.col("place") > F.col("nth") - F.col("hits"))
+    same = mine.join(other, ["cluster", "since", "unloads"]).where(counted)
+    at = F.col("earlier")
+    earlier = same.select(*KEY, F.struct(at.alias("cycle"), at.alias("moment")).alias("part"))
+    return earlier.unionByName(mine.select(*KEY, F.struct("cycle", "moment").alias("part")))
+
+
+def _line_of_row(plan: AuditPlan) -> Column:
+    def cycle(one: Column, place: Column) -> Column:
+        former = F.get("seen", place - 1)["at"]
+        passed = (F.unix_micros(one["at"]) - F.unix_micros(former)) / MICROS_OF_MINUTE
+        names = ("brokers", "bundles", "recentlyUnloaded")
+        return F.struct(
+            F.coalesce(passed, F.lit(0.0)).alias("minutes"),
+            *(one[name].alias(name) for name in names),
+        )
+
+    case = F.struct(
+        "strategy",
+        _typed(F.col("given"), plan).alias("settings"),
+        F.transform("seen", cycle).alias("cycles"),
+    )
+    return _asked("shed.cycles", case, plan)
 
 
 def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
@@ -47,24 +138,39 @@ def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
 def _line(plan: AuditPlan) -> Column:
     case = F.struct(
         "strategy",
-        _typed(F.col("given")).alias("settings"),
+        _typed(F.col("given"), plan).alias("settings"),
         "brokers",
+        *_maps(),
+    )
+    return _asked("shed.select", case, plan)
+
+
+def _maps() -> tuple[Column, Column]:
+    """Return `bundles` and `recentlyUnloaded` of a case, empty rather than null."""
+    return (
         F.coalesce("bundles", F.from_json(F.lit("{}"), BUNDLES)).alias("bundles"),
         F.coalesce("ago", F.from_json(F.lit("{}"), AGO)).alias("recentlyUnloaded"),
     )
+
+
+def _asked(operation: str, case: Column, plan: AuditPlan) -> Column:
     readings = F.struct(*(F.lit(value).alias(name) for name, value in plan.readings.items()))
     return F.struct(
-        F.lit("shed.select").alias("ask"),
+        F.lit(operation).alias("ask"),
         case.alias("case"),
         F.lit(plan.profile).alias("profile"),
         readings.alias("readings"),
     )
 
 
-def _typed(given: Column) -> Column:
+def _typed(given: Column, plan: AuditPlan) -> Column:
     """Return the given settings with types; all others are null and not written to the JSON."""
-    known = specs.load().settings.items()
-    return F.struct(*(TYPED[one.type](given[name]).alias(name) for name, one in known))
+    known = specs.load()
+    annotated = {name: one for name, one in known.annotated.items() if name in plan.defaults}
+    every = {**known.settings, **annotated}.items()
+    return F.struct(
+        *(TYPED.get(one.type, TYPED["string"])(given[name]).alias(name) for name, one in every)
+    )
 
 
 def _history(table: DataFrame) -> DataFrame:

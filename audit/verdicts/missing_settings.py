@@ -18,6 +18,7 @@ STRATEGY_OF: Mapping[str, str] = {
     "OVERLOAD": "OverloadShedder",
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
+    "AVERAGE": "AvgShedder",
 }
 """The strategy of each area of rules."""
 

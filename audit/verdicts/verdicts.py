@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import causes, cycles
+from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
 from pulsar_conformance.audit.tables.held import with_held
 from pulsar_conformance.audit.tables.settings_at import in_force
@@ -36,15 +38,13 @@ RESTARTED = "the strategy changed, and nothing shows that its leader was restart
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
     """Return the rules that apply and have a check; none for documents without such rules."""
-    if specs.load().dropped(plan.profile):
-        return ()
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
-def checks_for_strategy(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return those rules that are about all strategies, or about one that a cycle follows."""
-    about = (None, *cycles.followed(made, plan))
+def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[str, ...]:
+    """Return those rules that are about all strategies, or about one of these."""
+    about = (None, *strategies)
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
@@ -69,7 +69,9 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     about splits have the time of the split as `cycle`.
     """
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-    rules = checks_for_strategy(made, plan)
+    strategies = cycles.followed(made, plan)
+    moments = streaks.with_streaks(moments, made, plan, strategies)
+    rules = checks_for_strategies(strategies, plan)
     said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
@@ -119,6 +121,8 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
         "observed",
         "least",
         "most",
+        "lower",
+        "upper",
         F.struct("messages", "bytes").alias("carries"),
         "standing",
     )
@@ -128,6 +132,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
         F.map_keys("given").alias("named"),
         "strategy",
         _others(plan).alias("others"),
+        *(name for name in ("streak", "perhaps_streak") if name in moments.columns),
     )
     return facts(acted, brokers, settled, plan.readings)
 
@@ -182,7 +187,10 @@ def _doubted() -> Column:
     )
 
 
-SHEDS_SOME = ("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01")
+SHEDS_SOME = (
+    *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01"),
+    *("AVERAGE-01", "AVERAGE-02"),
+)
 """Rules that any bundle of a broker satisfies, whichever other has to stay."""
 
 

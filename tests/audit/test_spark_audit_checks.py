@@ -51,6 +51,15 @@ OTHERWISE = {
 
 EACH = 12
 
+RULES = {
+    profile: [one.id for one in specs.load().rules_of(profile) if one.id in CHECKS]
+    for profile in (PROFILE, "documented-4.2")
+}
+"""The rules of one cycle by profile."""
+
+CHANGED = ["THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18", "THRESHOLD-20"]
+"""Rules that 4.x changed or added."""
+
 
 def mutants(random, case, answer):
     """The answer, and others: with less, with more, in another order."""
@@ -75,11 +84,11 @@ def mutants(random, case, answer):
         yield [*pairs, stolen]
 
 
-def asked(readings):
+def asked(readings, profile, rules):
     """Cases of every rule, each with right and wrong answers."""
-    model, random = Model(PROFILE, readings), Random(5)
-    for rule in CHECKS:
-        for trial in draw_trials(rule, PROFILE, 11, EACH):
+    model, random = Model(profile, readings), Random(5)
+    for rule in rules:
+        for trial in draw_trials(rule, profile, 11, EACH):
             if len(trial.questions) > 1:
                 continue
             case = trial.questions[0].case
@@ -88,15 +97,21 @@ def asked(readings):
                 yield trial, pairs
 
 
-def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
+def said_by_columns(
+    session,
+    questions,
+    readings,
+    besides=MappingProxyType({}),
+    profile=PROFILE,
+    rules=RULES[PROFILE],
+):
     """By number of the question and rule, what the columns say."""
     shape = OPERATIONS["shed.select"].shape
-    chosen = Basis(specs.load().defaults(PROFILE), readings)
+    chosen = Basis(specs.load().defaults(profile), readings)
     texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
     raw = parsed_cases(session.createDataFrame(texts, "cycle bigint, text string"), shape)
     raw = raw.repartition("cycle")
-    asked = (*shedding.deciding_settings(), threshold.LEAST_THROUGHPUT)
-    force = in_force(F.col("settings"), asked, chosen.defaults)
+    force = in_force(F.col("settings"), shedding.deciding_settings(), chosen.defaults)
     cases = raw.withColumn("settings", force)
     owners = brokers_of(cases, chosen)
     brokers, bundles = owners.drop("owns"), owners.select("cycle", "broker", F.inline("owns"))
@@ -119,7 +134,7 @@ def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     acted = acts(decided, ("cycle", "broker"))
     judgements = judged(
         facts(acted, reported(cases), settled.join(named, "cycle"), readings),
-        CHECKS,
+        rules,
         readings,
         besides,
     )
@@ -138,12 +153,13 @@ def reported(cases):
     none = F.array().cast("array<double>")
     history = F.coalesce(report["usageHistory"], none)
     seen = F.concat(history, F.array(present))
+    mixed = usage.smoothed(history, present, settings[threshold.HISTORY_SHARE])
     return each.select(
         "cycle",
         "broker",
         "turn",
         "percent",
-        usage.smoothed(history, present, settings[threshold.HISTORY_SHARE]).alias("smoothed"),
+        *(mixed.alias(name) for name in ("smoothed", "lower", "upper")),
         (F.size(history) > 0).alias("observed"),
         F.array_min(seen).alias("least"),
         F.array_max(seen).alias("most"),
@@ -151,20 +167,28 @@ def reported(cases):
     )
 
 
-@pytest.mark.parametrize("otherwise", [{}, OTHERWISE], ids=["usual", "otherwise"])
-def test_columns_say_what_the_suite_says(spark, otherwise):
-    readings = {**specs.load().default_readings(PROFILE), **otherwise}
-    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, otherwise))
-    questions = list(asked(readings))
-    said = said_by_columns(spark.session, questions, readings)
+@pytest.mark.parametrize(
+    ("profile", "rules", "otherwise"),
+    [
+        (PROFILE, RULES[PROFILE], {}),
+        (PROFILE, RULES[PROFILE], OTHERWISE),
+        ("documented-4.2", CHANGED, {}),
+    ],
+    ids=["usual", "otherwise", "4.2"],
+)
+def test_columns_say_what_the_suite_says(spark, profile, rules, otherwise):
+    readings = {**specs.load().default_readings(profile), **otherwise}
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, otherwise))
+    questions = list(asked(readings, profile, rules))
+    said = said_by_columns(spark.session, questions, readings, profile=profile, rules=rules)
     words = set()
-    for (number, (trial, pairs)), rule in product(enumerate(questions), CHECKS):
+    for (number, (trial, pairs)), rule in product(enumerate(questions), rules):
         word = evaluator.judge(rule, trial, [{"unload": pairs}]).word
         one = said.get((number, rule))
         columns = "not_reached" if one is None else "violated" if one.broken else "allowed"
         assert columns == word, (rule, trial.questions[0].case, pairs, one)
         words.add((rule, word))
-    every = {(rule, word) for rule in CHECKS for word in ("allowed", "violated", "not_reached")}
+    every = {(rule, word) for rule in rules for word in ("allowed", "violated", "not_reached")}
     assert otherwise or words == every
 
 
@@ -172,7 +196,7 @@ def test_bounds_accuse_nobody_who_decides_as_the_documents_say(spark):
     """Whatever the share of earlier observations is: the model's answers are within the bounds."""
     readings = specs.load().default_readings(PROFILE)
     model, questions = Model(PROFILE, readings), []
-    for rule in CHECKS:
+    for rule in RULES[PROFILE]:
         if not rule.startswith("THRESHOLD"):
             continue
         for trial in draw_trials(rule, PROFILE, 13, EACH):

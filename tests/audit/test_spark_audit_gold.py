@@ -10,8 +10,9 @@ from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
+from pulsar_conformance.audit.tables.cycles import followed
 from pulsar_conformance.audit.tables.decisions import decided_bundles
-from pulsar_conformance.audit.verdicts.verdicts import checks_for_strategy
+from pulsar_conformance.audit.verdicts.verdicts import checks_for_strategies
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
@@ -278,7 +279,8 @@ def test_a_case_is_broken_as_its_cycle_was(made):
 def test_rules_of_strategies_that_no_cycle_follows_are_not_asked(audit_session, named, areas):
     rows = [(one, None) for one in named]
     ran = audit_session.createDataFrame(rows, "strategy string, other_strategy string")
-    rules = checks_for_strategy({"cycles": ran}, AuditPlan.of(PROFILE))
+    plan = AuditPlan.of(PROFILE)
+    rules = checks_for_strategies(followed({"cycles": ran}, plan), plan)
     assert {rule.partition("-")[0] for rule in rules} == areas
 
 

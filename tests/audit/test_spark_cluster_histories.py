@@ -152,3 +152,25 @@ def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, p
     assert found["rules"]["THRESHOLD-07"][verdict] == 1
     by_documents = (1, ["THRESHOLD-03", "THRESHOLD-07"])
     assert (status, accused) == ((0, []) if verdict == "undecided" else by_documents)
+
+
+EVENED_OUT = f"shop/ns-2/{WHOLE}"
+
+
+def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp_path, capsys):
+    """45 of 91 MB/s, then 21 of 46, went at the second cycle over 40 points; 10 at the eighth."""
+    words = ["audit", "--input", str(FOLDER / "cluster-4.2.4-average.json.gz"), "--spark", CORES]
+    words += ["--output", str(tmp_path / "out"), "--judge-by", "documented-4.2"]
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    rules = {name: one for name, one in found["rules"].items() if name.startswith("AVERAGE")}
+    assert not any(one["violated"] or one[NOT_DONE] for one in found["rules"].values())
+    assert rules.keys() >= {"AVERAGE-01", "AVERAGE-02", "AVERAGE-03", "AVERAGE-05", "AVERAGE-07"}
+    assert not any(one["undecided"] for one in rules.values()), rules
+    capsys.readouterr()
+    assert main([*words, "--why", EVENED_OUT]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "hits over 15 in 8 cycles in a row, of 8" in told
+    assert "to shed (4500 msg/s - 2100 msg/s) x 0.5 = 1200 msg/s" in told
+    assert "destination 127.0.0.1:43437, the least used broker" in told
+    assert f"goes {EVENED_OUT} = 1000 msg/s, leaves 200 msg/s" in told

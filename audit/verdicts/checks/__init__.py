@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.verdicts.checks import bounds, overload, shed, threshold, uniform
+from pulsar_conformance.audit.verdicts.checks import (
+    average,
+    bounds,
+    overload,
+    shed,
+    threshold,
+    uniform,
+)
 from pulsar_conformance.audit.verdicts.checks.registry import BOUNDED, CHECKS, RuleColumns
 
-__all__ = ["BOUNDED", "CHECKS", "RuleColumns", "bounds", "overload", "shed", "threshold", "uniform"]
+__all__ = [
+    "BOUNDED",
+    "CHECKS",
+    "RuleColumns",
+    "average",
+    "bounds",
+    "overload",
+    "shed",
+    "threshold",
+    "uniform",
+]

@@ -30,12 +30,14 @@ own; `gone`: all unloaded bundles.
 
 COLUMNS = (
     "owned bigint, able bigint, blocked bigint, movable_traffic double, least_traffic double, "
-    "most_messages double, most_bytes double, both bigint, narrowing bigint, held bigint, "
+    "most_messages double, most_bytes double, movable_bytes double, fewest_messages double, "
+    "both bigint, narrowing bigint, held bigint, "
     "all_messages double, all_bytes double, "
     f"stuck array<string>, views array<struct<{VIEW}>>"
 )
 """`stuck` are the names of bundles that must stay; `least_traffic` is that of a movable bundle;
-`all_messages` and `all_bytes` are the traffic of all its bundles; null if that of one is unknown.
+`fewest_messages` is the lowest message rate of a movable bundle that has any; `all_messages` and
+`all_bytes` are the traffic of all its bundles; null if that of one is unknown.
 """
 
 
@@ -57,7 +59,7 @@ def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
 
 COUNTS = (
     *("owned", "able", "blocked", "movable_traffic", "least_traffic", "most_messages"),
-    *("most_bytes", "both", "narrowing", "held"),
+    *("most_bytes", "movable_bytes", "fewest_messages", "both", "narrowing", "held"),
     *("all_messages", "all_bytes"),
 )
 
@@ -75,6 +77,10 @@ def _counted() -> list[Column]:
         F.min(F.when(movable, traffic)).alias("least_traffic"),
         F.max(F.when(movable, F.col("messages"))).alias("most_messages"),
         F.max(F.when(movable, F.col("bytes"))).alias("most_bytes"),
+        or_nothing(F.sum(F.when(movable, F.col("bytes")))).alias("movable_bytes"),
+        F.min(F.when(movable & (F.col("messages") > 0), F.col("messages"))).alias(
+            "fewest_messages"
+        ),
         F.max(left).alias("most_kept"),
         F.count_if(movable & ~F.col("unloaded")).alias("kept"),
         F.count_if(movable & carries).alias("both"),

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts
-from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting_in_force, sum_over_brokers
+from pulsar_conformance.audit.verdicts.checks.facts import (
+    SHARE,
+    setting_in_force,
+    sum_over_brokers,
+    worthwhile,
+)
 from pulsar_conformance.audit.verdicts.checks.overload import enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
@@ -33,9 +38,16 @@ class Excess(NamedTuple):
     most: Column
 
 
-def above(share: float = 1.0) -> Excess:
-    """Return by how many points a broker exceeds `share` of the average."""
-    least, most, count = F.col("least"), F.col("most"), F.col("brokers")
+def above(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
+    """Return by how many points a broker exceeds `share` of the average.
+
+    `least` and `most` are the columns of the lowest and the highest usage of each broker.
+    """
+    return _above(share, F.col(least), F.col(most))
+
+
+def _above(share: float, least: Column, most: Column) -> Excess:
+    count = F.col("brokers")
     own = 1 - share / count
     return Excess(
         least * own - (sum_over_brokers(most) - most) * share / count,
@@ -78,7 +90,8 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker certainly above the limit sheds the least that it may need to, if it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
-    over = true(above().least > threshold) & F.col("loaded")
+    surely = worthwhile(above().least / 100 * F.col("carries.bytes"))
+    over = true(above().least > threshold) & F.col("loaded") & true(surely)
     return under(enough(readings, over & (F.col("answered") > 0), need))
 
 

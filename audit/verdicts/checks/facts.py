@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import and_
 
-from pulsar_conformance.adapters.spark import overload, shedding, threshold, uniform, usage
-from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES, or_nothing
+from pulsar_conformance.adapters.spark import average, overload, shedding, threshold, uniform, usage
+from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCES, or_nothing
 from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import false, true
@@ -36,7 +36,8 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     `acts` has rows of `acts.acts`. `brokers` has `percent`, `smoothed`, `observed` (before),
     `least`, `most`, `carries` and `turn` (its place in a case). `cycles` has `settings` (typed),
     `named` (names of the given settings) and `strategy`. All have `cycle`, the key of a cycle. If
-    brokers have `standing`, cycles have `others`, as in `knowledge.with_views`.
+    brokers have `standing`, cycles have `others`, as in `knowledge.with_views`. If any cycle
+    follows AvgShedder, cycles have the columns of `streaks.with_streaks`.
     """
     every = "standing" in brokers.columns
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
@@ -56,6 +57,8 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     rows = rows.withColumn("overloadshedder", overload.levels(readings))
     rows = threshold.with_levels(rows, readings)
     rows = uniform.with_ends(rows, readings)
+    if "streak" in rows.columns:
+        rows = average.with_pair(rows, readings)
     rows = _viewed(rows)
     if every:
         rows = rows.withColumn("cycle", F.col("cycle.cycle"))
@@ -121,17 +124,38 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
     )
     sure = F.col("_exact") & ~F.col("seen") & _count_is_exact()
     limit = F.col("settings")[threshold.SHEDDER_THRESHOLD]
-    over = F.when(too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT)), None)
+    close = too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT))
+    above = F.when(~close, levels["over"])
+    needed = threshold.RELEASED[readings["threshold-released"]](
+        levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
+    )
+    rows = rows.withColumn("worthwhile", worthwhile(or_nothing(needed)))
+    over = F.when(above, F.col("worthwhile")).otherwise(above)
     under = F.when(
         too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
     )
     scope = F.lit(readings["overload-scope"] == "all")
     return rows.withColumns(
         {
-            "over": F.when(known, over.otherwise(levels["over"])),
+            "over": F.when(known, over),
             "under": F.when(known, under.otherwise(levels["usage"] < levels["bound"])),
             "sheds_under_85": scope & known & ~false(F.col("overloaded")),
         }
+    )
+
+
+def worthwhile(needed: Column) -> Column:
+    """True if shedding that many bytes per second, or all that may move, takes more than the
+    minimum throughput; always true without a minimum. [THRESHOLD-20]
+
+    Null if it depends on which bundles go, or on the size of a megabyte.
+    """
+    least, most = setting_in_force(threshold.LEAST_THROUGHPUT), or_nothing(F.col("movable_bytes"))
+    much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
+    return (
+        F.when(least.isNull(), F.lit(True))
+        .when((needed > much * (1 + SHARE)) & (most > much * (1 + SHARE)), F.lit(True))
+        .when((needed < little * (1 - SHARE)) & (most < little * (1 - SHARE)), F.lit(False))
     )
 
 

@@ -91,7 +91,7 @@ def _as_viewed(presence: Column) -> dict[str, Column]:
     every = F.struct(traffic.alias("messages"), traffic.alias("bytes"))
     instead = {
         "percent": same,
-        **dict.fromkeys(("smoothed", "least", "most"), extreme),
+        **dict.fromkeys(("smoothed", "least", "most", "lower", "upper"), extreme),
         "carries": every,
     }
     return {

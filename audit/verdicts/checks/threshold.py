@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
+from pulsar_conformance.adapters.spark.threshold import LEAST_THROUGHPUT, LOWER_BOUNDARY
 from pulsar_conformance.audit.tables.formatting import plain
-from pulsar_conformance.audit.verdicts.checks.bounds import above
+from pulsar_conformance.audit.verdicts.checks.bounds import Excess, above
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
@@ -14,6 +14,7 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     of_cycle,
     setting_in_force,
     sum_over_brokers,
+    worthwhile,
 )
 from pulsar_conformance.audit.verdicts.checks.overload import enough, sheds_beyond_need
 from pulsar_conformance.audit.verdicts.checks.registry import (
@@ -80,7 +81,8 @@ def the_others_keep_all(_readings: Readings) -> RuleColumns:
 
 def _may_relieve_idle_ones() -> Column:
     """True if a broker has the highest usage among those that can unload for an idle one."""
-    highest = F.max(F.when(F.col("loaded"), _level("usage"))).over(of_cycle())
+    able = F.col("loaded") & true(F.col("worthwhile"))
+    highest = F.max(F.when(able, _level("usage"))).over(of_cycle())
     return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
 
 
@@ -124,7 +126,18 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
     """The compared usage lies within the range of present and earlier observations."""
-    lowest, highest = above()
+    return _by_range(above())
+
+
+@register_check("THRESHOLD-18")
+def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
+    """The compared usage is the last one times the share, plus the new one times the rest."""
+    return _by_range(above(least="lower", most="upper"))
+
+
+def _by_range(excess: Excess) -> RuleColumns:
+    """Return a check of all that holds wherever usages lie in a range."""
+    lowest, highest = excess
     threshold = _level("threshold")
 
     def told(word: str, points: Column) -> Column:
@@ -134,9 +147,9 @@ def history_lies_between(_readings: Readings) -> RuleColumns:
         )
 
     answered = F.col("answered") > 0
-    sheds = must(
-        true(lowest > threshold + POINTS) & F.col("loaded"), answered, told("at least", lowest)
-    )
+    worth = true(worthwhile(lowest / 100 * F.col("carries.bytes")))
+    due = true(lowest > threshold + POINTS) & worth & F.col("loaded")
+    sheds = must(due, answered, told("at least", lowest))
     keeps = true(highest < threshold - POINTS) & ~F.col("sheds_under_85") & (F.col("owned") > 0)
     kept = may_not(keeps, answered, told("at most", highest))
     return _under(either(sheds, kept), F.col("seen"), ~_for_idle_ones(), at_first_sight=False)
@@ -178,8 +191,19 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     right = any_broker(busiest & perhaps) & none_of(~true(busiest) & answered)
     told = F.concat(shed_text(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
     judged = must(able, right, told)
+    worth = none_of(busiest & ~true(F.col("worthwhile")))
     idle = any_broker(F.col("under"))
-    return _under(judged, _for_idle_ones(), *_nobody_over(), idle)
+    return _under(judged, _for_idle_ones(), *_nobody_over(), idle, worth)
+
+
+@register_check("THRESHOLD-20")
+def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
+    """A broker whose bundles carry no more than the minimum throughput sheds none."""
+    little = false(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
+    least = setting_in_force(LEAST_THROUGHPUT)
+    told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
+    judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)
+    return _under(judged, ~_for_idle_ones(), at_first_sight=False)
 
 
 @register_check("THRESHOLD-10")

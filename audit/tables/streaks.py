@@ -1,0 +1,151 @@
+"""Streaks of AvgShedder: how often in a row a pair of brokers exceeded a threshold before a cycle.
+
+Each count has two forms: how often it certainly was so, counted from the last unload, and how often
+it may have been so, whichever pair it was. Documents do not say whether an unload ends a streak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from pulsar_conformance.adapters.spark import average, shedding
+from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Made
+from pulsar_conformance.audit.tables import causes, cycles
+from pulsar_conformance.audit.tables.settings_at import INTERVAL
+from pulsar_conformance.conformance.common import expect
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+POINTS = float(expect.POINTS)
+CYCLE = ["cluster", "cycle"]
+KEY = [*CYCLE, "moment"]
+LONG = 1 << 20
+"""Length of a streak that may have begun before the known cycles."""
+
+LOOKBACK = timedelta(days=1)
+"""Time before a part of a table in which streaks are looked for."""
+
+BEGUN = 3
+"""Number of intervals after its start within which a leader certainly ran its first cycle."""
+
+
+def with_streaks(
+    rows: DataFrame, made: Made, plan: AuditPlan, strategies: Collection[str]
+) -> DataFrame:
+    """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is among the strategies.
+
+    `streak` is that of `average`; `perhaps_streak` has only the two counts.
+    """
+    if average.NAME not in strategies:
+        return rows
+    return rows.join(streaks(made, plan).hint("shuffle_hash"), CYCLE, "left")
+
+
+def streaks(made: Made, plan: AuditPlan) -> DataFrame:
+    """Return both forms of the streaks before each cycle: `CYCLE` and the columns above."""
+    every = with_all_days(made)
+    pairs = _pairs(every, plan)
+    went = causes.shed_unloads(every).select(*CYCLE).distinct().withColumn("went", F.lit(True))
+    rows = pairs.join(went, CYCLE, "left")
+    term = Window.partitionBy("cluster", "since").orderBy("cycle")
+    apart = F.col("pair") != F.lag("pair").over(term)
+    after = F.coalesce(F.lag("went").over(term), F.lit(False))
+    fresh = F.first(F.col("fresh")).over(term)
+    counts = {}
+    for name in average.HITS:
+        surely = _in_a_row(rows, term, f"surely_{name}", apart | after, F.lit(0))
+        rows, counts[name] = surely
+        begun = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
+        rows, counts[f"perhaps_{name}"] = _in_a_row(
+            rows, term, f"perhaps_{name}", F.lit(False), begun
+        )
+    none = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
+    before = {name: F.lag(count).over(term) for name, count in counts.items()}
+    streak = F.struct(
+        *(F.lag(f"pair.{one}").over(term).alias(one) for one in ("idle", "busy")),
+        *(F.when(~after, before[name]).otherwise(F.lit(0)).alias(name) for name in average.HITS),
+    )
+    perhaps = F.struct(
+        *(F.coalesce(before[f"perhaps_{name}"], none).alias(name) for name in average.HITS)
+    )
+    return rows.select(*CYCLE, streak.alias("streak"), perhaps.alias("perhaps_streak"))
+
+
+def _in_a_row(
+    rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
+) -> tuple[DataFrame, Column]:
+    """Return rows, and for how many of them in a row a column has been true.
+
+    `begun` is what counts in addition if it has been true since the first row.
+    """
+    again = F.coalesce(F.lag(holds).over(term), F.lit(False))
+    first = F.lag(holds).over(term).isNull()
+    new = ~first & (~F.col(holds) | ~again | F.coalesce(breaks, F.lit(False)))
+    run = f"run_{holds}"
+    rows = rows.withColumn(f"new_{holds}", new)
+    rows = rows.withColumn(run, F.count_if(f"new_{holds}").over(term))
+    own = Window.partitionBy("cluster", "since", run).orderBy("cycle")
+    count = F.row_number().over(own) + F.when(F.col(run) == 0, begun).otherwise(F.lit(0))
+    rows = rows.withColumn(f"count_{holds}", F.when(F.col(holds), count).otherwise(F.lit(0)))
+    return rows, F.col(f"count_{holds}")
+
+
+def with_all_days(made: Made) -> Made:
+    """Return the tables, with the days before where only a part of them is to be rebuilt."""
+    return {name: made.get(f"{WHOLE}{name}", table) for name, table in made.items()}
+
+
+def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
+    """Return a row for each cycle: its pair, and whether it exceeded each threshold."""
+    moments = cycles.cycle_moments(made, plan)
+    moments = moments.where(
+        (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)
+    )
+    used = made["broker_usage"].select(*KEY, "broker", "present", "standing")
+    if plan.since is not None:
+        begun = F.lit(plan.since - LOOKBACK)
+        moments, used = moments.where(F.col("cycle") >= begun), used.where(F.col("cycle") >= begun)
+    clear = F.col("present").isNotNull() & F.col("standing").isNull()
+    brokers = used.groupBy(*KEY).agg(
+        F.min(F.struct("present", "broker")).alias("least"),
+        F.min(F.struct((-F.col("present")).alias("negated"), "broker")).alias("most"),
+        F.array_sort(F.collect_list("present")).alias("usages"),
+        F.bool_and(clear).alias("clear"),
+    )
+    rows = moments.join(brokers, KEY)
+    usages, last = F.col("usages"), F.size("usages")
+    gaps = (F.get(usages, F.lit(1)) - F.get(usages, F.lit(0)), _back(1) - _back(2))
+    alone = (last > 1) & (gaps[0] > POINTS) & (gaps[1] > POINTS)
+    sound = F.col("doubt").isNull() & F.col("former").isNull() & F.col("other_strategy").isNull()
+    sound = sound & F.coalesce(F.col(f"settings.{shedding.ENABLED}"), F.lit(False))
+    known = F.coalesce(F.col("clear") & alone & sound, F.lit(False))
+    apart = -F.col("most.negated") - F.col("least.present")
+    exceeded = {}
+    for name, (threshold, _) in average.HITS.items():
+        beyond = apart - F.col(f"settings.{threshold}")
+        exceeded[f"surely_{name}"] = F.bool_and(known & F.coalesce(beyond > POINTS, F.lit(False)))
+        maybe = F.coalesce(beyond >= -POINTS, F.lit(True)) | ~F.col("clear") | ~sound
+        exceeded[f"perhaps_{name}"] = F.bool_or(maybe)
+    pair = F.struct(F.col("least.broker").alias("idle"), F.col("most.broker").alias("busy"))
+    passed = F.unix_micros("cycle") - F.unix_micros("since")
+    soon = passed <= F.col(f"settings.{INTERVAL}") * BEGUN * cycles.MICROS_OF_MINUTE
+    fresh = F.coalesce(
+        soon & ~F.coalesce(F.col("doubt") == cycles.NO_LEADER, F.lit(False)), F.lit(False)
+    )
+    found = rows.groupBy(*CYCLE).agg(
+        F.any_value("since").alias("since"),
+        F.bool_and(fresh).alias("fresh"),
+        F.min(pair).alias("pair"),
+        (F.min(pair) == F.max(pair)).alias("one_pair"),
+        *(column.alias(name) for name, column in exceeded.items()),
+    )
+    certain = {
+        f"surely_{name}": F.col(f"surely_{name}") & F.col("one_pair") for name in average.HITS
+    }
+    return found.withColumns(certain)
+
+
+def _back(place: int) -> Column:
+    """Return a usage counted from the highest."""
+    return F.get("usages", F.size("usages") - place)

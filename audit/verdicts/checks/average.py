@@ -1,0 +1,186 @@
+"""AVERAGE: AvgShedder."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark.average import (
+    HIGH,
+    HITS,
+    LEAST,
+    LOW,
+    NAME,
+    SHARE,
+)
+from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.audit.tables.formatting import MEASURED, plain
+from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
+from pulsar_conformance.audit.verdicts.checks.facts import (
+    POINTS,
+    of_cycle,
+    setting_in_force,
+)
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE as TOLERANCE
+from pulsar_conformance.audit.verdicts.checks.registry import (
+    Readings,
+    RuleColumns,
+    may_not,
+    must,
+    register_check,
+    true,
+)
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def _pair(name: str) -> Column:
+    return F.col(f"avgshedder.{name}")
+
+
+def _under(judged: RuleColumns, *more: Column) -> RuleColumns:
+    named = F.col("strategy") == NAME
+    return judged.given(
+        F.col("first"), F.col("enabled"), named, ~F.col("sheds_under_85"), _is_alone(), *more
+    )
+
+
+def _is_alone() -> Column:
+    """True if one broker is used most, and one least."""
+    used = F.when(F.col("first"), _pair("usage"))
+    ends = (F.min(used).over(of_cycle()), F.max(used).over(of_cycle()))
+    near = (F.count_if(F.abs(used - end) <= POINTS).over(of_cycle()) == 1 for end in ends)
+    return next(near) & next(near)
+
+
+def _apart_text() -> Column:
+    return F.concat(
+        shed_text(),
+        F.lit("; "),
+        _pair("busy"),
+        F.lit(" and "),
+        _pair("idle"),
+        F.lit(" are "),
+        plain(_pair("apart")),
+        F.lit(" points apart"),
+    )
+
+
+def _hits_text(threshold: str, hits: Column) -> Column:
+    over, times = HITS[threshold]
+    return F.concat(
+        _apart_text(),
+        F.lit(", over "),
+        plain(setting_in_force(over)),
+        F.lit(" in "),
+        hits.cast("string"),
+        F.lit(" cycles in a row of "),
+        plain(setting_in_force(times)),
+    )
+
+
+def _difference(measure: str) -> Column:
+    """Return the share of what the most used broker carries more than the least used one."""
+    carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
+    ends = (
+        F.max(F.when(F.col("broker") == _pair(end), carried)).over(of_cycle())
+        for end in ("busy", "idle")
+    )
+    return (next(ends) - next(ends)) * setting_in_force(SHARE)
+
+
+def _is_worth() -> Column:
+    """True if the difference in messages is more than the least unload."""
+    return _difference("messages") > setting_in_force(LEAST["messages"]) * (1 + TOLERANCE)
+
+
+def _must_unload(threshold: str) -> RuleColumns:
+    over, times = HITS[threshold]
+    beyond = _pair("apart") > setting_in_force(over) + POINTS
+    due = beyond & (_pair(threshold) >= setting_in_force(times)) & _pair("most_used")
+    fits = F.col("fewest_messages") < _difference("messages") * (1 - TOLERANCE)
+    judged = must(
+        due & _is_worth() & fits,
+        F.col("answered") > 0,
+        _hits_text(threshold, _pair(threshold)),
+    )
+    return _under(judged)
+
+
+@register_check("AVERAGE-01")
+def enough_hits_over_the_low_threshold_unload(_readings: Readings) -> RuleColumns:
+    """The most used broker unloads after enough cycles in a row over the low threshold."""
+    return _must_unload("low")
+
+
+@register_check("AVERAGE-02")
+def enough_hits_over_the_high_threshold_unload(_readings: Readings) -> RuleColumns:
+    """The most used broker unloads after enough cycles in a row over the high threshold."""
+    return _must_unload("high")
+
+
+def _at_most(threshold: str) -> Column:
+    """Return the highest possible number of hits, with any pair."""
+    over, _ = HITS[threshold]
+    none = _pair("apart") < setting_in_force(over) - POINTS
+    before = F.coalesce(F.col(f"perhaps_streak.{threshold}"), F.lit(0))
+    return F.when(none, F.lit(0)).otherwise(before + 1)
+
+
+@register_check("AVERAGE-03")
+def too_few_hits_unload_nothing(_readings: Readings) -> RuleColumns:
+    """Nothing is unloaded until a threshold was exceeded often enough in a row."""
+    few = [_at_most(one) < setting_in_force(times) for one, (_, times) in HITS.items()]
+    beyond = _pair("apart") > setting_in_force(LOW) + POINTS
+    reached = few[0] & few[1] & beyond & (F.col("owned") > 0)
+    return _under(may_not(reached, F.col("answered") > 0, _hits_text("low", _at_most("low"))))
+
+
+@register_check("AVERAGE-04")
+def nothing_goes_within_the_low_threshold(_readings: Readings) -> RuleColumns:
+    """Nothing is unloaded in a cycle that does not exceed the low threshold."""
+    low = setting_in_force(LOW)
+    within = (_pair("apart") < low - POINTS) & (low <= setting_in_force(HIGH))
+    told = F.concat(_apart_text(), F.lit(", within the threshold of "), plain(low))
+    return _under(may_not(within & (F.col("owned") > 0), F.col("answered") > 0, told))
+
+
+@register_check("AVERAGE-05")
+def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
+    """The unloaded bundles carry at most the set share of the difference in messages."""
+    gone = F.aggregate("out", F.lit(0.0), lambda total, one: total + or_nothing(one["messages"]))
+    most, written = _difference("messages"), MEASURED["message-rate"]
+    told = F.concat(
+        shed_text(),
+        F.lit(", "),
+        written(gone),
+        F.lit(" together; "),
+        plain(setting_in_force(SHARE)),
+        F.lit(" of the difference to "),
+        _pair("idle"),
+        F.lit(" is "),
+        written(most),
+    )
+    reached = _pair("most_used") & _is_worth() & (gone > 0) & (F.col("unweighed") == 0)
+    return _under(may_not(reached, gone > most * (1 + TOLERANCE), told))
+
+
+@register_check("AVERAGE-06")
+def small_differences_stay(_readings: Readings) -> RuleColumns:
+    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    small = [_is_small(measure) for measure in LEAST]
+    told = F.concat(shed_text(), F.lit("; the largest difference in traffic is too small"))
+    reached = small[0] & small[1] & (F.col("owned") > 0)
+    return _under(may_not(reached, F.col("answered") > 0, told))
+
+
+def _is_small(measure: str) -> Column:
+    carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
+    spread = F.max(carried).over(of_cycle()) - F.min(carried).over(of_cycle())
+    least = setting_in_force(LEAST[measure])
+    return spread * setting_in_force(SHARE) < least * (1 - TOLERANCE)
+
+
+@register_check("AVERAGE-07")
+def the_least_used_broker_keeps_all(_readings: Readings) -> RuleColumns:
+    """The least used broker unloads nothing."""
+    reached = true(F.col("broker") == _pair("idle")) & (F.col("owned") > 0)
+    told = F.concat(shed_text(), F.lit("; it is used the least"))
+    return _under(may_not(reached & (F.col("total") > 0), F.col("answered") > 0, told))
