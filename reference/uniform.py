@@ -35,6 +35,7 @@ AVERAGE_HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 MOST_SHARE = "maxUnloadPercentage"
 LEAST_MESSAGES = "minUnloadMessage"
 LEAST_BYTES = "minUnloadMessageThroughput"
+MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
 AVERAGE_SETTINGS = (
     *(AVERAGE_LOW, AVERAGE_HIGH, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS),
     *(MOST_SHARE, LEAST_MESSAGES, LEAST_BYTES),
@@ -115,18 +116,48 @@ class Imbalance:
     @property
     def triggers(self) -> bool:
         """True if the difference is higher than the thresholds. [UNIFORM-01, UNIFORM-02]"""
+        if not self.is_worthwhile:
+            return False
         triggered = TRIGGERED[self.cycle.readings["uniform-trigger"]]
         return triggered(self.rate_differs, self.throughput_differs)
 
+    @property
+    def is_worthwhile(self) -> bool:
+        """True if the share of a difference is not below its minimum. [UNIFORM-06]
+
+        Always true under documents without such minimums.
+        """
+        settings = self.cycle.settings
+        if LEAST_MESSAGES not in settings.defaults:
+            return True
+        share, ends = settings.number(MOST_SHARE), (self.messages, self.throughput)
+        pairs = zip(ends, (LEAST_MESSAGES, LEAST_BYTES), strict=True)
+        return any((most - least) * share >= settings.number(name) for (least, most), name in pairs)
+
 
 def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
-    """Bundles that fit into half of the gap, most traffic first. [UNIFORM-01, UNIFORM-03]"""
-    taken, left = [], gap / 2
+    """Bundles that fit into what may move, most traffic first. [UNIFORM-01, UNIFORM-03]"""
+    taken, left = [], movable_part(cycle, gap)
     for bundle in cycle.movable(broker):
         if 0 < cycle.traffic(bundle) <= left:
             taken.append(bundle)
             left -= cycle.traffic(bundle)
-    return taken
+    return taken[: most_bundles(cycle)]
+
+
+def movable_part(cycle: Cycle, gap: Rate) -> Rate:
+    """Return what may move: half of the gap, but no more than the documented share. [UNIFORM-05]"""
+    if MOST_SHARE not in cycle.settings.defaults:
+        return gap / 2
+    return min(gap / 2, gap * cycle.settings.number(MOST_SHARE))
+
+
+def most_bundles(cycle: Cycle) -> int | None:
+    """Return how many bundles may move in a cycle; None without a limit. [UNIFORM-07]"""
+    if MOST_BUNDLES not in cycle.settings.defaults:
+        return None
+    most = int(cycle.settings.number(MOST_BUNDLES))
+    return most if most >= 0 else None
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
@@ -146,9 +177,23 @@ def preface(cycle: Cycle) -> Iterator[Step]:
     spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)
-    if not spread.triggers:
+    if not spread.is_worthwhile:
+        yield Step("decision", f"nothing is moved, as {_too_small(spread)}")
+    elif not spread.triggers:
         needed = WHAT_DIFFERS[cycle.readings["uniform-trigger"]]
         yield Step("decision", f"nothing is moved, as {needed}")
+
+
+def _too_small(spread: Imbalance) -> str:
+    settings = spread.cycle.settings
+    share = settings.number(MOST_SHARE)
+    amounts = ((most - least) * share for least, most in (spread.messages, spread.throughput))
+    names = ((messages, LEAST_MESSAGES), (throughput, LEAST_BYTES))
+    told = (
+        f"{written(amount)} is less than {written(settings.number(name))}"
+        for amount, (written, name) in zip(amounts, names, strict=True)
+    )
+    return f"{plain(share)} of the differences is too little: {' and '.join(told)}"
 
 
 def _rates_step(spread: Imbalance) -> Step:
@@ -175,7 +220,7 @@ def _passed(spread: Imbalance, differs: bool, name: str) -> str:
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
     from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
 
-    cycle, half = spread.cycle, gap / 2
+    cycle, part = spread.cycle, movable_part(spread.cycle, gap)
     if not spread.triggers:
         yield from keep_all_steps(cycle, broker, "need not shed any")
         return
@@ -184,12 +229,19 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
         return
 
     def stays(bundle: str, carried: Rate) -> str:
-        left = cycle.written(half - carried)
+        if len(taken) == most_bundles(cycle) and carried + cycle.traffic(bundle) <= part:
+            return f"{MOST_BUNDLES} is {len(taken)}"
+        left = cycle.written(part - carried)
         return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
 
-    halved = f"{cycle.written(gap)} / 2 = {cycle.written(half)}"
-    yield Step("to move", f"up to half of what lies between most and least: {halved}")
-    yield from bundle_steps(cycle, broker, taken, stays, half)
+    if part == gap / 2:
+        halved = f"{cycle.written(gap)} / 2 = {cycle.written(part)}"
+        yield Step("to move", f"up to half of what lies between most and least: {halved}")
+    else:
+        share = plain(cycle.settings.number(MOST_SHARE))
+        product = f"{cycle.written(gap)} x {share} = {cycle.written(part)}"
+        yield Step("to move", f"up to a share of what lies between most and least: {product}")
+    yield from bundle_steps(cycle, broker, taken, stays, part)
 
 
 EARLIER = "earlier"

@@ -117,7 +117,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "OverloadShedder": overload.SETTINGS,
     "ThresholdShedder": (threshold.SHEDDER_THRESHOLD, *usage.WEIGHTS.values()),
     "UniformLoadShedder": uniform.SETTINGS,
-    "AvgShedder": (*average.SETTINGS, *usage.WEIGHTS.values()),
+    average.NAME: average.SETTINGS,
 }
 """Settings without which a strategy cannot decide."""
 
@@ -131,7 +131,7 @@ def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
         "OverloadShedder": F.col("overloadshedder.over") & (F.col("owned") >= overload.FEWEST),
         "ThresholdShedder": level["over"] | (idle & (level["usage"] < level["bound"])),
         "UniformLoadShedder": F.col("uniformloadshedder.over"),
-        "AvgShedder": F.col("avgshedder.over"),
+        average.NAME: F.col("avgshedder.over"),
     }
     return F.coalesce(
         *(F.when(F.col("strategy") == name, by_strategy[name]) for name in known),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.uniform import LEAST, SHARE
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -20,15 +21,10 @@ NAME = "AvgShedder"
 LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThreshold"
 LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
 HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
-SHARE = "maxUnloadPercentage"
-LEAST_MESSAGES, LEAST_BYTES = "minUnloadMessage", "minUnloadMessageThroughput"
-SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, LEAST_MESSAGES, LEAST_BYTES)
+SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, *LEAST.values(), *usage.WEIGHTS.values())
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
 """Settings of each threshold, and of how often in a row it has to be exceeded."""
-
-LEAST: Mapping[str, str] = {"messages": LEAST_MESSAGES, "bytes": LEAST_BYTES}
-"""The least unload by measure, in the order in which they are tried. [AVERAGE-06]"""
 
 FILLED = "average_filled"
 """The column for how much of the amount the bundles so far in the queue fill."""

@@ -75,7 +75,10 @@ STRATEGIES: Mapping[str, Strategy] = {
     ),
     "OverloadShedder": Strategy(overload.SETTINGS, overload.overload_levels, overload.takes, {}),
     "UniformLoadShedder": Strategy(
-        uniform.SETTINGS, uniform.with_ends, uniform.takes, {uniform.FILLED: uniform.fitting}
+        (*uniform.SETTINGS, *uniform.LIMITS),
+        uniform.with_ends,
+        uniform.takes,
+        {uniform.FILLED: uniform.fitting, uniform.COUNTED: uniform.counted},
     ),
     average.NAME: Strategy(
         average.SETTINGS, average.with_pair, average.takes, {average.FILLED: average.fitting}

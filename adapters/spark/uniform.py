@@ -12,6 +12,16 @@ from pyspark.sql import functions as F
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
 THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
 SETTINGS = (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)
+SHARE = "maxUnloadPercentage"
+LEAST: Mapping[str, str] = {
+    "messages": "minUnloadMessage",
+    "bytes": "minUnloadMessageThroughput",
+}
+"""The least unload by measure. [UNIFORM-06, AVERAGE-06]"""
+
+MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
+LIMITS = (SHARE, *LEAST.values(), MOST_BUNDLES)
+"""Settings that are null under documents without such limits."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
@@ -46,10 +56,20 @@ def fitting() -> Column:
     return F.when(_fits(), F.col("traffic"))
 
 
+COUNTED = "fitting"
+"""The column for how many of the bundles so far in the queue fit."""
+
+
+def counted() -> Column:
+    """One for a bundle that fits."""
+    return F.when(_fits(), F.lit(1))
+
+
 def takes(_readings: Mapping[str, str]) -> Column:
     """True if a bundle goes."""
-    ends = F.col("uniformloadshedder")
-    return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"])
+    ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MOST_BUNDLES}")
+    few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
+    return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few
 
 
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -57,7 +77,7 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
     That is the least and the most `messages` and `bytes` per second of a broker, whether the
     thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), and half
-    of the gap between the two (`need`).
+    of the gap between the two, or the documented share of it (`need`).
     """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
@@ -70,7 +90,7 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
             "_lightest": F.min("weight").over(cycle),
         }
     )
-    settings = F.col("settings")
+    settings, gap = F.col("settings"), F.col("_heaviest.weight") - F.col("_lightest")
     most, least = F.col("_most_messages"), F.col("_least_messages")
     rates = RATES_DIFFER[readings["uniform-difference"]](most, least, settings[RATE_THRESHOLD])
     differ = BYTES_DIFFER[readings["uniform-multiplier"]]
@@ -81,11 +101,24 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
             F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end)
             for end in ENDS
         ),
-        TRIGGERED[readings["uniform-trigger"]](rates, bytes_).alias("over"),
+        (TRIGGERED[readings["uniform-trigger"]](rates, bytes_) & _is_worthwhile()).alias("over"),
         (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
-        ((F.col("_heaviest.weight") - F.col("_lightest")) / constant(2)).alias("need"),
+        F.least(gap / constant(2), gap * settings[SHARE]).alias("need"),
     )
     return rows.withColumn("uniformloadshedder", ends).drop(*made)
+
+
+def _is_worthwhile() -> Column:
+    """True if the share of a difference is not below its minimum, or there is none. [UNIFORM-06]"""
+    settings = F.col("settings")
+    enough = (
+        F.coalesce(
+            (F.col(f"_most_{one}") - F.col(f"_least_{one}")) * settings[SHARE] >= settings[least],
+            F.lit(True),
+        )
+        for one, least in LEAST.items()
+    )
+    return next(enough) | next(enough)
 
 
 ENDS = ("least", "most")

@@ -32,9 +32,9 @@ KEYS = "cluster string, day date"
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Usage of each resource, in percent of its limit."""
 
-MEMORY = "struct<least double, most double, after double, lower double, upper double>"
+MEMORY = "struct<least double, most double, after double, width double>"
 """A leader's memory of a broker after a cycle: least and greatest usage, and the usage mixed with
-history with its bounds; `NaN` if the share of the history is unknown."""
+history, with how much it can differ; `NaN` if the share of the history is unknown."""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",

@@ -91,38 +91,31 @@ def _memory(earlier: DataFrame) -> DataFrame:
         F.lit(0.0).alias("kept"),
         F.col("memory.least").alias("least"),
         F.col("memory.most").alias("most"),
-        *(F.col(f"memory.{name}").alias(name) for name in BOUNDS),
+        F.col("memory.width").alias("width"),
     )
 
 
-BOUNDS = ("lower", "upper")
-"""The lowest and the highest possible usage mixed with history; null if documents do not say how
-it is mixed.
-"""
+WHOLE = 100.0
+"""Width of the usage at a cycle whose report is unknown or late, in points."""
 
 
-def _with_bounds(rows: DataFrame) -> DataFrame:
-    """Add the lowest and the highest usage that a cycle may have observed, over its moments."""
+def _with_widths(rows: DataFrame) -> DataFrame:
+    """Add `after width`: by how much the usage mixed with history can differ after each cycle.
+
+    It is mixed like the usage, from how much this can differ between the moments of a cycle.
+    """
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
-    ends = (F.min("present").over(own), F.max("present").over(own))
-    known = {
-        "lower": F.when(doubt, F.lit(0.0)).otherwise(ends[0]),
-        "upper": F.when(doubt, F.greatest(F.lit(100.0), ends[1])).otherwise(ends[1]),
-    }
-    given = {name: F.col(name) if name in rows.columns else F.lit(None) for name in BOUNDS}
-    return rows.withColumns({name: F.coalesce(given[name], known[name]) for name in BOUNDS})
-
-
-def _after_bounds(rows: DataFrame) -> DataFrame:
-    """Return rows with `after lower` and `after upper`, the bounds after each cycle."""
-    first = F.row_number().over(Window.partitionBy(*TERM, "cycle").orderBy("moment")) == 1
-    once = rows.withColumn("once", first).where("once and lower is not null")
-    for name in BOUNDS:
-        each = once.select(*TERM, "cycle", F.col(name).alias("present"), "kept")
-        after = after_each(each).withColumnRenamed("after", f"after {name}")
-        rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
-    return rows
+    apart = F.max("present").over(own) - F.min("present").over(own)
+    width = F.when(doubt, F.lit(WHOLE)).otherwise(apart)
+    given = F.col("width") if "width" in rows.columns else F.lit(None)
+    rows = rows.withColumn("width", F.coalesce(given, width))
+    once = rows.groupBy(*TERM, "cycle").agg(
+        F.max("width").alias("present"), F.any_value("kept").alias("kept")
+    )
+    after = after_each(once.where("present is not null"))
+    after = after.withColumnRenamed("after", "after width")
+    return rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
 
 
 def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
@@ -130,7 +123,7 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
 
     `exact` adds the bounds of that usage, which follow from the moments of each cycle.
     """
-    rows = _after_bounds(_with_bounds(rows)) if exact else rows
+    rows = _with_widths(rows) if exact else rows
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
     counts = counts & ~F.coalesce(F.col("standing") == LATE, F.lit(False))
     rows = rows.withColumn("counts", counts)
@@ -139,16 +132,14 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
     course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     none = F.lit(None).cast("double")
-    bounds = {one: F.col(f"`after {one}`") if exact else none for one in BOUNDS}
     told = F.when(F.col("counts"), F.struct("after"))
-    ends = F.when(
-        bounds["lower"].isNotNull(), F.struct(*(bounds[one].alias(one) for one in BOUNDS))
-    )
     memory = F.struct(
         F.min("least").over(so_far).alias("least"),
         F.max("most").over(so_far).alias("most"),
         F.last(told, ignorenulls=True).over(so_far)["after"].alias("after"),
-        *(F.last(ends, ignorenulls=True).over(so_far)[one].alias(one) for one in BOUNDS),
+        F.last(F.col("after width"), ignorenulls=True).over(so_far).alias("width")
+        if exact
+        else none.alias("width"),
     )
     rows = rows.withColumn("memory", memory)
     rows = rows.withColumn("earlier", F.lag("memory").over(course))
@@ -159,12 +150,7 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
     before = F.when(counting, F.nanvl(earlier["after"], F.lit(None).cast("double")))
     used = F.when(counting, usage.mixed_known(before, present, kept)).otherwise(present)
     least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
-    mixed = {
-        name: F.when(
-            counting, usage.mixed_known(F.nanvl(earlier[name], none), present, kept)
-        ).otherwise(present)
-        for name in BOUNDS
-    }
+    width = F.when(counting, kept * F.nanvl(earlier["width"], none)).otherwise(F.lit(0.0))
     return rows.select(
         "cluster",
         "cycle",
@@ -178,7 +164,8 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
         used.alias("used"),
         F.least(least, present).alias("least"),
         F.greatest(most, present).alias("most"),
-        *(column.alias(name) for name, column in mixed.items()),
+        (used - width).alias("lower"),
+        (used + width).alias("upper"),
         "messages",
         "bytes",
         "memory",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
 from typing import NamedTuple
 
+from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import uniform
 from pulsar_conformance.conformance.shedding.draw_cycles import cycle_trials
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -18,7 +22,14 @@ from pulsar_conformance.conformance.shedding.quantities import (
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
-from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+from pulsar_conformance.reference.uniform import (
+    LEAST_BYTES,
+    LEAST_MESSAGES,
+    MOST_BUNDLES,
+    MOST_SHARE,
+    RATE_THRESHOLD,
+    THROUGHPUT_THRESHOLD,
+)
 
 TRIGGERS = {"both": all, "either": any}
 """How the two differences trigger an unload together, by the reading `uniform-trigger`."""
@@ -158,3 +169,63 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
         allowed = f"less than {ends.most.name} carries more than {ends.least.name}"
         expect.that(less, allowed, answer)
+
+
+def _limited(trial: Trial, random: Random) -> Trial:
+    """Return a trial with limits of what UniformLoadShedder moves."""
+    case = trial.questions[0].case
+    limits = {
+        MOST_SHARE: random.choice((0.2, 0.1, 0.5)),
+        LEAST_MESSAGES: random.choice((0, 1000, 10_000)),
+        LEAST_BYTES: random.choice((0, 1_048_576, 1_000_000_000)),
+        MOST_BUNDLES: random.choice((-1, -1, 1, 2)),
+    }
+    return Trial.of(SHED.id, {**case, "settings": {**case["settings"], **limits}})
+
+
+limited = st.builds(_limited, cycle_trials(uniform), randoms)
+
+
+def _limits_given(case: SheddingCycle, expect: Expect) -> None:
+    _given(case, expect)
+    expect.given(MOST_SHARE in case.settings.defaults, "the documents limit what is moved")
+    alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
+    expect.given(alone, "no broker is overloaded")
+
+
+@SHED.check("UNIFORM-05", draws=limited)
+def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """The most loaded broker sheds at most the share of its gap, by some measure."""
+    _limits_given(case, expect)
+    ends = _ends(case, expect)
+    gone = _together(case, answer.owned(ends.most))
+    if expect.reached(min(gone) > 0):
+        share = case.settings.number(MOST_SHARE)
+        fits = any(
+            one <= two * share * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True)
+        )
+        allowed = f"a share of what {ends.most.name} carries more than {ends.least.name}"
+        expect.that(fits, allowed, answer)
+
+
+@SHED.check("UNIFORM-06", draws=limited)
+def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    _limits_given(case, expect)
+    extremes, share = Extremes.of(case), case.settings.number(MOST_SHARE)
+    ends = ((extremes.messages, LEAST_MESSAGES), (extremes.throughput, LEAST_BYTES))
+    small = all(
+        (most - least) * share < case.settings.number(name) * (1 - SHARE)
+        for (least, most), name in ends
+    )
+    if expect.reached(small):
+        expect.nothing(answer, "the difference is too small to be moved")
+
+
+@SHED.check("UNIFORM-07", draws=limited)
+def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """At most the set number of bundles is unloaded in a cycle."""
+    _limits_given(case, expect)
+    most = case.settings.number(MOST_BUNDLES)
+    if expect.reached(most >= 0 and bool(answer.pairs)):
+        expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)

@@ -27,6 +27,7 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     register_check,
     true,
 )
+from pulsar_conformance.audit.verdicts.checks.uniform import sheds_small_differences
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -165,17 +166,7 @@ def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
 @register_check("AVERAGE-06")
 def small_differences_stay(_readings: Readings) -> RuleColumns:
     """Nothing is unloaded if the share of the largest difference is below both minimums."""
-    small = [_is_small(measure) for measure in LEAST]
-    told = F.concat(shed_text(), F.lit("; the largest difference in traffic is too small"))
-    reached = small[0] & small[1] & (F.col("owned") > 0)
-    return _under(may_not(reached, F.col("answered") > 0, told))
-
-
-def _is_small(measure: str) -> Column:
-    carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
-    spread = F.max(carried).over(of_cycle()) - F.min(carried).over(of_cycle())
-    least = setting_in_force(LEAST[measure])
-    return spread * setting_in_force(SHARE) < least * (1 - TOLERANCE)
+    return _under(sheds_small_differences())
 
 
 @register_check("AVERAGE-07")

@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 from pulsar_conformance.adapters.spark.shapes import or_nothing
 from pulsar_conformance.adapters.spark.uniform import (
+    LEAST,
+    MOST_BUNDLES,
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
     TRIGGERED,
 )
+from pulsar_conformance.adapters.spark.uniform import SHARE as MOST_SHARE
+from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
@@ -146,3 +150,50 @@ def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
     reached = _is_least() & apart & (F.col("able") > 0)
     told = F.concat(shed_text(), F.lit("; it is the least loaded"))
     return _spread(may_not(reached, F.col("answered") > 0, told), *_has_ends(), ~overloaded)
+
+
+@register_check("UNIFORM-05")
+def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
+    """The most loaded broker sheds at most the share of its gap, by some measure."""
+    gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
+    most = {one: (_end("most", one) - _end("least", one)) * _share() for one in MEASURES}
+    reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
+    too_much = [gone[one] > most[one] * (1 + SHARE) for one in MEASURES]
+    told = F.concat(shed_text(), F.lit("; more than its share of the difference"))
+    judged = may_not(reached, too_much[0] & too_much[1], told)
+    overloaded = any_broker(_is_most() & F.col("sheds_under_85"))
+    return _spread(judged, *_has_ends(), F.col("unweighed") == 0, ~overloaded)
+
+
+def _share() -> Column:
+    return setting_in_force(MOST_SHARE)
+
+
+def sheds_small_differences() -> RuleColumns:
+    """Return a check that nothing is unloaded for a difference below both minimums."""
+    small = [_is_small(measure) for measure in MEASURES]
+    told = F.concat(shed_text(), F.lit("; the largest difference in traffic is too small"))
+    reached = small[0] & small[1] & (F.col("owned") > 0) & ~F.col("sheds_under_85")
+    return may_not(reached, F.col("answered") > 0, told)
+
+
+def _is_small(measure: str) -> Column:
+    carried = _carries(measure)
+    spread = F.max(carried).over(of_cycle()) - F.min(carried).over(of_cycle())
+    return spread * _share() < setting_in_force(LEAST[measure]) * (1 - SHARE)
+
+
+@register_check("UNIFORM-06")
+def small_differences_are_left(_readings: Readings) -> RuleColumns:
+    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    return _spread(sheds_small_differences())
+
+
+@register_check("UNIFORM-07")
+def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
+    """At most the set number of bundles is unloaded in a cycle."""
+    most = setting_in_force(MOST_BUNDLES)
+    told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
+    reached = (most >= 0) & (F.col("answered") > 0)
+    judged = may_not(reached, F.col("total") > most, told)
+    return _spread(judged, none_of(F.col("sheds_under_85")))
