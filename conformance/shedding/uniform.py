@@ -178,7 +178,7 @@ def _limited(trial: Trial, random: Random) -> Trial:
         MOST_SHARE: random.choice((0.2, 0.1, 0.5)),
         LEAST_MESSAGES: random.choice((0, 1000, 10_000)),
         LEAST_BYTES: random.choice((0, 1_048_576, 1_000_000_000)),
-        MOST_BUNDLES: random.choice((-1, -1, 1, 2)),
+        MOST_BUNDLES: random.choice((-1, -1, 0, 1, 2)),
     }
     return Trial.of(SHED.id, {**case, "settings": {**case["settings"], **limits}})
 
