@@ -64,7 +64,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the parts into which a bundle is split."""
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
-    algorithms = splitting.documented(chosen.defaults)
+    algorithms = splitting.documented_algorithms(chosen.defaults)
     by_rates = _cuts_by_rates(readings) if splitting.BY_RATES in algorithms else None
     rows = cases.select(
         "cycle",
@@ -120,7 +120,7 @@ def _cuts_by_rates(readings: Readings) -> Column:
     settings = F.col("settings")
     size = settings[growth.MAX_MEGABYTES] * shapes.MEGABYTE[readings["megabyte"]]
     most = F.struct(settings[growth.MAX_MESSAGES].alias("messages"), size.alias("bytes"))
-    return splitting.where_limits_are_exceeded(topics, most, settings[splitting.MARGIN])
+    return splitting.cuts_by_traffic(topics, most, settings[splitting.MARGIN])
 
 
 def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:

@@ -89,7 +89,7 @@ def _owned(report: Column, chosen: Basis) -> Column:
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundles that each cycle unloads, in order within each broker."""
-    known = shedding.documented(chosen.defaults)
+    known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(

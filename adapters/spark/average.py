@@ -146,7 +146,7 @@ def _fits() -> Column:
     return F.col("movable") & (_amount() > 0) & (_amount() <= F.col("avgshedder.need"))
 
 
-def fitting() -> Column:
+def average_fitting() -> Column:
     """Return the traffic of a bundle if it is no more than the amount."""
     return F.when(_fits(), _amount())
 

@@ -68,8 +68,8 @@ class SparkConnection(Connection):
             version=_version(),
             batch=BATCH,
             operations=(*OPERATIONS, rows.NAME),
-            strategies=tuple(sorted(shedding.documented(defaults))),
-            algorithms=splitting.documented(defaults),
+            strategies=tuple(sorted(shedding.documented_strategies(defaults))),
+            algorithms=splitting.documented_algorithms(defaults),
             readings=followed,
         )
 

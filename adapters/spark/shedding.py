@@ -78,15 +78,18 @@ STRATEGIES: Mapping[str, Strategy] = {
         (*uniform.SETTINGS, *uniform.LIMITS),
         uniform.with_ends,
         uniform.takes,
-        {uniform.FILLED: uniform.fitting, uniform.COUNTED: uniform.counted},
+        {uniform.FILLED: uniform.fitting, uniform.COUNTED: uniform.one_if_fitting},
     ),
     average.NAME: Strategy(
-        average.SETTINGS, average.with_pair, average.takes, {average.FILLED: average.fitting}
+        average.SETTINGS,
+        average.with_pair,
+        average.takes,
+        {average.FILLED: average.average_fitting},
     ),
 }
 
 
-def documented(defaults: Mapping[str, object]) -> tuple[str, ...]:
+def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the strategies that documents with these defaults describe."""
     return tuple(one for one in STRATEGIES if one != average.NAME or average.LOW in defaults)
 

@@ -65,7 +65,7 @@ def between_the_topics(hashes: Column) -> Column:
     return F.when(middle.isNotNull(), F.array(middle)).otherwise(_none())
 
 
-def where_limits_are_exceeded(topics: Column, most: Column, margin: Column) -> Column:
+def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
     """Return the cuts that keep parts within their limits, as an array. [SPLIT-28 … 30]
 
     `topics` is an array of structs of `hash`, `messages` and `bytes`, and `most` a struct of the
@@ -160,7 +160,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 """Reason for refusing that many cuts, or null, by `split-ways`. [SPLIT-12, SPLIT-13]"""
 
 
-def documented(defaults: Mapping[str, object]) -> tuple[str, ...]:
+def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the algorithms that documents with these defaults describe."""
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 

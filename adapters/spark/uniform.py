@@ -60,7 +60,7 @@ COUNTED = "fitting"
 """The column for how many of the bundles so far in the queue fit."""
 
 
-def counted() -> Column:
+def one_if_fitting() -> Column:
     """One for a bundle that fits."""
     return F.when(_fits(), F.lit(1))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.spark.shedding import documented
+from pulsar_conformance.adapters.spark.shedding import documented_strategies
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
@@ -105,7 +105,7 @@ def _unchosen(decisions: DataFrame) -> int:
 
 def unknown_strategies(tables: Tables, plan: AuditPlan) -> Json:
     """Return the number of cycles under each strategy that no document describes."""
-    known = documented(plan.defaults)
+    known = documented_strategies(plan.defaults)
     named = tables["cycles"].where(~F.col("strategy").isin(*known)).groupBy("strategy")
     return dict(named.count().orderBy("strategy").collect())
 

@@ -226,7 +226,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies that the plan's cycles follow, found by a small job."""
-    ran, documented = of_plan(made["cycles"], plan), shedding.documented(plan.defaults)
+    ran, documented = of_plan(made["cycles"], plan), shedding.documented_strategies(plan.defaults)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
     known = collect_small(names.where(F.col("strategy").isin(*documented)))
     return tuple(name for name in documented if (name,) in known)
