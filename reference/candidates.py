@@ -60,7 +60,7 @@ class Growth:
         megabyte = MEGABYTE[self.readings["megabyte"]]
         return {
             MAX_TOPICS: self.settings.number(MAX_TOPICS),
-            MAX_SESSIONS: self.settings.number(MAX_SESSIONS),
+            MAX_SESSIONS: self.settings.limit(MAX_SESSIONS),
             MAX_MESSAGES: self.settings.number(MAX_MESSAGES),
             MAX_MEGABYTES: self.settings.number(MAX_MEGABYTES) * megabyte,
         }

@@ -23,6 +23,10 @@ NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 """A number as text, as broker.conf and the admin API give it."""
 
 
+UNLIMITED = Fraction(1 << 80)
+"""A limit that nothing exceeds."""
+
+
 class MissingSetting(LookupError):
     """A setting without a documented default that the answer depends on but the case leaves out."""
 
@@ -62,6 +66,11 @@ class Settings:
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise MissingSetting(name)
         return exact(value)
+
+    def limit(self, name: str) -> Fraction:
+        """A numeric limit; `UNLIMITED` if the documents give its value that meaning."""
+        value = self.number(name)
+        return UNLIMITED if value == self._documented.unlimited.get(name) else value
 
     def flag(self, name: str) -> bool:
         """True if a switch is on; false if it has no default and is left out."""

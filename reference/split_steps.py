@@ -14,7 +14,7 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
-from pulsar_conformance.reference.context import Readings
+from pulsar_conformance.reference.context import UNLIMITED, Readings
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, throughput
 from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of, namespace_of
@@ -161,7 +161,7 @@ def _full(growth: Growth, bundle: str) -> str:
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
     """Format the quantities of the bundle with their limits."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
-        most = f"at most {WRITTEN[name](limit)}"
+        most = "without a limit" if limit == UNLIMITED else f"at most {WRITTEN[name](limit)}"
         yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)
 
 

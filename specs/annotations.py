@@ -101,6 +101,7 @@ class Annotations:
             choices=of_page.choices if of_page else (),
             range=of_page.range if of_page else None,
             unused=entry.get("unused", False),
+            unlimited=entry.get("unlimited"),
             dynamic=entry.get("dynamic", True),
             deprecated_in=self._deprecated_in(known, documents),
             replaced_by=self._replaced_by(name),

@@ -28,6 +28,9 @@ class Defaults(dict[str, JSON]):
     unused: frozenset[str] = frozenset()
     """Settings whose default applies whatever value is set."""
 
+    unlimited: Mapping[str, float] = MappingProxyType({})
+    """The value of each limit at which it is none."""
+
     renamed: Mapping[str, str] = MappingProxyType({})
     """The new name of each setting that is deprecated for another name; the new name wins."""
 
@@ -97,6 +100,11 @@ class Specs:
             for name, setting in self.annotated.items()
             if setting.unused and name in found and {*setting.documents}.intersection(documents)
         )
+        found.unlimited = {
+            name: setting.unlimited
+            for name, setting in self.annotated.items()
+            if setting.unlimited is not None and {*setting.documents}.intersection(documents)
+        }
         found.renamed = {
             name: setting.replaced_by
             for name, setting in self.annotated.items()

@@ -118,6 +118,8 @@ class Setting:
     range: tuple[float, float] | None = None
     unused: bool = False
     """True if its value has no effect, by its annotation."""
+    unlimited: float | None = None
+    """The value of a limit that is none, by its annotation."""
     dynamic: bool | None = None
     """True if it can be changed at runtime; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()

@@ -25,6 +25,10 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 """Conversion of a setting's text to a value, by its type in `specs/settings.yaml`."""
 
 
+INFINITE = float("inf")
+"""A limit that documents call none."""
+
+
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
     """Return a struct of settings; null if a setting is not given and has no documented default.
 
@@ -43,7 +47,11 @@ def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -
         names = dict.fromkeys((documented.renamed.get(name, name), name))
         return F.coalesce(*(given[one] for one in names), default)
 
-    return F.struct(*(TYPED[types[name].type](text(name)).alias(name) for name in names))
+    def value(name: str) -> Column:
+        typed, none = TYPED[types[name].type](text(name)), documented.unlimited.get(name)
+        return typed if none is None else F.when(typed == none, F.lit(INFINITE)).otherwise(typed)
+
+    return F.struct(*(value(name).alias(name) for name in names))
 
 
 def _text(value: Value) -> Column:

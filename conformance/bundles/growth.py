@@ -24,6 +24,7 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
+from pulsar_conformance.reference.context import UNLIMITED
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.ranges import namespace_of
 
@@ -285,6 +286,17 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     expect.reached(len(growing) < len(case.stats))
     wrong = [bundle for bundle in answer.split if bundle not in growing]
     expect.nothing(wrong, "these exceed no threshold")
+
+
+@SPLIT_CANDIDATES.check("SPLIT-31", draws=growths(MAX_SESSIONS, settings={MAX_SESSIONS: -1}))
+def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> None:
+    """With a limit of -1, a bundle is not split for its sessions."""
+    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.limits[MAX_SESSIONS] == UNLIMITED, "sessions have no limit")
+    growing = set(_may_split(case))
+    expect.reached(any(one.sessions for name, one in case.stats.items() if name not in growing))
+    wrong = [bundle for bundle in answer.split if bundle not in growing]
+    expect.nothing(wrong, "these exceed no other threshold")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=growths(full=True))
