@@ -87,19 +87,20 @@ EVENED_OUT = [
 
 
 def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
-    """Return the lines with the times of the story: an event takes a second, a tick its minutes.
+    """Return the lines with the times of the story: an event takes six seconds, a tick its minutes.
 
     Before a tick's unloads comes its cycle, which ran after the brokers had reported.
     """
     looks = sorted({line["at"] for line in lines})
     assert len(looks) == len(events), (len(looks), len(events))
     begun = now = datetime.fromisoformat(looks[0])
-    found = []
+    found, ran = [], begun
     for look, event in zip(looks, events, strict=True):
         mine = [line for line in lines if line["at"] == look]
         acts = [line for line in mine if line["kind"] in ("unloaded", "assigned")]
         ticked = "tick" in event
-        now += timedelta(minutes=event["tick"]["minutes"]) if ticked else timedelta(seconds=1)
+        step = timedelta(minutes=event["tick"]["minutes"]) if ticked else timedelta(seconds=6)
+        now = max(now, ran) + step
         for line in mine:
             if line["kind"] == "load_report":
                 line["report"]["lastUpdate"] = round(now.timestamp() * 1000)
@@ -109,9 +110,8 @@ def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
         if ticked:
             ran = now + timedelta(seconds=CYCLE_AFTER)
             found.append({"kind": "cycle", "cluster": mine[0]["cluster"], "at": stamp(ran)})
-            now = ran + timedelta(seconds=0.5)
-        found += [{**line, "at": stamp(now)} for line in acts]
-        now -= timedelta(seconds=CYCLE_AFTER + 0.5) if ticked else timedelta()
+        acted = ran + timedelta(seconds=0.5) if ticked else now
+        found += [{**line, "at": stamp(acted)} for line in acts]
     return found
 
 
