@@ -157,6 +157,7 @@ def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, p
 EVENED_OUT = f"shop/ns-2/{WHOLE}"
 
 
+@pytest.mark.thorough
 def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp_path, capsys):
     """45 of 91 MB/s, then 21 of 46, went at the second cycle over 40 points; 10 at the eighth."""
     words = ["audit", "--input", str(FOLDER / "cluster-4.2.4-average.json.gz"), "--spark", CORES]
