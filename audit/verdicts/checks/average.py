@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark.average import (
-    HIGH,
-    HITS,
-    LEAST,
-    LOW,
-    NAME,
-    SHARE,
-)
+from pulsar_conformance.adapters.spark.average import HIGH, HITS, LOW, NAME
 from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.adapters.spark.uniform import LEAST, SHARE
 from pulsar_conformance.audit.tables.formatting import MEASURED, plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
