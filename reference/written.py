@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, exact
 from pulsar_conformance.reference.usage import weighted_maximum, weights
@@ -77,3 +77,30 @@ class ReportDue:
         if self.first:
             return True
         return not self.too_soon and (self.late or bool(self.changed))
+
+
+MOST_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+
+
+@dataclass(frozen=True)
+class TopBundles:
+    """A `report.bundles` case: bundles whose load is measured, and how many are reported."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+
+    @property
+    def most(self) -> int:
+        """The number of bundles that are reported at most. [REPORT-18, REPORT-19, REPORT-21]"""
+        each = int(self.settings.number(MOST_BUNDLES))
+        if each < 0:
+            return len(self.case["stats"])
+        return each * (self.case["brokers"] if self.case["manager"] == "modular" else 1)
+
+    @property
+    def reported(self) -> list[str]:
+        """The busiest bundles, by bytes a second and then by messages. [REPORT-20]"""
+        rates = {name: Rates.read(one) for name, one in self.case["stats"].items()}
+        loads = {name: (one.throughput, one.messages) for name, one in rates.items()}
+        busiest = sorted(loads, key=lambda name: loads[name], reverse=True)
+        return busiest[: self.most]

@@ -40,6 +40,7 @@ ANSWERS = {
     "select": "shed.select or place.select",
     "split": "bundles.split, or the event of a story",
     "split_candidates": "bundles.split_candidates",
+    "top_bundles": "report.bundles",
 }
 """Functions that answer an operation, or draw its cases, by that operation."""
 

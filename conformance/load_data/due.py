@@ -1,4 +1,4 @@
-"""REPORT: when a broker writes its load data."""
+"""REPORT: when a broker writes its load data, and of which bundles."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.clusters import report_problems, weight_problems
+from pulsar_conformance.conformance.common.clusters import (
+    LEFT,
+    RIGHT,
+    bundle_name_problems,
+    report_problems,
+    weight_problems,
+)
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
-from pulsar_conformance.conformance.common.operation import Operation, Problems, same_field
+from pulsar_conformance.conformance.common.operation import (
+    NamesUsed,
+    Operation,
+    Problems,
+    same_field,
+)
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference import Settings
-from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
 from pulsar_conformance.reference.usage import weights
-from pulsar_conformance.reference.written import LEAST_MILLIS, MOST_MINUTES, THRESHOLD
+from pulsar_conformance.reference.written import LEAST_MILLIS, MOST_BUNDLES, MOST_MINUTES, THRESHOLD
 
 CLOCK = 1
 """Seconds that may pass between a measurement and the decision about it."""
@@ -254,3 +265,112 @@ def load_data_are_written_a_first_time(case: LoadChange, due: bool, expect: Expe
     """A broker that has not written anything yet writes its load data."""
     if expect.reached(case.first):
         expect.that(due, "due: nobody knows the broker's load", due)
+
+
+@dataclass(frozen=True)
+class MeasuredBundles:
+    """Bundles whose load is measured, and how many of them may be reported."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+
+    @property
+    def rates(self) -> dict[str, Rates]:
+        """The rates of each bundle."""
+        return {name: Rates.read(one) for name, one in self.case["stats"].items()}
+
+    @property
+    def busy(self) -> list[str]:
+        """The bundles that carry bytes."""
+        return [name for name, one in self.rates.items() if one.throughput]
+
+    @property
+    def most(self) -> int | None:
+        """The most bundles of a report, or None if every bundle is reported."""
+        each = int(self.settings.number(MOST_BUNDLES))
+        leads = self.case["manager"] == "modular"
+        return None if each < 0 else each * (self.case["brokers"] if leads else 1)
+
+
+def _top_problems(case: Json, settings: Settings) -> Problems:
+    for name in case["stats"]:
+        yield from bundle_name_problems(name)
+    least = -1 if case["manager"] == "modular" else 1
+    most = settings.number(MOST_BUNDLES)
+    if most < least or most == 0:
+        yield f"case.settings.{MOST_BUNDLES}: no document says what {plain(most)} means"
+
+
+def top_case(settings: Json, stats: Json, manager: str = "extensible", brokers: int = 1) -> Json:
+    """Return a case of `report.bundles`."""
+    return {"settings": settings, "manager": manager, "brokers": brokers, "stats": stats}
+
+
+_TWO = {name: {"msgThroughputIn": 1e6 * place} for place, name in enumerate((LEFT, RIGHT), 1)}
+
+TOP = Operation(
+    id="report.bundles",
+    view=lambda case, settings, _readings: MeasuredBundles(case, settings),
+    read=lambda _case, answer: frozenset(answer["bundles"]),
+    matches=lambda allowed, answer: set(allowed["bundles"]) == set(answer["bundles"]),
+    examples=(top_case({MOST_BUNDLES: 1}, _TWO), top_case({MOST_BUNDLES: 2}, _TWO)),
+    legal=_top_problems,
+    names=lambda case, answer: [NamesUsed(answer["bundles"], case["stats"])],
+    regardless_of_order=lambda _case, answer: sorted(answer["bundles"]),
+)
+
+
+@st.composite
+def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
+    """Bundles with loads that are far apart or equal, of one broker or of several."""
+    random, each = draw(randoms), draw(st.sampled_from(most))
+    manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
+    brokers = draw(st.integers(1, 3)) if manager == "modular" else 1
+    count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
+    names_ = [f"shop/eu/0x{place:07x}0_0x{place:07x}8" for place in range(count)]
+    loads = [4 ** random.randrange(1, 7) for _ in names_]
+    stats = {name: _carrying(load) for name, load in zip(names_, loads, strict=True)}
+    return Trial.of(TOP.id, top_case({MOST_BUNDLES: each}, stats, manager, brokers))
+
+
+def _carrying(load: int) -> Json:
+    return {name: load * (100_000 if "Throughput" in name else 100) for name in RATE_FIELDS}
+
+
+@TOP.check("REPORT-18", draws=measured_bundles())
+def no_more_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+    """A report has no more bundles than may be reported."""
+    most = case.most
+    if most is not None and expect.reached(most < len(case.rates)):
+        expect.that(len(named) <= most, f"at most {most} bundles", len(named))
+
+
+@TOP.check("REPORT-19", draws=measured_bundles())
+def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+    """A report has as many bundles as it may have."""
+    most = case.most
+    if most is not None and expect.reached(bool(case.busy)):
+        least = min(most, len(case.busy))
+        expect.that(len(named) >= least, f"at least {least} bundles", len(named))
+
+
+@TOP.check("REPORT-20", draws=measured_bundles())
+def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+    """No reported bundle carries half of what one carries that is not reported, or less."""
+    rates = {name: one.each() for name, one in case.rates.items()}
+    left = [one for name, one in rates.items() if name not in named and all(one)]
+    expect.reached(bool(left) and bool(named))
+    less = [
+        name
+        for name in sorted(named & rates.keys())
+        if any(all(2 * a <= b for a, b in zip(rates[name], one, strict=True)) for one in left)
+    ]
+    expect.nothing(less, "busier bundles are not reported")
+
+
+@TOP.check("REPORT-21", draws=measured_bundles((-1,)))
+def every_bundle_is_written(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+    """With -1, every bundle with traffic is written."""
+    if expect.reached(case.most is None and bool(case.busy)):
+        missing = [one for one in case.busy if one not in named]
+        expect.that(not missing, "every bundle with traffic", f"not {', '.join(missing)}")

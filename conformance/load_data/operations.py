@@ -358,4 +358,4 @@ NIC = Operation(
     refusable=True,
 )
 
-DUE = due.DUE
+DUE, TOP = due.DUE, due.TOP

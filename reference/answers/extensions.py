@@ -8,7 +8,7 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.isolation import PolicyChange
 from pulsar_conformance.reference.numbers import exact, plain
-from pulsar_conformance.reference.written import ReportDue
+from pulsar_conformance.reference.written import ReportDue, TopBundles
 
 
 def due(context: Context, case: Case) -> Derivation:
@@ -29,6 +29,17 @@ def due(context: Context, case: Case) -> Derivation:
     return Derivation({"due": report.due}, explain)
 
 
+def top_bundles(context: Context, case: Case) -> Derivation:
+    """Answer `report.bundles`. [REPORT-18 … 21]"""
+    report = TopBundles(case, context.settings(case))
+
+    def explain() -> Iterator[Step]:
+        yield Step("at most", f"{report.most} of {len(case['stats'])} bundles")
+        yield Step("reported", ", ".join(report.reported) or "none")
+
+    return Derivation({"bundles": report.reported}, explain)
+
+
 def changed(_context: Context, case: Case) -> Derivation:
     """Answer `policy.changed`. [ISOLATION-01 … 06]"""
     change = PolicyChange(case)
@@ -43,5 +54,6 @@ def changed(_context: Context, case: Case) -> Derivation:
 
 ANSWERS: Mapping[str, Answer] = {
     "report.due": due,
+    "report.bundles": top_bundles,
     "policy.changed": changed,
 }

@@ -39,6 +39,18 @@ def other_values(_case, told, _turn):
     return {"settings": {name: other(value) for name, value in told["settings"].items()}}
 
 
+def no_measured_bundle(_case, _told, _turn):
+    return {"bundles": []}
+
+
+def every_measured_bundle(case, _told, _turn):
+    return {"bundles": list(case["stats"])}
+
+
+def the_others(case, told, _turn):
+    return {"bundles": [one for one in case["stats"] if one not in told["bundles"]]}
+
+
 def no_namespace(_case, _told, _turn):
     return {"unload": []}
 
@@ -378,6 +390,7 @@ DEVIATIONS = {
     "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
     "manager.choose": (other_manager, extensible, simple),
     "report.due": (not_due, due),
+    "report.bundles": (no_measured_bundle, every_measured_bundle, the_others),
     "policy.changed": (no_namespace, every_namespace, all_but_the_first),
     "report.read": (other_manager, empty_report, doubled_report, full_report),
     "cluster.replay": tuple(map(steps, STORIES)),

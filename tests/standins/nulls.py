@@ -33,6 +33,7 @@ OPERATIONS = (
     "place.broker",
     "report.read",
     "report.due",
+    "report.bundles",
     "policy.changed",
     "cluster.replay",
 )
@@ -64,6 +65,9 @@ class Null:
 
     def policy_changed(self, case):
         return {"unload": self.some(case["namespaces"])}
+
+    def report_bundles(self, case):
+        return {"bundles": self.some(case["stats"])}
 
     def report_due(self, case):
         return {"due": bool(self.some([case]))}

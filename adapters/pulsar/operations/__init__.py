@@ -41,6 +41,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "manager.choose": managers.choose,
     "report.read": reports.read,
     "report.due": reports.due,
+    "report.bundles": reports.top_bundles,
     "policy.changed": policies.changed,
 }
 """Operations by ID, in the order of the protocol."""

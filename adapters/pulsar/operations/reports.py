@@ -1,4 +1,4 @@
-"""report.read and report.due: the release's own reader of load reports, and its trigger of them."""
+"""Load reports: the release's own reader, its trigger, and its choice of bundles."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     methods,
 )
 from pulsar_conformance.adapters.pulsar.loads import MANAGER, RATES, RESOURCES
+from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import (
     Answer,
     Case,
@@ -163,3 +164,39 @@ def _load_data(release: Release, report: Case, at: int, configuration: Java) -> 
 
 TRIGGERS = {"modular": (MANAGER, _local), "extensible": (REPORTER, _load_data)}
 """The class that decides about reports, and the maker of its load data, by manager."""
+
+
+TOP = f"{EXTENSIONS}.models.TopKBundles"
+
+
+def top_bundles(release: Release, case: Case) -> Answer:
+    """Return the bundles that a load manager selects for its report. Errors: `Unsupported`."""
+    configuration = release.configuration(case["settings"])
+    most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
+    service = Service(configuration)
+    if case["manager"] == "extensible":
+        stats = java_class("java.util.HashMap")()
+        measured = list(release.loads.stats(list(case["stats"].values())))
+        for name, one in zip(case["stats"], measured, strict=True):
+            stats.put(name, one)
+        top = java_class(TOP)(service.pulsar)
+        top.update(stats, most)
+        found = top.getLoadData().getTopBundlesLoadData()
+        return {"bundles": [str(one.bundleName()) for one in found]}
+    with Manager(service) as manager:
+        if not methods(manager.java, SELECTING):
+            raise Unsupported("the release writes the load of every bundle")
+        averages = {
+            name: {"shortTermData": one, "longTermData": one}
+            for name, rates in case["stats"].items()
+            if (one := {**rates, "numSamples": 10})
+        }
+        brokers = {f"broker-{place}": {} for place in range(case["brokers"])}
+        release.loads.fill(manager.load_data, brokers, averages)
+        count = int(call(manager.java, SELECTING))
+        chosen = list(field(manager.java, "bundleArr").get(manager.java))[:count]
+        return {"bundles": [str(entry.getKey()) for entry in chosen]}
+
+
+SELECTING = "selectTopKBundle"
+"""Method with which the leader selects the bundles whose load it writes."""

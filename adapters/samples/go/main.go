@@ -28,6 +28,7 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"place.anti_affinity":      answering(placeApart),
 	"place.broker":             answering(assignBundle),
 	"report.due":               answering(reportDue),
+	"report.bundles":           answering(topBundles),
 	"policy.changed":           answering(changePolicy),
 }
 

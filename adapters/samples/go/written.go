@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // A load that a broker writes, with the number of its bundles.
 type written struct {
@@ -42,4 +45,28 @@ func share(before, now float64) float64 {
 		return 0
 	}
 	return math.Abs(now-before) / before * 100 // infinite from 0 on
+}
+
+// The bundles of which the load is written: the busiest ones, so many for each broker.
+func topBundles(asked struct {
+	Settings settings
+	Manager  string
+	Brokers  int
+	Stats    map[string]rates
+}) (any, error) {
+	most := int(asked.Settings.number("loadBalancerMaxNumberOfBundlesInBundleLoadReport"))
+	names := sorted(asked.Stats)
+	if most < 0 {
+		return object{"bundles": names}, nil
+	}
+	if asked.Manager == "modular" {
+		most *= asked.Brokers
+	}
+	sort.SliceStable(names, func(i, j int) bool {
+		return asked.Stats[names[i]].bytes() > asked.Stats[names[j]].bytes()
+	})
+	if most < len(names) {
+		names = names[:most]
+	}
+	return object{"bundles": names}, nil
 }
