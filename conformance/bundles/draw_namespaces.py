@@ -33,7 +33,7 @@ def create(
 
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
     """A namespace that no administrator creates, with or without settings for its bundles."""
-    settings = st.one_of(
+    settings: st.SearchStrategy[Json] = st.one_of(
         st.just({}), st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]})
     )
     return settings.map(
