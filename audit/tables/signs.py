@@ -64,27 +64,18 @@ def moved_away(silver: Silver) -> DataFrame:
     that the broker is still there. It may have gone at any time `since` then, by at most
     `HINDSIGHT` before the bundle is seen elsewhere.
     """
-    reported = silver.broker_samples.select(
-        "cluster", "at", "broker", F.explode("bundles").alias("bundle")
-    )
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
     owners = owners.select("cluster", "at", "broker", F.explode("bundles").alias("bundle"))
-    ends = F.min("broker") != F.max("broker")
-    moved = reported.groupBy(*OF_BUNDLE).agg(ends.alias("moved")).where("moved")
     assigned = silver.actions.where("kind = 'assigned'").select("cluster", "at", "broker", "bundle")
     assigned = assigned.withColumn("listed", F.lit(False)).unionByName(
         owners.withColumn("listed", F.lit(True))
     )
-    sought = moved.select(*OF_BUNDLE).unionByName(assigned.select(*OF_BUNDLE)).distinct()
-    claims = reported.withColumn("report", F.lit(True)).unionByName(
-        assigned.withColumn("report", F.lit(False)), allowMissingColumns=True
-    )
-    claims = claims.join(sought, list(OF_BUNDLE), "left_semi").withColumn("turn", F.lit(1))
+    rows = _claims(silver.broker_samples, assigned)
     went = silver.actions.where("kind = 'unloaded'").select(
         "cluster", "at", "bundle", F.lit(0).alias("turn")
     )
-    rows = claims.unionByName(went, allowMissingColumns=True)
+    rows = rows.unionByName(went, allowMissingColumns=True)
     course = Window.partitionBy(*OF_BUNDLE).orderBy("at", "turn", "broker")
     before = course.rowsBetween(Window.unboundedPreceding, -1)
     owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report"))
@@ -106,3 +97,25 @@ def moved_away(silver: Silver) -> DataFrame:
         "cluster", F.col("former.broker").alias("broker"), F.col("former.at").alias("reported")
     ).agg((F.min("at") - F.lit(HINDSIGHT)).alias("since"))
     return rows.withColumn("since", F.greatest("reported", "since"))
+
+
+def _claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
+    """Return the owners of bundles by reports and by records, of bundles with several owners.
+
+    Most lists of bundles repeat earlier ones of the broker, so that each is looked into once.
+    """
+    key = ["cluster", "broker", "bundle"]
+    lists = samples.select("cluster", "broker", "bundles").distinct()
+    each = lists.select("cluster", "broker", F.explode("bundles").alias("bundle"))
+    each = each.unionByName(assigned.select(*key)).distinct()
+    brokers = F.count(F.lit(1)).alias("brokers")
+    moved = each.groupBy(*OF_BUNDLE).agg(brokers).where("brokers > 1").select(*OF_BUNDLE)
+    sought = each.join(moved.hint("shuffle_hash"), list(OF_BUNDLE), "left_semi")
+    sought = sought.groupBy("cluster", "broker").agg(F.collect_list("bundle").alias("sought"))
+    found = samples.join(sought.hint("shuffle_hash"), ["cluster", "broker"])
+    bundle = F.explode(F.array_intersect("bundles", "sought")).alias("bundle")
+    found = found.select("cluster", "at", "broker", bundle).withColumn("report", F.lit(True))
+    others = assigned.join(moved.hint("shuffle_hash"), list(OF_BUNDLE), "left_semi")
+    others = others.withColumn("report", F.lit(False))
+    both = found.unionByName(others, allowMissingColumns=True)
+    return both.withColumn("turn", F.lit(1))
