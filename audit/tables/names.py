@@ -20,16 +20,28 @@ STANDARD = r":(6650|6651|8080|8443|80|443)$"
 def as_reported(silver: Silver) -> Silver:
     """Return the tables with the brokers of actions and contexts named as in load reports.
 
-    A record may name a broker by a URL, by another of its ports, or with or without its domain.
+    A record may name a broker by a URL, by another of its ports, or with or without its domain. A
+    small job finds out whether any does.
     """
+    spelt = silver.actions.select("cluster", "broker")
+    spelt = spelt.union(silver.contexts.select("cluster", "broker")).where("broker is not null")
+    names = _names(spelt.distinct(), silver.broker_samples)
+    if names.isEmpty():
+        return silver
     return replace(
         silver,
-        actions=_renamed(silver.actions, silver.broker_samples),
-        contexts=_renamed(silver.contexts, silver.broker_samples),
+        actions=_renamed(silver.actions, names),
+        contexts=_renamed(silver.contexts, names),
     )
 
 
-def _renamed(rows: DataFrame, samples: DataFrame) -> DataFrame:
+def _renamed(rows: DataFrame, names: DataFrame) -> DataFrame:
+    named = rows.join(F.broadcast(names), ["cluster", "broker"], "left")
+    return named.withColumn("broker", F.coalesce("named", "broker")).select(*rows.columns)
+
+
+def _names(spelt: DataFrame, samples: DataFrame) -> DataFrame:
+    """Return `cluster`, `broker` and `named`: spellings, and the names in load reports."""
     plain = F.regexp_replace("broker", SCHEME, "")
     reported = samples.select("cluster", "broker").distinct().withColumn("host", _host(plain))
     whole, short = F.lit(False).alias("part"), F.lit(True).alias("part")
@@ -42,15 +54,15 @@ def _renamed(rows: DataFrame, samples: DataFrame) -> DataFrame:
         F.min("part").alias("part"),
     )
     hosts = F.broadcast(hosts.where("brokers = 1").drop("brokers"))
-    named = rows.withColumn("host", F.when(plain.rlike(STANDARD), _host(plain)))
+    named = spelt.withColumn("host", F.when(plain.rlike(STANDARD), _host(plain)))
     named = named.join(hosts, ["cluster", "host"], "left")
     labels = hosts.where("not part").select(
         "cluster", F.col("host").alias("label"), F.col("known").alias("other")
     )
     named = named.withColumn("label", F.when(F.col("host").rlike(DOMAIN), _label()))
     named = named.join(labels, ["cluster", "label"], "left")
-    named = named.withColumn("broker", F.coalesce("known", "other", plain))
-    return named.select(*rows.columns)
+    named = named.withColumn("named", F.coalesce("known", "other", plain))
+    return named.where("named != broker").select("cluster", "broker", "named")
 
 
 def _host(name: Column) -> Column:
