@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from pulsar_conformance.adapters.spark import average, overload, shedding, uniform
-from pulsar_conformance.audit.tables.formatting import messages, plain, sentence, throughput
+from pulsar_conformance.audit.tables.formatting import (
+    messages,
+    plain,
+    plain_apart,
+    sentence,
+    throughput,
+)
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -88,7 +94,7 @@ def _going(own: Column, points: Column, written: Written) -> Column:
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(
         F.lit("over by "),
-        plain(points),
+        plain_apart(points, F.lit(0.0)),
         F.lit(" points, needs "),
         written(need),
         F.lit(", running sum "),

@@ -11,10 +11,22 @@ UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
 """Bytes per second, the largest first."""
 
 
-def plain(number: Column) -> Column:
-    """Format a number with at most two decimal places: 72.73, 80, 0.5."""
-    rounded = F.round(number, 2).try_cast("decimal(38, 2)").cast("string")
+def plain(number: Column, places: int = 2) -> Column:
+    """Format a number with at most two decimal places, or `places`: 72.73, 80, 0.5."""
+    rounded = F.round(number, places).try_cast(f"decimal(38, {places})").cast("string")
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
+
+
+def plain_apart(number: Column, bound: Column) -> Column:
+    """Format a number like `plain`, but with more places if the text of a bound is the same."""
+    same = (plain(number) == plain(bound)) & (number != bound)
+    longer = plain(number, LONG)
+    longer = F.when(longer == plain(bound, LONG), number.cast("string")).otherwise(longer)
+    return F.when(same, longer).otherwise(plain(number))
+
+
+LONG = 6
+"""Decimal places that tell most numbers apart."""
 
 
 def throughput(amount: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.tables.formatting import MEASURED, plain, sentence
+from pulsar_conformance.audit.tables.formatting import MEASURED, plain_apart, sentence
 from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -30,9 +30,9 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
     return F.concat(
         shed_text(),
         F.lit("; it is at "),
-        plain(usage),
+        plain_apart(usage, limit),
         F.lit(f" %, {what} "),
-        plain(limit),
+        plain_apart(limit, usage),
         F.lit(" %"),
     )
 
