@@ -110,7 +110,7 @@ def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
             F.round(F.avg("limit"), 1).alias("limit"),
         )
     )
-    return _in_lines(points)
+    return _in_lines(points.localCheckpoint())
 
 
 def _limit() -> Column:

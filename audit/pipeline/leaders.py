@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHUTDOWN
@@ -52,15 +53,17 @@ def leader_changes(tables: Tables) -> DataFrame:
     return rows.select(*keys, how.alias("how"))
 
 
-def described(tables: Tables) -> Json:
-    """Return the number of changes, and the first ones with cluster and time as text."""
-    rows = leader_changes(tables)
+def first_described(changes: DataFrame) -> DataFrame:
+    """Return the first changes, with cluster and time as text."""
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-    first = rows.orderBy("at", "cluster").limit(SHOWN)
-    shown = first.select("cluster", at.alias("at"), words.alias("told")).collect()
-    count = rows.count() if len(shown) == SHOWN else len(shown)
-    return {"count": count, "first": [row.asDict() for row in shown]}
+    first = changes.orderBy("at", "cluster").limit(SHOWN)
+    return first.select("cluster", at.alias("at"), words.alias("told"))
+
+
+def in_order(first: Sequence[Json]) -> list[Json]:
+    """Return described changes in the order of time."""
+    return sorted(first, key=itemgetter("at", "cluster"))
 
 
 def _words() -> Column:

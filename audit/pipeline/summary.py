@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance import specs
@@ -15,7 +18,7 @@ from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.splits import JUDGED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as F
 
 Json = dict[str, Any]
@@ -34,80 +37,116 @@ UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
     """Return clusters, cycles, unloads, verdicts by rule, and lines used and quarantined."""
+    found = collect_together(_counts(tables, plan))
+    (lines,), unloads, causes = found["lines"], found["unloads"][0], found["causes"]
+    known, leading = found["known"][0], found["leaders"][0]["count"]
     return {
         "profile": plan.profile,
         "readings": dict(plan.readings),
         "from": plan.since and plan.since.isoformat(),
         "to": plan.until and plan.until.isoformat(),
-        "lines": line_counts(tables),
-        **judged_counts(tables),
-        "unknown_strategies": unknown_strategies(tables, plan),
+        "lines": {**lines, "quarantined": _by_name(found["quarantined"], "reason", "count")},
+        **known,
+        "cycles_judged": found["judged"][0]["cycles"],
+        "unloads": {
+            "recorded": sum(row["count"] for row in causes),
+            "causes": _by_name(causes, "cause", "count"),
+            "open": sum(row["open"] for row in causes),
+            "unchosen": found["unchosen"][0]["count"],
+            **unloads,
+        },
+        "splits": found["splits"][0]["count"],
+        "leaders": {"count": leading, "first": leaders.in_order(found["leading"])},
+        "rules": {
+            row["rule"]: {verdict: row[verdict] for verdict in VERDICTS}
+            for row in sorted(found["rules"], key=itemgetter("rule"))
+        },
+        "missing": sorted(found["missing"], key=itemgetter("setting")),
+        "settings_recorded": found["settings"][0]["count"] > 0,
+        "follow": found["follow"][0]["count"],
+        "unknown_strategies": _by_name(found["strategies"], "strategy", "count"),
         "rules_without_check": list(rules_without_check(plan)),
     }
 
 
-def line_counts(tables: Tables) -> Json:
-    """Return the number of lines read and used, and of those quarantined by reason."""
-    counted = tables["records"].agg(F.count("*").alias("read"), F.count_if("used").alias("used"))
-    (read, used), reasons = counted.collect()[0], tables["quarantine"].groupBy("reason").count()
-    found = dict(reasons.orderBy("reason").collect())
-    return {"read": read, "used": used, "quarantined": found}
+def collect_together(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
+    """Return the rows of several small frames, in any order, by one job."""
+    each = (
+        rows.select(
+            F.lit(name).alias("name"),
+            F.to_json(F.struct(*rows.columns), {"ignoreNullFields": "false"}).alias("row"),
+        )
+        for name, rows in frames.items()
+    )
+    found: dict[str, list[Json]] = {name: [] for name in frames}
+    for name, row in reduce(DataFrame.union, each).collect():
+        found[name].append(json.loads(row))
+    return found
 
 
-def judged_counts(tables: Tables) -> Json:
-    """Return the number of cycles, unloads, other events, and verdicts."""
+def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
+    return {row[name]: row[value] for row in sorted(rows, key=itemgetter(name))}
+
+
+def _counts(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
+    """Return the numbers of lines, cycles, unloads, other events and verdicts, as small frames."""
+    count = F.count(F.lit(1)).alias("count")
+    verdicts, contexts = tables["verdicts"], tables["contexts"]
     first = tables["broker_usage"].where("moment = cycle")
     went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
-    shed = (F.col("cause") == SHEDDING) | F.col("open")
-    done = went.where(shed).select(*UNLOADING).distinct()
-    faults = (
-        tables["verdicts"]
-        .where(F.col("verdict") != ALLOWED)
-        .groupBy("cluster", "cycle")
-        .agg(F.max(F.col("verdict") == VIOLATED).alias("violated"))
-    )
-    marked = done.join(faults, ["cluster", "cycle"], "left")
-    violated = F.coalesce("violated", F.lit(False))
-    unloads = marked.agg(F.count_if(F.col("violated").isNull()), F.count_if(violated)).collect()[0]
     each = went.groupBy("cluster", "at", "broker", "bundle").agg(
         F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
     )
-    causes = each.groupBy("cause").agg(F.count("*"), F.count_if("open")).orderBy("cause").collect()
-    at_cycles = tables["verdicts"].where(~F.col("rule").isin(*JUDGED))
-    ran = at_cycles.agg(F.countDistinct("cluster", "cycle")).collect()[0][0]
-    known = first.agg(F.countDistinct("cluster"), F.countDistinct("cluster", "cycle")).collect()[0]
+    at_cycles = verdicts.where(~F.col("rule").isin(*JUDGED))
+    changes = leaders.leader_changes(tables)
     return {
-        "clusters": known[0],
-        "cycles": known[1],
-        "cycles_judged": ran,
-        "unloads": {
-            "recorded": sum(row[1] for row in causes),
-            "causes": {row[0]: row[1] for row in causes},
-            "open": sum(row[2] for row in causes),
-            "unchosen": _unchosen(tables["decisions"]),
-            "allowed": unloads[0],
-            "in_violation": unloads[1],
-        },
-        "splits": tables["actions"].where("kind = 'split'").count(),
-        "leaders": leaders.described(tables),
-        "rules": by_rule(tables["verdicts"]),
-        "missing": count_missing_settings(tables["verdicts"]),
-        "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),
-        "follow": tables["verdicts"].where(_is_wrong() & F.col("follows").isNotNull()).count(),
+        "lines": tables["records"].agg(
+            F.count(F.lit(1)).alias("read"), F.count_if("used").alias("used")
+        ),
+        "quarantined": tables["quarantine"].groupBy("reason").agg(count),
+        "unloads": _judged_unloads(went, verdicts),
+        "causes": each.groupBy("cause").agg(count, F.count_if("open").alias("open")),
+        "judged": at_cycles.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
+        "known": first.agg(
+            F.countDistinct("cluster").alias("clusters"),
+            F.countDistinct("cluster", "cycle").alias("cycles"),
+        ),
+        "unchosen": _unchosen(tables["decisions"]).agg(count),
+        "splits": tables["actions"].where("kind = 'split'").agg(count),
+        "leaders": changes.agg(count),
+        "leading": leaders.first_described(changes),
+        "rules": verdicts.groupBy("rule").agg(*(F.count_if(_is(v)).alias(v) for v in VERDICTS)),
+        "missing": _missing_settings(verdicts),
+        "settings": contexts.where("kind = 'settings'").agg(count),
+        "follow": verdicts.where(_is_wrong() & F.col("follows").isNotNull()).agg(count),
+        "strategies": _unknown_strategies(tables["cycles"], plan).agg(count),
     }
 
 
-def _unchosen(decisions: DataFrame) -> int:
-    """Return the number of unloads without a recorded cause that no strategy would choose."""
+def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
+    """Return how many unloads by shedding were allowed, and how many violated a rule."""
+    shed = (F.col("cause") == SHEDDING) | F.col("open")
+    done = went.where(shed).select(*UNLOADING).distinct()
+    faults = verdicts.where(F.col("verdict") != ALLOWED).groupBy("cluster", "cycle")
+    faults = faults.agg(F.max(F.col("verdict") == VIOLATED).alias("violated"))
+    marked = done.join(faults, ["cluster", "cycle"], "left")
+    violated = F.coalesce("violated", F.lit(False))
+    return marked.agg(
+        F.count_if(F.col("violated").isNull()).alias("allowed"),
+        F.count_if(violated).alias("in_violation"),
+    )
+
+
+def _unchosen(decisions: DataFrame) -> DataFrame:
+    """Return the unloads without a recorded cause that no strategy would choose."""
     unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
-    return int(unlike.select(*UNLOADING).distinct().count())
+    return unlike.select(*UNLOADING).distinct()
 
 
-def unknown_strategies(tables: Tables, plan: AuditPlan) -> Json:
-    """Return the number of cycles under each strategy that no document describes."""
+def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
+    """Return the cycles under strategies that no document describes, by strategy."""
     known = documented_strategies(plan.defaults)
-    named = tables["cycles"].where(~F.col("strategy").isin(*known)).groupBy("strategy")
-    return dict(named.count().orderBy("strategy").collect())
+    return cycles.where(~F.col("strategy").isin(*known)).groupBy("strategy")
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
@@ -120,31 +159,19 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
             yield rule.id
 
 
-def count_missing_settings(verdicts: DataFrame) -> list[Json]:
+def _missing_settings(verdicts: DataFrame) -> DataFrame:
     """Return the settings that are not recorded, with their rules and number of affected cycles."""
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
     each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
-    rows = each.groupBy("setting").agg(
-        F.array_sort(F.collect_set("rule")), F.countDistinct("cluster", "cycle")
+    return each.groupBy("setting").agg(
+        F.array_sort(F.collect_set("rule")).alias("rules"),
+        F.countDistinct("cluster", "cycle").alias("cycles"),
     )
-    return [
-        {"setting": setting, "rules": rules, "cycles": cycles}
-        for setting, rules, cycles in rows.orderBy("setting").collect()
-    ]
 
 
 def _is_wrong() -> Column:
     return F.col("verdict").isin(*WRONG)
-
-
-def by_rule(verdicts: DataFrame) -> Json:
-    """Return the number of cycles by rule and verdict."""
-    counts = verdicts.groupBy("rule").agg(*(F.count_if(_is(v)).alias(v) for v in VERDICTS))
-    return {
-        row["rule"]: {verdict: row[verdict] for verdict in VERDICTS}
-        for row in counts.orderBy("rule").collect()
-    }
 
 
 def _is(verdict: str) -> Column:
