@@ -16,10 +16,14 @@ from pulsar_conformance.reference.cluster import (
     average_of,
 )
 from pulsar_conformance.reference.context import Readings, Settings
-from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, total
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.usage import Usage, maximum
+from pulsar_conformance.reference.usage import Usage, maximum, weighted_maximum, weights
+
+PLACEMENT_STRATEGY = "loadBalancerLoadPlacementStrategy"
+LEAST_USAGE = "LeastResourceUsageWithWeight"
+BELOW_MEAN = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
 
 LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
@@ -105,6 +109,39 @@ class Placement:
         if not self.best:
             return None
         return self.best[turn() % len(self.best) if self.by_chance else 0]
+
+
+@dataclass(frozen=True)
+class LeastUsage:
+    """One bundle to place by LeastResourceUsageWithWeight."""
+
+    usage: Mapping[str, Percent]
+    """The weighted usage of each candidate."""
+    below: Percent
+    """Points that a usage has to lie below the mean."""
+
+    @property
+    def mean(self) -> Percent:
+        """The mean usage of the candidates."""
+        return total(self.usage.values()) / len(self.usage)
+
+    @property
+    def best(self) -> list[str]:
+        """The candidates far enough below the mean; if there are none, all. [PLACE-18]"""
+        mean = self.mean if self.usage else ZERO
+        low = [name for name, usage in self.usage.items() if usage + self.below <= mean]
+        return low or list(self.usage)
+
+
+def least_usage(case: Mapping[str, Any], settings: Settings) -> LeastUsage | None:
+    """Return a `place.select` case by LeastResourceUsageWithWeight; None under other strategies."""
+    known = PLACEMENT_STRATEGY in settings.defaults and BELOW_MEAN in settings.defaults
+    if not known or settings.text(PLACEMENT_STRATEGY).rpartition(".")[2] != LEAST_USAGE:
+        return None
+    weight = weights(settings)
+    brokers = {name: Broker.read(name, case["brokers"][name]) for name in case["candidates"]}
+    usage = {name: weighted_maximum(one, weight).percent for name, one in brokers.items()}
+    return LeastUsage(usage, settings.number(BELOW_MEAN))
 
 
 def long_term_messages(bundle: Json | None) -> Rate:

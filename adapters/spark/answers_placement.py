@@ -47,7 +47,10 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.any_value("settings").alias("settings"),
     )
     taken = placement.first_choice(F.col("best"), F.col("by_chance"), F.col("cycle"))
+    strategy = F.col(f"settings.{placement.STRATEGY}")
+    other = F.when(strategy == placement.LEAST_USAGE, F.lit("it places by rates of messages alone"))
     answer = first_answer(
+        declined("unsupported", other),
         declined("failed", missing_settings(F.col("settings"), placement.SETTINGS)),
         json_answer(broker=taken),
     )
@@ -88,7 +91,7 @@ OPERATIONS: Mapping[str, SparkOperation] = {
         f"brokers map<string, {shapes.BROKER}>, bundles map<string, {shapes.BUNDLE}>, "
         "preallocated map<string, array<string>>",
         select,
-        placement.SETTINGS,
+        (*placement.SETTINGS, placement.STRATEGY),
     ),
     "place.anti_affinity": SparkOperation(
         "domains map<string, array<string>>, groups map<string, string>, "

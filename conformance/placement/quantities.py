@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.shedding.quantities import EXACT
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, plain
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Names = frozenset[str]
@@ -114,6 +115,8 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
     It has to be the same candidate with and without weights of resources, since no document says
     whether they count.
     """
+    if PLACEMENT_STRATEGY in case.settings.given:
+        return False
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     either_way = allowed(case.comparison) | allowed(with_usages(case.comparison, weighted))
     return not case.owned and len(either_way) <= 1

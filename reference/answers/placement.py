@@ -9,11 +9,22 @@ from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import messages, plain
-from pulsar_conformance.reference.placement import Assignment, Candidate, Placement, placement
+from pulsar_conformance.reference.placement import (
+    Assignment,
+    Candidate,
+    LeastUsage,
+    Placement,
+    least_usage,
+    placement,
+)
 
 
 def select(context: Context, case: Case) -> Derivation:
-    """Answer `place.select`. [PLACE-01 … 13]"""
+    """Answer `place.select`. [PLACE-01 … 13, PLACE-18]"""
+    if found := least_usage(case, context.settings(case)):
+        best = found.best
+        chosen = best[context.turn(case) % len(best)] if best else None
+        return Derivation({"broker": chosen}, partial(_below_mean, found))
     placed = placement(case, context.settings(case), context.readings)
     explain = partial(_compared, case["bundle"], placed)
     return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
@@ -30,6 +41,15 @@ def broker(context: Context, case: Case) -> Derivation:
         yield from _compared(case["bundle"], placed)
 
     return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
+
+
+def _below_mean(found: LeastUsage) -> Iterator[Step]:
+    """Yield steps with each candidate's usage, the mean, and the decision."""
+    for name, usage in found.usage.items():
+        yield Step(name, f"{plain(usage)} %")
+    if found.usage:
+        yield Step("mean", f"{plain(found.mean)} %, and {plain(found.below)} points below it")
+    yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}, by chance")
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
