@@ -8,7 +8,7 @@ from random import Random
 
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hex_of
 
-WORDS = ("orders", "clicks", "payments", "ümlaut", "日志", "a", "trade-7", "iot.sensor", "x" * 60)
+WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "iot.sensor", "x" * 60)
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200

@@ -1,0 +1,176 @@
+"""Samples of other languages with one fault each, or with a liberty that documents leave.
+
+`python -m mutants.planted` judges them all, and writes what finds each to a page.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.engine.evaluate import Outcome, RuleEvaluator
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.reference import Readings
+
+SAMPLES = Path(__file__).parents[2] / "adapters" / "samples"
+FOLDER = Path(__file__).parent
+PAGE = Path("reports/mutants/planted.md")
+PROFILES = ("documented-3.0", "unwritten-3.0")
+"""The profiles by which each sample is judged, of those of a default run."""
+
+PROGRAMS = {"javascript": "node", "go": "go"}
+
+INTRODUCTION = """\
+# Faults that were planted in samples
+
+The samples in JavaScript and Go with one fault each, which share no quantity with the judge. The
+faults were written from the documents and the protocol, without a look at what is drawn. Each is
+judged as in a run with default options, and the table has the rule that is broken first, in the
+order of a run. `python -m mutants.planted` makes this page; the changes are in
+[planted.yaml](../../tests/mutants/planted.yaml).
+"""
+
+PERMITTED = """\
+## What is permitted
+
+These decide otherwise than the model and may: no rule accuses them
+([permitted.yaml](../../tests/mutants/permitted.yaml)).
+"""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A sample with one piece of its source replaced."""
+
+    name: str
+    sample: str
+    was: str
+    becomes: str
+    file: str = "main.mjs"
+    kind: str = ""
+    areas: tuple[str, ...] = ()
+    """The areas of the rules that speak of what is wrong; none where it is permitted."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """A second replacement in the same file."""
+
+    @property
+    def edits(self) -> list[tuple[str, str]]:
+        """Texts of the file, with what replaces each."""
+        more = [(self.also["was"], self.also["becomes"])] if self.also else []
+        return [(self.was, self.becomes), *more]
+
+    def counts(self) -> list[int]:
+        """Return how often the sample has each text that is replaced."""
+        source = (SAMPLES / self.sample / self.file).read_text("utf-8")
+        return [source.count(was) for was, _ in self.edits]
+
+    def adapter(self, folder: Path) -> str:
+        """Write the changed sample to a new folder, and return the name of its adapter."""
+        place = folder / self.name.replace(" ", "-").replace(",", "")
+        shutil.copytree(SAMPLES / self.sample, place)
+        file = place / self.file
+        source = file.read_text("utf-8")
+        for was, becomes in self.edits:
+            source = source.replace(was, becomes)
+        file.write_text(source, "utf-8")
+        if self.sample == "javascript":
+            return f"exec:node {file}"
+        subprocess.run([PROGRAMS["go"], "build", "-o", "sample"], cwd=place, check=True)
+        return f"exec:{place / 'sample'}"
+
+
+@cache
+def planted(file: str) -> tuple[Planted, ...]:
+    """Return the entries of `planted.yaml` or `permitted.yaml`."""
+    entries = yaml.safe_load((FOLDER / file).read_text("utf-8"))
+    return tuple(Planted(**{**one, "areas": tuple(one.get("areas", ()))}) for one in entries)
+
+
+def broken_rules(adapter: str, root: Path) -> list[str]:
+    """Return the rules that an implementation breaks, in the order of a run."""
+    found: list[str] = []
+    for profile in PROFILES:
+        run = Run(Plan.make([adapter], [profile], root=root), adapter, profile)
+        try:
+            judged = run.judge()
+            found += [name for name, one in judged.findings.items() if one.own or one.error]
+            found += judged.errors
+        finally:
+            run.close()
+    return found
+
+
+@contextmanager
+def remembered_judgments() -> Iterator[None]:
+    """Judge equal answers to one trial once: the samples differ in few of them."""
+    known: dict[tuple[str, int, frozenset[tuple[str, str]]], tuple[Trial, object, Outcome]] = {}
+    judge = RuleEvaluator.judge
+
+    def remembering(
+        self: RuleEvaluator, rule: str, trial: Trial, answers: Sequence[Json]
+    ) -> Outcome:
+        if type(self.readings) is not Readings:  # It may record what is consulted.
+            return judge(self, rule, trial, answers)
+        key = rule, id(trial), frozenset(self.readings.choices.items())
+        if key in known and known[key][1] == answers:
+            return known[key][2]
+        outcome = judge(self, rule, trial, answers)
+        known.setdefault(key, (trial, answers, outcome))
+        return outcome
+
+    setattr(RuleEvaluator, "judge", remembering)  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(RuleEvaluator, "judge", judge)  # noqa: B010
+
+
+def page(found: Mapping[str, Sequence[str]]) -> str:
+    """Return the page, from the rules that each entry breaks."""
+    lines = [
+        "| fault | kind | sample | found first by | rules |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for one in planted("planted.yaml"):
+        first, *_ = found[one.name] or ["nothing"]
+        lines.append(f"| {one.name} | {one.kind} | {one.sample} | {first} |")
+    permitted = [
+        f"* {one.name} ({one.sample}): {', '.join(found[one.name]) or 'not accused'}"
+        for one in planted("permitted.yaml")
+    ]
+    faults = planted("planted.yaml")
+    seen = sum(bool(found[one.name]) for one in faults)
+    right = sum(
+        found[one.name][:1] != [] and found[one.name][0].partition("-")[0] in one.areas
+        for one in faults
+    )
+    counts = f"Of {len(faults)} faults {seen} are found, {right} by a rule of their areas first."
+    return "\n".join([INTRODUCTION, counts, "", *lines, "", PERMITTED, *permitted, ""])
+
+
+def main() -> int:
+    """Judge all entries, and write the page; 1 if a fault is missed or a liberty accused."""
+    found = {}
+    with TemporaryDirectory() as folder, remembered_judgments():
+        for one in (*planted("planted.yaml"), *planted("permitted.yaml")):
+            root = Path(folder)
+            found[one.name] = broken_rules(one.adapter(root), root / "cases")
+            print(f"{one.name}: {', '.join(found[one.name]) or 'nothing'}", flush=True)
+    PAGE.write_text(page(found), "utf-8")
+    missed = [one.name for one in planted("planted.yaml") if not found[one.name]]
+    accused = [one.name for one in planted("permitted.yaml") if found[one.name]]
+    return int(bool(missed or accused))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Faults planted in samples are found, and what is permitted is not accused."""
+
+import shutil
+
+import pytest
+
+from mutants.planted import PROGRAMS, broken_rules, planted, remembered_judgments
+
+FAULTS, PERMITTED = planted("planted.yaml"), planted("permitted.yaml")
+
+
+def each(entries):
+    return [pytest.param(one, id=one.name.replace(" ", "_")) for one in entries]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def equal_answers_judged_once():
+    with remembered_judgments():
+        yield
+
+
+def test_each_change_is_to_a_text_that_its_sample_has_once():
+    wrong = [one.name for one in (*FAULTS, *PERMITTED) if set(one.counts()) != {1}]
+    assert not wrong
+
+
+def test_there_are_enough_of_each():
+    assert len(FAULTS) >= 60
+    assert len(PERMITTED) >= 20
+    assert len({one.name for one in (*FAULTS, *PERMITTED)}) == len(FAULTS) + len(PERMITTED)
+
+
+def broken(one, folder):
+    if shutil.which(PROGRAMS[one.sample]) is None:
+        pytest.skip(f"{PROGRAMS[one.sample]} is not installed")
+    return broken_rules(one.adapter(folder), folder / "cases")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("one", each(FAULTS))
+def test_a_planted_fault_is_found_by_a_rule_that_speaks_of_it(one, tmp_path):
+    areas = {rule.partition("-")[0] for rule in broken(one, tmp_path)}
+    assert areas & set(one.areas)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("one", each(PERMITTED))
+def test_what_is_permitted_is_not_accused(one, tmp_path):
+    assert broken(one, tmp_path) == []
