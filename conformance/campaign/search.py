@@ -278,7 +278,7 @@ class StoredParts:
         about = json.dumps([plan.adapters, listed, rules, plan.seed])
         self.folder = folder / sha256(about.encode()).hexdigest()[:12]
         if not resume:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def file(self, part: Part) -> Path:
