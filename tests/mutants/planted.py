@@ -38,6 +38,10 @@ faults were written from the documents and the protocol, without a look at what 
 judged as in a run with default options, and the table has the rule that is broken first, in the
 order of a run. `python -m mutants.planted` makes this page; the changes are in
 [planted.yaml](../../tests/mutants/planted.yaml).
+
+When they were judged for the first time, 58 of 64 were found. Three were missed until more was
+drawn: ports of one address, capitals of topics, and limits about the load assumed of a bundle never
+measured. Three changed nothing that a rule speaks of, and were replaced.
 """
 
 PERMITTED = """\
@@ -137,10 +141,7 @@ def remembered_judgments() -> Iterator[None]:
 
 def page(found: Mapping[str, Sequence[str]]) -> str:
     """Return the page, from the rules that each entry breaks."""
-    lines = [
-        "| fault | kind | sample | found first by | rules |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    lines = ["| fault | kind | sample | found first by |", "| --- | --- | --- | --- |"]
     for one in planted("planted.yaml"):
         first, *_ = found[one.name] or ["nothing"]
         lines.append(f"| {one.name} | {one.kind} | {one.sample} | {first} |")
