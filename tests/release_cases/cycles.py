@@ -2,6 +2,8 @@
 
 import copy
 
+from pulsar_conformance.conformance.shedding import draw_transfer
+
 from release_cases.common import MIB, Cluster, branch, loads, named
 from release_cases.shed import AVG, OVERLOAD, THRESHOLD, UNIFORM, busy, strategies
 
@@ -186,3 +188,12 @@ def avg_pairs_change(rng, version):
         },
         [again(cluster, step, 1.5) for step in steps],
     )
+
+
+@branch("shed.cycles", since="3.0.7", weight=2)
+def hits_and_delays_of_transfers(rng, _version):
+    """TransferShedder.findBundlesForUnloading and UnloadScheduler: hits in a row, and the delay after an unload."""
+    [question] = rng.choice([draw_transfer.hits_in_a_row, draw_transfer.after_an_unload])(
+        rng
+    ).questions
+    return question.case
