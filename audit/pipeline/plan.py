@@ -63,6 +63,11 @@ class AuditPlan:
         return any(rule.id == SMOOTHED for rule in specs.load().rules_of(self.profile))
 
     @property
+    def released(self) -> bool:
+        """True if the profile is a release, which leaves nothing to a reading of documents."""
+        return self.profile.startswith("released")
+
+    @property
     def documents(self) -> AuditPlan | None:
         """Return a plan for the release's documents if they are judged as well."""
         profile = _own_documents(self.profile)

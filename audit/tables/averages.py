@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
-from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
+from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, last_reports, recent
 from pyspark.sql import Column, DataFrame
@@ -94,8 +94,10 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
-    went = made["unloads"].where(F.col("cause").isin(SHEDDING, UNKNOWN) | F.col("open"))
-    shed = (F.col("cause") == SHEDDING) & F.col("cycle").isNotNull() & ~F.col("open")
+    perhaps, surely = _starts_grace(plan)
+    went = made["unloads"].where(F.col("cause").isin(perhaps) | F.col("open"))
+    counts = F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)
+    shed = F.col("cause").isin(surely) & counts & ~F.col("open")
     went = went.select(
         "cluster",
         "bundle",
@@ -109,6 +111,18 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)
     return rows.repartition("cluster", "bundle")
+
+
+def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
+    """Return the causes of unloads that may start the grace period, and of those that surely do.
+
+    One by an administrator does not in a release, may by the documents, and surely does by the
+    reading `grace-starts: unload`. [SHED-04, SHED-14]
+    """
+    hand = [ADMIN, UNKNOWN]
+    if plan.readings["grace-starts"] == "unload":
+        return [SHEDDING, *hand], [SHEDDING, *hand]
+    return [SHEDDING, UNKNOWN] if plan.released else [SHEDDING, *hand], [SHEDDING]
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:

@@ -29,9 +29,9 @@ def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     key = F.col("cycle.cluster").alias("of")
     rows = rows.withColumn("of", key).join(F.broadcast(groups), ["of", "space"], "left")
     held = F.col("grouped")
-    if plan.profile.startswith("released"):
+    if plan.released:
         held = held | F.col("bundle").rlike(OWN_NAMESPACES)
-    if plan.profile.startswith("released") and plan.profile >= CHECKS_DESTINATION:
+    if plan.released and plan.profile >= CHECKS_DESTINATION:
         rows, again = _owned_alike(rows)
         held = F.coalesce(held, F.lit(False)) | again
     held = F.coalesce(held & F.col("owned"), F.lit(False))
