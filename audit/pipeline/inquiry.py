@@ -10,17 +10,20 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from pulsar_conformance.adapters.spark.shedding import STRATEGY
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 Tables = Mapping[str, DataFrame]
@@ -117,8 +120,12 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
         done.select("at", told.alias("text"), turn.alias("turn"))
     )
     if asked.bundle is None:
-        led = leaders.of_broker(tables, cluster, asked.broker)
-        rows = rows.unionByName(led.withColumn("turn", F.lit(LED)))
+        for others in (
+            leaders.of_broker(tables, cluster, asked.broker),
+            _silences(tables["broker_samples"].where(mine & (F.col("broker") == asked.broker))),
+            _strategies(tables["contexts"].where(mine & (F.col("kind") == "settings"))),
+        ):
+            rows = rows.unionByName(others.withColumn("turn", F.lit(LED)))
     rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
@@ -131,6 +138,26 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
         yield f"  {row['time']}  {row['text']}"
     if not many:
         yield "  it was never unloaded, assigned or split" if asked.bundle else "  nothing of it"
+
+
+def _silences(samples: DataFrame) -> DataFrame:
+    """Return `at` and `text` of a broker's reports after silences that may have meant its end."""
+    course = Window.orderBy("at")
+    rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
+    rows = rows.withColumn("passed", (F.unix_millis("at") - F.unix_millis("former")) / 1000)
+    usual = F.max("passed").over(course.rowsBetween(-RHYTHM, -1))
+    late = rows.withColumn("usual", usual).where(F.col("passed") > F.col("usual") * FAR)
+    told = F.format_string("reports again after %.0f s of silence", "passed")
+    return late.select("at", told.alias("text"))
+
+
+def _strategies(settings: DataFrame) -> DataFrame:
+    """Return `at` and `text` of settings with another strategy than before."""
+    rows = settings.select("at", F.col(f"settings.{STRATEGY}").alias("to"))
+    rows = rows.withColumn("former", F.lag("to").over(Window.orderBy("at")))
+    words = (F.lit(f"{STRATEGY} is set to "), F.substring_index("to", ".", -1))
+    told = F.concat(*words, F.lit("; it counts from the next leader on"))
+    return rows.where("to != former").select("at", told.alias("text"))
 
 
 def _cause() -> Column:
@@ -199,13 +226,17 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
         return
     if not row["itself"]:
         yield f"  as known at {row['time']}; the cycle itself is not recorded"
-    asked_case = json.loads(row["case"])
-    trial = trial_of(asked_case)
-    if trial is None:
-        raise AuditError(f"{asked.named}: the case of the cycle cannot be read; report this")
-    handed = ProvidedQuestions("the cycle", trial, asked_case["profile"], asked_case["readings"])
-    try:
-        lines = list(case_lines(handed, Wanted(None, {}, {}, Focus(asked.broker, asked.bundle))))
-    except BadCase as wrong:
-        lines = [str(wrong).partition(": ")[2]]
+    lines = arithmetic_lines(json.loads(row["case"]), Focus(asked.broker, asked.bundle))
     yield from (f"  {line}".rstrip() for line in lines)
+
+
+def arithmetic_lines(case: Mapping[str, Any], focus: Focus) -> list[str]:
+    """Return the derivation of a saved case, reduced to a subject. Errors: `AuditError`."""
+    trial = trial_of(case)
+    if trial is None:
+        raise AuditError("the case of the cycle cannot be read; report this")
+    handed = ProvidedQuestions("the cycle", trial, case["profile"], case["readings"])
+    try:
+        return list(case_lines(handed, Wanted(None, {}, {}, focus)))
+    except BadCase as wrong:
+        return [str(wrong).partition(": ")[2]]

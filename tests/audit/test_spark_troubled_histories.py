@@ -1,0 +1,84 @@
+"""Recorded clusters in which brokers stopped, were killed and were late: nobody is accused.
+
+`standins/recorded_troubles.py` says what happened. In both, broker 1 was over 85 % and shed by
+OverloadShedder; the strategy was then changed at runtime, which counts from the next leader that
+was started afterwards; in 3.0.7 that one had to shed by ThresholdShedder.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.commands.main import main
+from standins.sparks import CORES, spark
+
+pytestmark = pytest.mark.spark
+
+assert spark
+FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
+RELEASES = {"3.0.7": "released-3.0", "4.2.4": "released-4.2"}
+WRONG = ("violated", "not done though due")
+
+
+def recorded(release):
+    with gzip.open(FOLDER / f"cluster-{release}-troubles.json.gz", "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+class Audited:
+    """A recorded history, the summary of its audit, and answers about it."""
+
+    def __init__(self, release, folder, capsys):
+        self.release, self._capsys = release, capsys
+        self.lines = recorded(release)
+        history = FOLDER / f"cluster-{release}-troubles.json.gz"
+        self._words = ["audit", "--input", str(history), "--output", str(folder / "out")]
+        self._words += ["--spark", CORES, "--judge-by", RELEASES[release]]
+        self.status = main([*self._words, "--json", str(folder / "found.json")])
+        self.found = json.loads((folder / "found.json").read_text())
+        capsys.readouterr()
+
+    def of_users(self, kind):
+        return [
+            one
+            for one in self.lines
+            if one["kind"] == kind and "pulsar/" not in one.get("bundle", "")
+        ]
+
+    def about(self, broker):
+        assert main([*self._words, "--broker", broker]) == 0
+        return self._capsys.readouterr().out
+
+
+@pytest.fixture(params=RELEASES)
+def audited(request, spark, tmp_path, capsys):
+    return Audited(request.param, tmp_path, capsys)
+
+
+def test_nobody_is_accused_and_each_event_is_named(audited):
+    found = audited.found
+    assert audited.status == 0
+    assert found["wrong"] == 0
+    assert sum(found["lines"]["quarantined"].values()) == 0
+    rules = found["rules"].values()
+    assert not any(one[name] for one in rules for name in WRONG)
+    causes = found["unloads"]["causes"]
+    assert causes["admin"] == 1
+    assert causes["shedding"] >= 2
+    assert found["unloads"]["open"] == 0
+    late, leader, _follower = shutdowns(audited)
+    told = audited.about(late)
+    assert "reports again after" in told
+    assert "loadBalancerLoadSheddingStrategy is set to ThresholdShedder" in told
+    assert told.count("shutdown: recorded") >= 2
+    assert "replaces it as leader, which ended" in audited.about(leader)
+
+
+def shutdowns(audited):
+    """The brokers that ended: first the late one, which was killed, then the leader."""
+    gone = [one["broker"] for one in audited.lines if one.get("cause") == "shutdown"]
+    return list(dict.fromkeys(gone))
