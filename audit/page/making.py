@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.pipeline.inquiry import arithmetic_lines
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.verdicts import casefiles
+from pulsar_conformance.conformance.explain.focus import Focus
 
 PAGE = "audit.html"
+
+LARGEST, TEXTS = 200_000, 300_000
+"""Bytes of a case whose arithmetic is on the page, and maximum length of all such texts."""
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
     """Return the data of the page, or None if the output is not local."""
     if not Path(output).is_dir():
         return None
+    fleet = series.fleet_rows(tables)
     return {
-        "clusters": series.drawn_clusters(tables, plan),
+        "fleet": fleet,
+        "clusters": series.drawn_clusters(tables, plan, fleet),
         "verdicts": series.verdict_rows(tables),
+        "cases": case_texts(Path(output) / casefiles.FOLDER),
     }
+
+
+def case_texts(folder: Path) -> dict[str, str]:
+    """Return the arithmetic of case files, by their names; only that of small cases."""
+    found, size = {}, 0
+    for file in sorted(folder.glob("*.json")):
+        if file.stat().st_size > LARGEST or size > TEXTS:
+            continue
+        lines = arithmetic_lines(json.loads(file.read_text("utf-8")), Focus())
+        found[file.stem] = "\n".join(line.rstrip() for line in lines)
+        size += len(found[file.stem])
+    return found
 
 
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:

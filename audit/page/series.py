@@ -43,9 +43,13 @@ TO_AND_FRO = 2
 BUNDLES = 50
 
 
-def drawn_clusters(tables: Tables, plan: AuditPlan) -> list[Json]:
-    """Return the clusters with lines, marks and bundles, most faults first."""
-    clusters = _clusters(tables)
+FLEET = 1000
+"""Maximum number of clusters in the table of the fleet."""
+
+
+def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any]]) -> list[Json]:
+    """Return the first clusters of the fleet with lines, marks and bundles."""
+    clusters = {str(row[0]): int(row[1]) for row in fleet[:CLUSTERS]}
     points, marks = shares(list(clusters.values()))
     return [
         {
@@ -74,16 +78,28 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
     return [list(row) for row in rows.select(*told).collect()]
 
 
-def _clusters(tables: Tables) -> dict[str, int]:
-    """Return the clusters to draw, in order, with their numbers of brokers."""
+def fleet_rows(tables: Tables) -> list[list[Any]]:
+    """Return the clusters, most faults first.
+
+    Each has its name, and numbers of brokers, faults and unloads, the broken rules, and the number
+    of cycles in which something was due.
+    """
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
+    faults = faults.agg(
+        F.count(F.lit(1)).alias("faults"),
+        F.array_join(F.array_sort(F.collect_set("rule")), ", ").alias("rules"),
+    )
     went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
+    due = tables["decisions"].where("need > 0 and moment = cycle").groupBy("cluster")
+    due = due.agg(F.countDistinct("cycle").alias("due"))
     brokers = F.countDistinct("broker").alias("brokers")
-    known = tables["broker_usage"].groupBy("cluster").agg(brokers)
-    rows = known.join(faults.agg(F.count(F.lit(1)).alias("faults")), "cluster", "left")
-    rows = rows.join(went, "cluster", "left").na.fill(0)
-    ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(CLUSTERS)
-    return {row["cluster"]: row["brokers"] for row in ordered.collect()}
+    rows = tables["broker_usage"].groupBy("cluster").agg(brokers)
+    for more in (faults, went, due):
+        rows = rows.join(more, "cluster", "left")
+    rows = rows.na.fill(0).na.fill("")
+    ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(FLEET)
+    shown = ordered.select("cluster", "brokers", "faults", "rules", "unloads", "due")
+    return [list(row) for row in shown.collect()]
 
 
 def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
