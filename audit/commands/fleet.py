@@ -29,6 +29,7 @@ from pulsar_conformance.audit.fleet.size import (
     Fleet,
     HistoryOptions,
 )
+from pulsar_conformance.audit.fleet.troubles import TROUBLES
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -89,6 +90,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="RULE",
         help="break this rule in one cycle of the first cluster; repeatable",
+    )
+    parser.add_argument(
+        "--trouble",
+        action="append",
+        default=[],
+        choices=tuple(TROUBLES),
+        metavar="NAME",
+        help=f"what happens in running clusters and breaks no rule: {', '.join(TROUBLES)}; "
+        "repeatable",
+    )
+    parser.add_argument(
+        "--jitter",
+        type=int,
+        default=0,
+        metavar="SECONDS",
+        help="each load report is up to so many seconds late (%(default)s)",
     )
     add_reading(parser, "the reading that the deciding implementation follows")
     parser.add_argument(
@@ -164,6 +181,8 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
         strategy=strategy_for(rules, args.strategy),
         given=settings_for(rules, given),
         readings=readings_for(rules, chosen_readings(args.reading)),
+        jitter=args.jitter,
+        troubles=tuple(dict.fromkeys(args.trouble)),
     )
 
 

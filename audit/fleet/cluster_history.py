@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
@@ -15,11 +16,20 @@ from pulsar_conformance.audit.fleet.leader import (
     ReceivedReport,
     shedding_case,
 )
-from pulsar_conformance.audit.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
+from pulsar_conformance.audit.fleet.size import (
+    AUTO_UNLOAD,
+    ENDS,
+    HISTORY,
+    SELDOM,
+    THRESHOLD,
+    BadFleet,
+)
+from pulsar_conformance.audit.fleet.troubles import Period, troubled
 from pulsar_conformance.audit.fleet.world import SimulatedCluster
 from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
 from pulsar_conformance.audit.simulation.leader import weighted_usages
 from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 SECOND = 1000
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
@@ -31,6 +41,9 @@ OFFLOADED_AFTER = 200
 
 APART = 10
 """Milliseconds between consecutive events."""
+
+CHANGED = 0.1
+"""Share by which a load changes before a broker reports it out of turn."""
 
 AT_ONCE = 400
 """Number of different times at which the bundles of a stopped broker are assigned."""
@@ -63,7 +76,7 @@ class ClusterHistory:
         """Yield every record: its kind, and its line of JSON."""
         for period in range(self.fleet.periods + 1):
             self._begin(period)
-            yield from self._flush()
+            yield from self._flush(period)
             if period < self.fleet.periods:
                 self._apply_events(period)
                 self._report(period)
@@ -72,8 +85,15 @@ class ClusterHistory:
         """Add a record; it may be changed until its period ends."""
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
-    def _flush(self) -> Iterator[tuple[str, str]]:
-        for kind, said in self.records:
+    def _flush(self, period: int) -> Iterator[tuple[str, str]]:
+        now = SECOND * self.fleet.begins(period)
+        chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
+        elected = period - 1 in self.world.events.leaders
+        troubles = Period(now, elected, chance)
+        for kind, said in troubled(self.fleet.troubles, troubles, self.records):
+            if isinstance(said, str):
+                yield kind, said
+                continue
             line = {**said, "at": iso(said["at"])}
             yield kind, json.dumps(line, separators=(",", ":"), allow_nan=False)
         self.records.clear()
@@ -97,9 +117,9 @@ class ClusterHistory:
 
     def known(self, now: int) -> dict[str, Json]:
         """Return the last reports of the brokers that the leader considers alive."""
-        oldest = SECOND * self.fleet.seconds
-        there = sorted(self.reports.items())
-        return {name: one.said for name, one in there if now - one.at <= oldest}
+        period = (now // SECOND - self.fleet.begins(0)) // self.fleet.seconds
+        up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
+        return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
 
     def cycle(self, now: int) -> None:
         """Run a shedding cycle: apply the adapter's unloads, and assign the bundles elsewhere."""
@@ -189,15 +209,20 @@ class ClusterHistory:
 
         In odd periods the broker shuts down and unloads them; in even periods it crashes.
         """
+        unseen = ENDS in self.fleet.troubles and any(
+            one.ends(self.fleet) for one in self.world.events.restarts if one.down == period
+        )
         load = dict.fromkeys(self.world.up(period), 0.0)
         for one in load:
             load[one] = float(self.world.rates[self.world.owned(one), period, 2:].sum())
         for place, number in enumerate(self.world.owned(broker).tolist()):
             target = min(load, key=lambda one: (load[one], one))
             load[target] += float(self.world.rates[number, period, 2:].sum())
-            if period % 2 and self.connection is not None:
+            if period % 2 and self.connection is not None and not unseen:
                 self._give_up(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
             self.assign(number, target, at + place % AT_ONCE * APART)
+            if unseen:
+                self.records.pop()
 
     def split(self, bundle: int, at: int, middle: int | None = None) -> None:
         """Split a bundle; its parts stay on the same broker."""
@@ -214,7 +239,23 @@ class ClusterHistory:
         for broker in self.world.up(period):
             said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
             name = self.world.brokers[broker]
+            if not self._reports(self.reports.get(name), said, at):
+                continue
             self.reports[name] = ReceivedReport(at, said)
             if self.connection is not None:
                 self.memory.sample(said["lastStats"])
             self.record("load_report", at, broker=name, report=said)
+
+    def _reports(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
+        """True if a broker reports: always, or only if its load changed or its report is old."""
+        if last is None or THRESHOLD not in self.fleet.troubles:
+            return True
+        old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.seconds
+        return old or said["bundles"] != last.said["bundles"] or _changed(last.said, said)
+
+
+def _changed(before: Json, now: Json) -> bool:
+    """True if a usage or the throughput changed by a tenth."""
+    pairs = [(before[name]["usage"], now[name]["usage"]) for name in RESOURCES]
+    pairs += [(before[name], now[name]) for name in RATE_FIELDS]
+    return any(abs(one - other) > CHANGED * max(one, 1e-9) for one, other in pairs)

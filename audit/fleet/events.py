@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.size import ENDS, Fleet
 
 RESTART_HOURS = 6
 """Average number of hours between two broker restarts in a cluster."""
@@ -36,6 +36,10 @@ class Restart:
     def covers(self, period: int) -> bool:
         """True if the broker does not report in a period."""
         return self.down <= period < self.up
+
+    def ends(self, fleet: Fleet) -> bool:
+        """True if the broker never returns."""
+        return self.up > fleet.periods
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
         down = (place * room + chance.randrange(1, room - 1)) * fleet.every
         end = (place + 1) * room * fleet.every
         up = min(down + chance.randrange(*DOWN), end)
-        if place == count - 1 and chance.random() < STAYS_DOWN:
+        stays = 1 if ENDS in fleet.troubles else STAYS_DOWN
+        if place == count - 1 and chance.random() < stays:
             up = fleet.periods + 1
         found.append(Restart(chance.randrange(fleet.brokers), down, up))
     return tuple(found)

@@ -37,6 +37,15 @@ IN_FORCE: Mapping[str, Any] = {
 LATER_GRACE = 20
 """Grace period in the second half of a history, in minutes."""
 
+LATEST = 12
+"""The part of a period by which reports may be late."""
+
+ENDS, THRESHOLD = "ends", "threshold"
+"""Troubles that concern the events of a fleet, rather than single records."""
+
+SELDOM = 3
+"""Number of periods after which a broker reports although its load has not changed."""
+
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
@@ -77,6 +86,12 @@ class Fleet:
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings of the deciding implementation that are not the defaults."""
 
+    jitter: int = 0
+    """Seconds by which each report may be late."""
+
+    troubles: tuple[str, ...] = ()
+    """Names of `troubles.TROUBLES`."""
+
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
             problem = "simulated averages always slide over the newest samples"
@@ -88,6 +103,9 @@ class Fleet:
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"
             raise BadFleet(f"--interval {self.interval}: {problem}, so cycles would lack reports")
+        if not 0 <= self.jitter <= self.seconds // LATEST:
+            problem = f"give at most {self.seconds // LATEST}, so that reports precede the cycle"
+            raise BadFleet(f"--jitter {self.jitter}: {problem}")
         if self.hours * MINUTE % self.interval:
             problem = f"{self.hours} hours are not a whole number of such intervals"
             raise BadFleet(f"--interval {self.interval}: {problem}")
@@ -118,7 +136,8 @@ class Fleet:
 
         The grace period becomes shorter half-way, unless one was given.
         """
-        own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: self.report}
+        reports = self.report * (SELDOM if THRESHOLD in self.troubles else 1)
+        own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
         both = {**IN_FORCE, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}
         half = self.periods // 2 // self.every * self.every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,11 @@ class SimulatedCluster:
     def reported_at(self, broker: int, period: int) -> int:
         """Return the time of a report, in milliseconds since 1970."""
         place = (broker + 0.5) / self.fleet.brokers
-        return 1000 * (
-            self.fleet.begins(period) + int(self.fleet.seconds * (place * SPAN + EARLIEST))
-        )
+        at = self.fleet.begins(period) + int(self.fleet.seconds * (place * SPAN + EARLIEST))
+        if not self.fleet.jitter:
+            return 1000 * at
+        chance = Random(f"{self.fleet.seed}/{self.name}/late/{broker}/{period}")
+        return 1000 * at + chance.randrange(1000 * self.fleet.jitter)
 
     def report(self, broker: int, period: int) -> Json:
         """Return the load report of a broker in a period, in Pulsar's format."""
