@@ -44,6 +44,10 @@ class Manifests:
         """True if the output is on a disk of this machine."""
         return (self._output / DONE).is_dir()
 
+    def has(self, table: str) -> bool:
+        """True if the files of a table have been recorded."""
+        return self._path(table).exists()
+
     def write(self, table: str) -> None:
         """Record the current files of a table."""
         if self.here:
@@ -143,9 +147,9 @@ class Store:
     def damage(self, table: str, mark: Mark) -> str | None:
         """Return the reason why a complete table cannot be trusted, or None.
 
-        If this process cannot see its files, only its rows are counted.
+        If this process has no list of its files, only its rows are counted.
         """
-        if self.manifests.here:
+        if self.manifests.has(table):
             return self.manifests.damage(table)
         if mark.before:
             return None
