@@ -189,7 +189,8 @@ GOLD: Mapping[str, GoldTable] = {
     ),
     "bundle_averages": GoldTable(
         "cycle timestamp, moment timestamp, broker string, bundle string, "
-        f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",
+        f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double, "
+        "contested boolean",
         ("cluster", "cycle", "moment", "broker", "bundle"),
         build=averages.averages_table,
         parents=("cycles", "unloads"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, last_reports, recent
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
@@ -34,6 +34,7 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Timeline(keys, order).so_far()
     went = {name: F.last(name, ignorenulls=True).over(so_far) for name in ("went", "surely")}
+    went["contested"] = _contested(keys)
     taken = F.col(known.NTH).alias("taken")
     sums = (known.sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
     said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
@@ -49,7 +50,16 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         *(_average(name, window).alias(name) for name, window in FRAMES.items()),
         _minutes(F.col("at"), F.col("went")).alias("moved"),
         _minutes(F.col("at"), F.col("surely")).alias("surely_moved"),
+        "contested",
     )
+
+
+def _contested(keys: Sequence[str]) -> Column:
+    """True in looks at a bundle that the last reports of several brokers list."""
+    together = Window.partitionBy(*keys).orderBy("at", "turn")
+    together = together.rangeBetween(Window.currentRow, Window.currentRow)
+    several = F.min("broker").over(together) != F.max("broker").over(together)
+    return (F.col("turn") == LOOK) & several
 
 
 def _average(name: str, window: int) -> Column:

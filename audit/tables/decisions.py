@@ -109,13 +109,15 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
     load = shapes.carried(average, plan.readings["kilobyte"])
     load = load.withField("measured", shapes.measured(average)).alias("load")
     key = F.struct(*KEY).alias("cycle")
-    return made["bundle_averages"].select(key, "broker", "bundle", load, "moved", "surely_moved")
+    known = ("moved", "surely_moved", "contested")
+    return made["bundle_averages"].select(key, "broker", "bundle", load, *known)
 
 
 def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Return the rows of `shedding.decision_rows` in the columns of `DECIDED`, without unloads."""
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
     levels = rows.withColumn("level", explanations.level(by))
+    doubtful = _at_edge(rows.columns) | _contested(rows.columns)
     narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
     return levels.select(
         "cycle",
@@ -128,8 +130,8 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.col("load.measured").alias("measured"),
         "traffic",
         "above",
-        (F.col("movable") & ~_at_edge(rows.columns)).alias("movable"),
-        (_open(rows.columns, readings) | _at_edge(rows.columns)).alias("open"),
+        (F.col("movable") & ~doubtful).alias("movable"),
+        (_open(rows.columns, readings) | doubtful).alias("open"),
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
@@ -150,6 +152,11 @@ def _at_edge(given: Sequence[str]) -> Column:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
     return F.coalesce(over.between(-JUST_BEFORE, causes.SKEW), F.lit(False))
+
+
+def _contested(given: Sequence[str]) -> Column:
+    """True if the last reports of two brokers list a bundle, so that it may have moved."""
+    return F.coalesce("contested", F.lit(False)) if "contested" in given else F.lit(False)
 
 
 def _narrows() -> Column:
