@@ -1,0 +1,59 @@
+"""Spark and the model agree on drawn questions of every operation, ties apart; refusals alike."""
+
+from math import isclose
+
+import pytest
+from pulsar_conformance.adapters.names import connect
+from standins.drawn_questions import Questions
+from standins.sparks import NAME, spark
+
+assert spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+PROFILE = "documented-3.0"
+DECLINED = ("refused", "failed", "unsupported")
+REPEATS = 8
+"""Number of times that the model is asked again, since it chooses the next of equal brokers."""
+
+SAMPLE, EACH = 15, 420
+"""Questions of each of the 12 operations; the larger number makes 5,040."""
+
+
+def close(one, other):
+    """True if two answers are equal as far as floating point carries their numbers."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(close, one, other))
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return isclose(one, other, rel_tol=1e-9)
+    return one == other
+
+
+def agree(one, other):
+    """True if both answer alike, or decline in the same way."""
+    declined = [name for name in DECLINED if name in other]
+    return all(name in one for name in declined) if declined else close(one, other)
+
+
+def differences(count):
+    with connect("reference", PROFILE, {}) as model, connect(NAME, PROFILE, {}) as engine:
+        for operation in engine.hello.operations:
+            questions = Questions(f"drawn/{operation}")
+            cases = [questions.draw(operation) for _ in range(count)]
+            answers = engine.ask(operation, cases)
+            expected = model.ask(operation, cases)
+            for case, one, other in zip(cases, answers, expected, strict=True):
+                if not agree(one, other):
+                    others = model.ask(operation, [case] * REPEATS)
+                    if not any(agree(one, another) for another in others):
+                        yield operation, case, one, other
+
+
+def test_a_sample_of_drawn_questions_is_answered_alike():
+    assert list(differences(SAMPLE)) == []
+
+
+@pytest.mark.thorough
+def test_five_thousand_drawn_questions_are_answered_alike():
+    assert list(differences(EACH)) == []
