@@ -3,6 +3,7 @@
 import bz2
 import importlib
 import json
+import re
 
 import pytest
 
@@ -99,12 +100,23 @@ def test_parquet_of_a_topic_of_kafka_holds_records_as_values(session, tmp_path):
     assert reasons(told(session, tmp_path)) == {None: len(GOOD)}
 
 
-def test_a_file_system_that_spark_lacks_is_named(session, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("s3a://bucket/a", "Spark lacks .*hadoop-aws"),
+        ("s3://bucket/a", "Spark opens it by another scheme; write s3a://"),
+        ("gs://bucket/a", "Spark lacks .*gcs-connector"),
+        ("abfss://a@b.dfs.core.windows.net/c", "Spark lacks .*hadoop-azure"),
+        ("hdfs://no-such-host.invalid:9/a", "no host has the name in hdfs://no-such-host"),
+        ("oss://bucket/a", "Spark knows no file system oss://"),
+    ],
+)
+def test_a_file_system_that_spark_cannot_open_is_named(session, tmp_path, path, problem):
     plan = AuditPlan.of("documented-3.0")
     how = reporting.ReportOptions(quiet=True)
     other = reporting.Counterfactual({}, None)
-    with pytest.raises(AuditError, match=r"--input s3a://bucket/a: Spark lacks .*hadoop-aws"):
-        reporting.write_audit(session, "s3a://bucket/a", str(tmp_path), plan, other, how)
+    with pytest.raises(AuditError, match=f"--input {re.escape(path)}: {problem}"):
+        reporting.write_audit(session, path, str(tmp_path), plan, other, how)
 
 
 def test_archives_are_quarantined_by_name(session, tmp_path):
