@@ -47,7 +47,7 @@ class Settings:
         known = self._documented
         if name not in known.unused:
             for given in (known.renamed.get(name, name), name):
-                if given in self.given:
+                if self.given.get(given) is not None:
                     return self.given[given]
         if name in self.defaults:
             return self.defaults[name]

@@ -88,6 +88,13 @@ def ranges_of(boundaries: Sequence[str]) -> tuple[HashRange, ...]:
     return tuple(HashRange(*pair) for pair in pairwise(ends))
 
 
+def ascend(boundaries: Sequence[str]) -> bool:
+    """True if boundaries ascend from the first hash to the last."""
+    ends = [int(boundary, 16) for boundary in boundaries]
+    rises = all(one < other for one, other in pairwise(ends))
+    return rises and (ends[0], ends[-1]) == (FULL_LOWER, FULL_UPPER)
+
+
 def index_of(ranges: Sequence[HashRange], value: int) -> int:
     """Return the index of the range that contains a hash; ranges are in order. [BUNDLE-04]"""
     return bisect_right(ranges, value, key=lambda part: part.lower) - 1

@@ -18,6 +18,7 @@ from pulsar_conformance.adapters.spark.settings import missing_settings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+UNORDERED = "boundaries do not ascend from 0x00000000 to 0xffffffff"
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 MOST_BUNDLES = 1 << 20
 """Maximum number of boundaries that are computed for one namespace."""
@@ -57,7 +58,15 @@ def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
-    return cases.select("cycle", json_answer(bundles=found).alias("answer"))
+    cuts = F.col("boundaries")
+    ends = F.array(cuts[0], F.element_at(cuts, -1))
+    whole = ends == F.array(F.lit("0x00000000"), F.lit(f"0x{ranges.LAST_HASH:08x}"))
+    ascend = whole & (cuts == F.array_sort(F.array_distinct(cuts)))
+    answer = first_answer(
+        declined("failed", F.when(~ascend, F.lit(UNORDERED))),
+        json_answer(bundles=found),
+    )
+    return cases.select("cycle", answer.alias("answer"))
 
 
 def split(cases: DataFrame, chosen: Basis) -> DataFrame:
@@ -73,6 +82,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.col("topics"),
         F.col("algorithm").alias("asked"),
         "by",
+        "bundle",
         F.coalesce("algorithm", selecting).alias("algorithm"),
         ranges.boundary_value(ranges.lower_of(F.col("bundle"))).alias("lower"),
         ranges.boundary_value(ranges.upper_of(F.col("bundle"))).alias("upper"),
@@ -92,7 +102,9 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     rows = rows.withColumn("cuts", cuts)
     refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms)
     unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
+    empty = F.when(lower >= upper, F.concat("bundle", F.lit(" is not a hash range")))
     answer = first_answer(
+        declined("failed", empty),
         declined("failed", unset),
         declined("refused", refused),
         declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),
@@ -153,8 +165,16 @@ def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
     grouped = decided.groupBy("cycle").agg(
         *(listed.alias(name) for name, listed in named.items()),
         F.any_value("settings").alias("settings"),
+        F.any_value("leader").alias("leader"),
+        F.bool_or(F.col("bundle").isNotNull()).alias("any"),
+        F.bool_or(F.col("bundle").isNotNull() & (F.size("exceeds") > 0)).alias("grows"),
     )
-    lacking = missing_settings(F.col("settings"), (*growth.LIMITS, growth.MAX_BUNDLES))
+    settings, looks = F.col("settings"), F.col(f"settings.{growth.AUTO_SPLIT}")
+    lacking = F.coalesce(
+        F.when(F.col("any"), missing_settings(settings, growth.LIMITS)),
+        F.when(F.col("grows"), missing_settings(settings, (growth.MAX_BUNDLES,))),
+    )
+    lacking = F.when(F.col("leader") & looks, lacking)
     answer = first_answer(
         declined("failed", lacking), json_answer(split=F.col("split"), unload=F.col("unloaded"))
     )

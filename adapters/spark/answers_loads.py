@@ -35,7 +35,9 @@ def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
     """Return the speed of the network interface, in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
-    answer = first_answer(declined("refused", unknown), json_answer(gbps=speed))
+    below = F.when(speed < 0, F.lit("a speed below 0 is set"))
+    refused = declined("refused", F.coalesce(unknown, below))
+    answer = first_answer(refused, json_answer(gbps=speed))
     return cases.select("cycle", answer.alias("answer"))
 
 

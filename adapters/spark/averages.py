@@ -51,8 +51,10 @@ Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
 """Adds the needed columns to rows, and returns the struct of a window's samples at a look."""
 
 
-WHOLE = 1 << 46
-"""Rates below this have their integer part summed as an integer, which is exact."""
+WHOLE = 1 << 56
+"""Rates below this have their integer part summed as an integer, which is exact; the sum holds 128
+of the largest, and nine thousand of those that an audit accepts.
+"""
 
 
 def _whole(name: str) -> Column:

@@ -15,9 +15,19 @@ STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
 
 Value = str | float | int | bool | None
 
+NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
+"""A number as text, as broker.conf and the admin API give it."""
+
+
+def _number(text: Column) -> Column:
+    """Return the number that a text gives; null if it gives none, or one that is too large."""
+    value = text.try_cast("double")
+    return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
+
+
 TYPED: Mapping[str, Callable[[Column], Column]] = {
-    "number": lambda text: text.try_cast("double"),
-    "integer": lambda text: text.try_cast("double"),
+    "number": _number,
+    "integer": _number,
     "boolean": lambda text: F.lower(text) == "true",
     "string": lambda text: text,
     "class": lambda text: F.regexp_replace(text, STRATEGIES_PACKAGE, ""),

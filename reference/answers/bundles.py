@@ -13,6 +13,7 @@ from pulsar_conformance.reference.ranges import (
     HASHED,
     HASHES,
     LOCATE,
+    ascend,
     boundaries,
     hash_of,
     hex_of,
@@ -51,6 +52,8 @@ def create(context: Context, case: Case) -> Derivation:
 def locate(context: Context, case: Case) -> Derivation:
     """Answer `bundles.locate`. [BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
+    if not ascend(case["boundaries"]):
+        raise ValueError("boundaries do not ascend from 0x00000000 to 0xffffffff")
     locate = LOCATE[context.readings["partitions"]]
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 

@@ -53,6 +53,8 @@ def nic(context: Context, case: Case) -> Derivation:
     speed = usage.nic_speed(context.settings(case), reported)
     if speed is None:
         raise Refused("no speed is reported and none is set")
+    if speed < 0:
+        raise Refused("a speed below 0 is set")
     return speed_answer(reported, speed)
 
 

@@ -50,7 +50,7 @@ class Questions:
         if kind < 0.13:
             return self.random.choice((2.0**46, 2.0**46 + 0.5, 7e13, 9e15, 1e15, 2.0**53))
         if kind < 0.16:
-            return self.random.choice((1e-9, 5e-324, 1e-300))
+            return self.random.choice((0.001, 0.0625))
         return self.random.choice(
             (round(self.random.uniform(0, most), 3), self.random.randrange(int(most)))
         )
@@ -134,7 +134,9 @@ class Questions:
             (0, 1, 100, 100.0, 400, 1e7, 2048, round(self.random.uniform(1, 900), 2))
         )
         return {
-            "usage": self.random.choice((0, limit, limit * self.random.random(), limit * 1.3)),
+            "usage": self.random.choice(
+                (0, limit, limit * self.random.random(), limit * self.random.uniform(1, 1.4))
+            ),
             "limit": limit,
         }
 
@@ -287,11 +289,32 @@ class Questions:
             "recentlyUnloaded": recent,
         }
 
+    def shed_cycles(self):
+        one = self.shed_select()
+        cycles, names = [], list(one["bundles"])
+        for number in range(self.random.randrange(1, 4)):
+            brokers = {
+                name: self.broker(said.get("bundles", [])) if number else dict(said)
+                for name, said in one["brokers"].items()
+            }
+            for said in brokers.values():
+                said.pop("usageHistory", None)
+            bundles = {name: self.bundle() for name in names} if number else one["bundles"]
+            recent = {} if number else one["recentlyUnloaded"]
+            minutes = self.random.choice((1, 5, 29.5, 31))
+            cycles.append(
+                {
+                    "minutes": minutes,
+                    "brokers": brokers,
+                    "bundles": bundles,
+                    "recentlyUnloaded": recent,
+                }
+            )
+        return {"strategy": one["strategy"], "settings": one["settings"], "cycles": cycles}
+
     def place_select(self):
         every, brokers, bundles = self.world()
         candidates = [name for name in brokers if self.chance(0.85)]
-        if self.chance(0.1):
-            candidates.append("b99:8080")
         preallocated = {name: self.random.sample(every, 1) for name in brokers if self.chance(0.3)}
         return {
             "settings": self.settings(),

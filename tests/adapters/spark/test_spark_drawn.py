@@ -1,5 +1,7 @@
 """Spark and the model agree on drawn questions of every operation, ties apart; refusals alike."""
 
+import re
+from collections import Counter
 from math import isclose
 
 import pytest
@@ -15,8 +17,10 @@ DECLINED = ("refused", "failed", "unsupported")
 REPEATS = 8
 """Number of times that the model is asked again, since it chooses the next of equal brokers."""
 
-SAMPLE, EACH = 15, 420
-"""Questions of each of the 12 operations; the larger number makes 5,040."""
+RANGE = re.compile("0x[0-9a-f]{8}(_0x[0-9a-f]{8})?")
+MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
+SAMPLE, EACH = 5, 400
+"""Questions of each of the 13 operations; the larger number makes 5,200."""
 
 
 def close(one, other):
@@ -33,7 +37,33 @@ def close(one, other):
 def agree(one, other):
     """True if both answer alike, or decline in the same way."""
     declined = [name for name in DECLINED if name in other]
-    return all(name in one for name in declined) if declined else close(one, other)
+    if declined:
+        return all(name in one for name in declined)
+    return close(settled(one), settled(other))
+
+
+def settled(answer):
+    """An answer without the order of what has none: bundles to split, domains, candidates."""
+    return {name: sorted(value) if is_unordered(value) else value for name, value in answer.items()}
+
+
+def is_unordered(value):
+    names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return names and not any(RANGE.fullmatch(one) for one in value)
+
+
+def same_room(operation, case, one, other):
+    """True if other bundles take the last places of a namespace that is full."""
+    if operation != "bundles.split_candidates" or "split" not in one or "split" not in other:
+        return False
+    most = int(float(case["settings"].get(MAX_BUNDLES) or 128))
+    spaces = [Counter(name.rpartition("/")[0] for name in told["split"]) for told in (one, other)]
+    names = (set(one["split"]) ^ set(other["split"])) or {""}
+    full = all(
+        case["namespaceBundles"].get(space, 0) + spaces[0][space] >= most
+        for space in (name.rpartition("/")[0] for name in names)
+    )
+    return spaces[0] == spaces[1] and full
 
 
 def differences(count):
@@ -44,7 +74,7 @@ def differences(count):
             answers = engine.ask(operation, cases)
             expected = model.ask(operation, cases)
             for case, one, other in zip(cases, answers, expected, strict=True):
-                if not agree(one, other):
+                if not agree(one, other) and not same_room(operation, case, one, other):
                     others = model.ask(operation, [case] * REPEATS)
                     if not any(agree(one, another) for another in others):
                         yield operation, case, one, other
