@@ -251,7 +251,8 @@ class ClusterHistory:
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
         old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.seconds
-        return old or said["bundles"] != last.said["bundles"] or _changed(last.said, said)
+        counted = any(said[name] != last.said[name] for name in ("bundles", "numTopics"))
+        return old or counted or _changed(last.said, said)
 
 
 def _changed(before: Json, now: Json) -> bool:

@@ -53,8 +53,17 @@ def accused(tables):
     return [(row["cluster"], str(row["cycle"]), row["rule"], row["evidence"]) for row in rows]
 
 
-def test_each_trouble_alone_and_all_together_accuse_nobody(spark, tmp_path):
-    every = [(name,) for name in TROUBLES] + [tuple(TROUBLES)]
+@pytest.mark.parametrize(
+    "every",
+    [
+        [("damaged",), ("doubled",), ("clocks",), ("threshold",)],
+        pytest.param(
+            [*((name,) for name in TROUBLES), tuple(TROUBLES)], marks=pytest.mark.thorough
+        ),
+    ],
+    ids=["some", "each alone and all together"],
+)
+def test_troubles_accuse_nobody(spark, tmp_path, every):
     loads, counts = carried(spark, SMALL), {}
     for number, troubles in enumerate(every):
         fleet = replace(SMALL, troubles=troubles, jitter=10)
