@@ -28,7 +28,7 @@ from standins.exported import (
 )
 from standins.sparks import spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 assert spark
 
 PROFILE = "documented-3.0"
