@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Minutes, Percent, exact
-from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER, Cycle
+from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, Cycle
 from pulsar_conformance.reference.threshold import Levels
 
 
@@ -93,7 +93,8 @@ class CycleSequence:
 
     def _with_history(self, place: int) -> dict[str, Any]:
         brokers = self.case["cycles"][place]["brokers"]
-        if self._strategy not in ("ThresholdShedder", TRANSFER_SHEDDER):
+        smoothed = self._strategy in ("ThresholdShedder", TRANSFER_SHEDDER)
+        if not smoothed or not self.settings.flag(ENABLED):
             return dict(brokers)
         past = self._usages[:place]
         return {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
-from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.context import NUMBER, Settings
 from pulsar_conformance.reference.numbers import Fraction, Percent, parse_decimal
 
 WEIGHT_SETTINGS: Mapping[str, str] = {
@@ -55,6 +55,6 @@ def _largest(percents: Mapping[str, Percent]) -> Usage:
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
     """Gbit/s of the network interface: the override, or else the reported speed. [USAGE-05 … 07]"""
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
-    if override is None or override == "":
+    if override is None or not NUMBER.fullmatch(str(override)):
         return reported
     return parse_decimal(str(override))
