@@ -225,7 +225,7 @@
         if (place === 2 && cell) made.className = "bad";
         if (place) return;
         if (!drawn.has(cell)) chooser(cell, made);
-        else element("a", cell, made).href = `#${anchor(cell)}`;
+        else element("a", cell, made).setAttribute("href", `#${anchor(cell)}`);
       });
     }
   };
@@ -244,7 +244,7 @@
     element("summary", "arithmetic", more);
     element("pre", text, more);
     const link = element("a", `${name}.json`, more);
-    link.href = `cases/${encodeURIComponent(name)}.json`;
+    link.setAttribute("href", `cases/${encodeURIComponent(name)}.json`);
   };
 
   const list = () => {
