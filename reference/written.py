@@ -95,7 +95,7 @@ class TopBundles:
         each = int(self.settings.number(MOST_BUNDLES))
         if each < 0:
             return len(self.case["stats"])
-        return each * (self.case["brokers"] if self.case["manager"] == "modular" else 1)
+        return each * (self.case["brokerCount"] if self.case["manager"] == "modular" else 1)
 
     @property
     def reported(self) -> list[str]:

@@ -289,7 +289,7 @@ class MeasuredBundles:
         """The most bundles of a report, or None if every bundle is reported."""
         each = int(self.settings.number(MOST_BUNDLES))
         leads = self.case["manager"] == "modular"
-        return None if each < 0 else each * (self.case["brokers"] if leads else 1)
+        return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
 
 
 def _top_problems(case: Json, settings: Settings) -> Problems:
@@ -303,7 +303,7 @@ def _top_problems(case: Json, settings: Settings) -> Problems:
 
 def top_case(settings: Json, stats: Json, manager: str = "extensible", brokers: int = 1) -> Json:
     """Return a case of `report.bundles`."""
-    return {"settings": settings, "manager": manager, "brokers": brokers, "stats": stats}
+    return {"settings": settings, "manager": manager, "brokerCount": brokers, "stats": stats}
 
 
 _TWO = {name: {"msgThroughputIn": 1e6 * place} for place, name in enumerate((LEFT, RIGHT), 1)}

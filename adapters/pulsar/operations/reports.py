@@ -191,7 +191,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
             for name, rates in case["stats"].items()
             if (one := {**rates, "numSamples": 10})
         }
-        brokers: dict[str, Case] = {f"broker-{place}": {} for place in range(case["brokers"])}
+        brokers: dict[str, Case] = {f"broker-{place}": {} for place in range(case["brokerCount"])}
         release.loads.fill(manager.load_data, brokers, averages)
         count = int(call(manager.java, SELECTING))
         chosen = list(field(manager.java, "bundleArr").get(manager.java))[:count]

@@ -49,10 +49,10 @@ func share(before, now float64) float64 {
 
 // The bundles of which the load is written: the busiest ones, so many for each broker.
 func topBundles(asked struct {
-	Settings settings
-	Manager  string
-	Brokers  int
-	Stats    map[string]rates
+	Settings    settings
+	Manager     string
+	BrokerCount int
+	Stats       map[string]rates
 }) (any, error) {
 	most := int(asked.Settings.number("loadBalancerMaxNumberOfBundlesInBundleLoadReport"))
 	names := sorted(asked.Stats)
@@ -60,7 +60,7 @@ func topBundles(asked struct {
 		return object{"bundles": names}, nil
 	}
 	if asked.Manager == "modular" {
-		most *= asked.Brokers
+		most *= asked.BrokerCount
 	}
 	sort.SliceStable(names, func(i, j int) bool {
 		return asked.Stats[names[i]].bytes() > asked.Stats[names[j]].bytes()
