@@ -137,6 +137,7 @@ def due_case(
     return {"settings": settings, "manager": manager, **fields}
 
 
+_SETTINGS = {THRESHOLD: 10, LEAST_MILLIS: 5000, MOST_MINUTES: 15}
 _LOAD = {"msgRateIn": 1000.0, "msgThroughputIn": 1e6, "numBundles": 10}
 
 DUE = Operation(
@@ -144,7 +145,9 @@ DUE = Operation(
     view=lambda case, settings, _readings: LoadChange(case, settings),
     read=lambda _case, answer: bool(answer["due"]),
     matches=same_field("due"),
-    examples=tuple(due_case({}, _LOAD, {**_LOAD, "msgRateIn": rate}, 60) for rate in (2000, 1000)),
+    examples=tuple(
+        due_case(_SETTINGS, _LOAD, {**_LOAD, "msgRateIn": rate}, 60) for rate in (2000, 1000)
+    ),
     legal=_due_problems,
 )
 

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
-from pulsar_conformance.specs import schema
+from pulsar_conformance.specs import load, schema
 
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
 WIDTH = 88
@@ -151,9 +151,11 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
     """Return the worked example with the most fields in case and answer."""
-    model = Model(profile)
+    model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():
+        if known.isdisjoint(example.rules):
+            continue
         for name, case in example.questions:
             if name == operation and example.id in SHOWN:
                 return case
