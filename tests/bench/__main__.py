@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
@@ -21,6 +21,9 @@ from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.pipeline import spark_tuning
 
 from bench import layout, rates
+
+if TYPE_CHECKING:
+    from bench.audits import Rounds
 
 BROKERS, BUNDLES = 2, 3
 """The size of a cluster whose cycles are what counts."""
@@ -62,18 +65,36 @@ def _engines(args: argparse.Namespace) -> Iterator[str]:
     yield from (f"left out: {why}" for why in left_out)
 
 
+def _rounds(args: argparse.Namespace) -> Rounds:
+    """The rounds of audits and of the command beside them."""
+    from bench.audits import Rounds
+
+    command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
+    return Rounds(args.audits, tuple(command))
+
+
 def _audits(args: argparse.Namespace) -> Iterator[str]:
     """An audit against its floor."""
     from bench import audits
 
-    command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
-    rounds = audits.Rounds(args.audits, tuple(command))
+    rounds = _rounds(args)
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
         return audits.measure(spark, folder, fleet, rounds, _tell)
 
     yield from _on_spark(measured, f"the median of {args.audits} rounds")
+
+
+def _cold(args: argparse.Namespace) -> Iterator[str]:
+    """Whole commands, each in its own process."""
+    from bench import cold
+
+    rounds = _rounds(args)
+    yield from _on_spark(
+        lambda spark, folder: cold.measure(spark, folder, rounds, _tell),
+        f"the median of {args.audits} rounds",
+    )
 
 
 def _cycles(args: argparse.Namespace) -> Iterator[str]:
@@ -132,6 +153,7 @@ def _of_spark(part: Part) -> Part:
 PARTS: Mapping[str, Part] = {
     "engines": _engines,
     "audit": _of_spark(_audits),
+    "cold": _of_spark(_cold),
     "cycles": _of_spark(_cycles),
     "days": _of_spark(_days),
 }
@@ -150,7 +172,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help="engines, audit (both if none is named), cycles, days",
+        help="engines, audit (both if none is named), cold, cycles, days",
     )
     parser.add_argument(
         "--adapter",
