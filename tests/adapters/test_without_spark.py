@@ -142,7 +142,7 @@ def test_no_server_is_told_at_once(installed):
     assert f"no Spark Connect server at {address}" in said
 
 
-@pytest.mark.parametrize("rest", ["nowhere", "yarn", "spark://host:7077"])
+@pytest.mark.parametrize("rest", ["nowhere", "yarn", "spark://", "mesos://host:7077"])
 def test_a_place_that_is_none(rest):
     assert "write spark, spark:local[4], or spark:sc://HOST:PORT" in told(f"spark:{rest}")
 
