@@ -195,12 +195,12 @@ def check_version(version: str) -> None:
 
 
 def check_story_is_decided(case: Mapping[str, Any]) -> None:
-    """Check that documents describe this manager's decisions in a story. Errors: `Unsayable`."""
+    """Check that a story can show this manager's decisions. Errors: `Unsayable`."""
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])
     if sheds and any(kind == "tick" for kind, _ in events):
         raise Unsayable(
-            "the extensible load manager runs none of the documented shedding strategies, "
-            "but TransferShedder, which no document mentions"
+            "the extensible load manager sheds by TransferShedder alone, "
+            "whose decisions no story covers"
         )
