@@ -244,7 +244,7 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the day of the first by --date"),
         ("notes.txt", "nothing of interest\n", "it has no load report, no metric and no line"),
         ("history.tar", "x", "it is an archive; unpack it"),
-        ("history.tar.gz", gzip.compress(b"x"), "it is an archive; unpack it"),
+        ("history.tar.gz", gzip.compress(b"x", mtime=0), "it is an archive; unpack it"),
         ("history.parquet", "PAR1", "audit reads Parquet itself"),
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
         ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
