@@ -87,7 +87,8 @@ def threshold_shedder_is_the_default(
     named, unnamed = asked
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
     expect.given(nowhere, "no strategy is named")
-    expect.given(named.case.strategy == "ThresholdShedder", "against ThresholdShedder")
+    both = named.case.strategy == unnamed.case.strategy == "ThresholdShedder"
+    expect.given(both, "against ThresholdShedder")
     _as_named([unnamed, named], expect)
 
 

@@ -32,9 +32,11 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     GRACE,
     LIFETIME,
+    MANAGER,
     PACKAGE,
     STRATEGY,
     TOP,
+    TRANSFER_SHEDDER,
     TRANSFER_TARGET,
 )
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
@@ -43,11 +45,8 @@ AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Averages from which a bundle's traffic is taken, by the reading `shed-window`."""
 
 KILOBYTES = {"decimal": 1000, "binary": 1024}
-
 UNMEASURED = 50
-"""Messages and kilobytes per second each way, assumed for a bundle without a sample. [DATA-04,
-DATA-05]
-"""
+"""Messages and kilobytes per second each way of a bundle without a sample. [DATA-04, DATA-05]"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,11 @@ class SheddingCycle:
     @cached_property
     def strategy(self) -> str:
         """The class of the strategy, without Pulsar's package."""
-        return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
+        named = self.case["strategy"] or self.settings.given.get(STRATEGY)
+        extensible = str(self.settings.given.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
+        if named is None and extensible and TRANSFER_TARGET in self.settings.defaults:
+            return TRANSFER_SHEDDER
+        return str(named or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
 
     @cached_property
     def enabled(self) -> bool:
