@@ -34,6 +34,13 @@ def _sketch(
     return sketch.case()
 
 
+def _averages(load: Mapping[str, float]) -> Json:
+    """The data of a bundle with the same traffic in both windows."""
+    return {
+        window: loads.draw_average(load, samples, samples) for window, samples in WINDOWS.items()
+    }
+
+
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
     """The case with the CPU of each broker at its level; memory may be ignored, the CPU not."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
@@ -80,7 +87,7 @@ def well_above_the_average(random: Random) -> Json:
     for place, bundle in enumerate(busy["bundles"]):
         size, messages = loads.MEGABYTE + place * 1000, 100 + place / 10
         load = {"msgRateIn": messages, "msgThroughputIn": size}
-        case["bundles"][bundle] = {"shortTermData": loads.draw_average(load, 10, 10)}
+        case["bundles"][bundle] = _averages(load)
     data = [case["bundles"][bundle]["shortTermData"] for bundle in busy["bundles"]]
     busy |= {"msgRateOut": 0, "msgThroughputOut": 0}
     for rate in ("msgRateIn", "msgThroughputIn"):
@@ -114,7 +121,7 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
         broker |= {"msgThroughputIn": size, "msgThroughputOut": 0}
         for bundle in broker["bundles"]:
             load = {"msgRateIn": (1000 + more) / 8, "msgThroughputIn": size / 8}
-            case["bundles"][bundle] = {"shortTermData": loads.draw_average(load, 10, 10)}
+            case["bundles"][bundle] = _averages(load)
     return case
 
 
@@ -126,7 +133,7 @@ def messages_differ_alone(random: Random) -> Json:
 def differ_in_number_not_in_percent(random: Random) -> Json:
     """Brokers that differ by 400 messages, which is 40 %, with a threshold of 50."""
     ratio = random.choice((1.2, 4))
-    return _two_brokers(random, 1.5, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
+    return _two_brokers(random, 3, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
 
 def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
@@ -170,8 +177,7 @@ def never_measured_beside_measured(random: Random) -> Json:
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
     for place, bundle in enumerate(busy["bundles"]):
-        data = {"shortTermData": loads.draw_average(load, 10, 10)}
-        case["bundles"] = {**case["bundles"], bundle: data if place % 2 else {}}
+        case["bundles"][bundle] = _averages(load) if place % 2 else {}
     busy |= {"msgRateIn": 600, "msgRateOut": 0, "msgThroughputOut": 0, "msgThroughputIn": 603_000}
     return case
 
@@ -203,10 +209,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
             **_rates((messages, size)),
         }
         for name, amount in owned.items():
-            case["bundles"][name] = {
-                window: loads.draw_average(_rates(amount), samples, samples)
-                for window, samples in WINDOWS.items()
-            }
+            case["bundles"][name] = _averages(_rates(amount))
     return case
 
 
@@ -231,8 +234,20 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def reported_otherwise(random: Random) -> Json:
-    """A broker that reports three times, or a third of, the traffic of its bundles."""
-    case = _overloaded(_sizes(random, 12))
+    """An overloaded broker that reports three times, or a third of, its bundles' traffic."""
+    return _reporting_otherwise(random, _overloaded(_sizes(random, 12)))
+
+
+def reported_otherwise_above_the_average(random: Random) -> Json:
+    """A broker above the average that reports three times, or a third of, its bundles' traffic.
+
+    By the alternatives it has to shed between 36 and 67 percent of what it carries.
+    """
+    brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
+    return _reporting_otherwise(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
+
+
+def _reporting_otherwise(random: Random, case: Json) -> Json:
     factor = random.choice((3, 1 / 3))
     busy = case["brokers"]["broker-1"]
     busy |= {name: busy[name] * factor for name in ("msgRateIn", "msgThroughputIn")}
@@ -261,10 +276,19 @@ def one_idle_and_many_bundles(random: Random) -> Json:
 
 def between_ratio_and_difference(random: Random) -> Json:
     """Throughputs of 1 and 4.5 with a threshold of 4: 4.5 times as much is only 3.5 times more."""
+    return _between_ratio_and_difference(random, 1000.0)
+
+
+def between_ratio_and_difference_alone(random: Random) -> Json:
+    """The same throughputs, with message rates that differ by less than their threshold."""
+    return _between_ratio_and_difference(random, 30.0)
+
+
+def _between_ratio_and_difference(random: Random, messages: float) -> Json:
     size = random.choice((10, 40)) * MB
-    heavy = [(1000.0, 4.5 * size / 9)] * 9
+    heavy = [(messages, 4.5 * size / 9)] * 9
     brokers = [(50, heavy), (40, [(100.0, size / 2), (100.0, size / 2)])]
-    return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
+    return _case("UniformLoadShedder", {RATE_THRESHOLD: 100, THROUGHPUT_THRESHOLD: 4}, brokers)
 
 
 def message_rates_alone_differ(random: Random) -> Json:
@@ -277,7 +301,7 @@ def message_rates_alone_differ(random: Random) -> Json:
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
     """Brokers that differ by 400 messages, which is 40 %, in every window and measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
-    brokers = [(50, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
+    brokers = [(50, [(175.0, 3.0 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
 
 
@@ -297,10 +321,12 @@ AIMED = (
     aim("kilobyte", SHED.id, never_measured_beside_measured),
     aim("shed-window", SHED.id, busy_in_one_window),
     aim("broker-rates", SHED.id, reported_otherwise),
+    aim("broker-rates", SHED.id, reported_otherwise_above_the_average),
     aim("expensive-measure", SHED.id, expensive_by_messages),
     aim("threshold-order", SHED.id, enough_for_many),
     aim("lower-boundary-amount", SHED.id, one_idle_and_many_bundles),
     aim("uniform-multiplier", SHED.id, between_ratio_and_difference),
+    aim("uniform-multiplier", SHED.id, between_ratio_and_difference_alone),
     aim("uniform-trigger", SHED.id, message_rates_alone_differ),
     aim("uniform-difference", SHED.id, numbers_differ_and_percentages_do_not),
 )

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     documented_alternatives,
     documented_readings,
+    resolve_readings,
 )
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Model
@@ -120,6 +121,29 @@ def test_an_alternative_that_nobody_declared_is_found_and_demanded(profile, name
     usual = specs.load().default_readings(profile)
     kept = [one for one in documented_readings(profile) if one != name]
     assert [one for one in kept if run.readings.chosen[one] != usual[one]] == []
+
+
+TOGETHER = (
+    {
+        "overload-amount": "one", "broker-rates": "bundles",
+        "uniform-trigger": "either", "uniform-multiplier": "difference",
+    },
+    {
+        "shed-window": "long-term", "threshold-target": "percent", "threshold-released": "usage",
+        "uniform-multiplier": "difference", "uniform-difference": "messages",
+    },
+)  # fmt: skip
+"""Alternatives that are followed together; some decide whether others make a difference."""
+
+
+@pytest.mark.parametrize("follows", TOGETHER, ids=["uniform", "threshold"])
+def test_alternatives_are_found_whichever_others_are_followed(follows, monkeypatch):
+    profile = "documented-2.10"
+    monkeypatch.setattr(implementations, "connect", lambda *_: Speaking(profile, follows, {}))
+    found = resolve_readings(implementations.Implementation("reference", profile, {}), seed=3)
+    assert {name: (found.chosen[name], found.how[name]) for name in follows} == {
+        name: (value, "found") for name, value in follows.items()
+    }
 
 
 @pytest.mark.parametrize("value", ["exceeds", "reaches"])
