@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, constant
@@ -107,7 +108,7 @@ def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataF
 
     Weights of samples are powers of the share that is kept. They are summed in blocks, since those
     of a long series differ by more than a double can hold. The final value of each block enters the
-    next one.
+    next one. Blocks follow each other, so that rows ordered by block and time are sorted once.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
@@ -115,7 +116,7 @@ def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataF
     rows, newest = _sliding(rows, course, window)
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
     scaled = {name: F.col(name) * F.pow(kept, -F.col(place)) for name in RATE_FIELDS}
-    of_block = course.so_far(block)
+    of_block, course = course.so_far(block), Timeline(course.keys, (block, *course.order))
     sums = F.struct(*(F.sum(scaled[name]).over(of_block).alias(name) for name in RATE_FIELDS))
     rows = rows.withColumn(f"_scaled_{window}", F.when(size > 1, sums))
     rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(f"_scaled_{window}")))
@@ -150,6 +151,7 @@ def averages(
     readings: Readings,
     beside: Mapping[str, Column] = MappingProxyType({}),
     of_sums: Mapping[str, Column] = MappingProxyType({}),
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> DataFrame:
     """Return the averages at each look, of the samples before it. [DATA-01 … 07]
 
@@ -159,7 +161,8 @@ def averages(
     and `numSamples`. It is told in the looks alone.
 
     More columns over the same course cost little here: `beside` are of what is given, and `of_sums`
-    may ask for `NTH` and `sum_of`, too.
+    may ask for `NTH` and `sum_of`, too. `others` are further alternatives of the reading `window`,
+    by a prefix for the names of their averages.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
@@ -169,14 +172,15 @@ def averages(
     rows = rows.withColumns({"_of_sample": F.when(F.col("_sample"), F.col("_sums")), **of_sums})
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
-    for name, window in frames.items():
-        rows, total = TOTAL[readings["window"]](rows, course, window)
+    ways = {**others, "": readings["window"]}
+    for (prefix, way), (name, window) in product(ways.items(), frames.items()):
+        rows, total = TOTAL[way](rows, course, window)
         counted = F.least(taken, F.lit(window) if isinstance(window, int) else F.col(window))
         means = (
             F.coalesce(F.try_divide(total[rate], counted), never[rate]).alias(rate)
             for rate in RATE_FIELDS
         )
-        known[name] = F.struct(*means, counted.alias("numSamples"))
+        known[f"{prefix}{name}"] = F.struct(*means, counted.alias("numSamples"))
     kept = dict.fromkeys((*given, *beside, *of_sums))
     return rows.withColumns(known).select(*kept, *known)
 

@@ -74,6 +74,7 @@ class Counterfactual:
                 for name, value in self.settings.items()
             },
             strategy=self.strategy,
+            beside=False,
         )
 
 
@@ -205,8 +206,7 @@ def answered(
 ) -> list[str]:
     """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
-        alone = replace(plan, beside=False)
-        made = build_audit_tables(spark, path, output, alone, None, writable=writable)
+        made = build_audit_tables(spark, path, output, plan, None, writable=writable)
         return list(answer_inquiry(made, plan, asked))
 
 

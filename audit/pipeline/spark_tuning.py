@@ -62,7 +62,7 @@ AT_ONCE = 3
 processing their rows, and uses one core, which is often idle.
 """
 
-SMALL_TABLES = ("cycles", "broker_usage", "decisions", "findings")
+SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings")
 """Tables with at most one row for each broker, while others have one for each bundle."""
 
 SMALL_FACTOR = 32
@@ -84,7 +84,19 @@ def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
     least = SMALL if table in HEAVY else DAILY + 1
     code = INTERPRETED if small or length < least else COMPILED
     parts = length // (PART * SMALL_FACTOR if small else PART)
-    return {**code, PARTITIONS: "1" if in_one(length) else str(max(tasks, parts))}
+    if in_one(length):
+        return {**code, **WITHOUT_BROADCASTS, PARTITIONS: "1"}
+    return {**code, **WITH_BROADCASTS, PARTITIONS: str(max(tasks, parts))}
+
+
+WITHOUT_BROADCASTS, WITH_BROADCASTS = (
+    {"spark.sql.optimizer.disableHints": off, "spark.sql.autoBroadcastJoinThreshold": limit}
+    for off, limit in (("true", "-1"), ("false", "32k"))
+)
+"""A broadcast is a job of its own, and saves an exchange, which a single partition does not need.
+Small tables come to the driver first, and take many times the space of their files: `SUMMARIES` is
+the limit.
+"""
 
 
 def in_one(length: int) -> bool:

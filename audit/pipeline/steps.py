@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache, partial, reduce
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,9 @@ from pulsar_conformance.audit.pipeline.writing import (
     base_name,
     from_day,
 )
-from pyspark.sql import DataFrame
+from pulsar_conformance.audit.tables.cycles import CYCLE_SETTINGS, OLDEST
+from pulsar_conformance.audit.tables.settings_at import INTERVAL, REPORT_AGE
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 Tables = Mapping[str, DataFrame]
@@ -32,8 +34,9 @@ FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 """Large gold tables, of which only the days from the first affected one on are rebuilt."""
 
-FOUND_BY = ("findings", *GOLD["findings"].parents, *GOLD["broker_decisions"].parents)
-"""Tables that are built again for judging by the documents as well."""
+JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
+FOUND_BY = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
+"""Tables that the documents of a release are judged from as well."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
 """Tables that are also built for other settings."""
@@ -110,11 +113,11 @@ def build_steps(
             build_since=partial(_of_records_since, table.build),
             lookback=AROUND,
         )
-    yield from (_gold_step(plan, name, "") for name in GOLD)
+    yield from (_gold_step(plan, name, _Side()) for name in GOLD)
     if asked is not None:
-        yield from (_gold_step(asked, name, ASKED) for name in COMPARED)
+        yield from (_gold_step(asked, name, _Side(ASKED)) for name in COMPARED)
     if documented is not None:
-        yield from (_gold_step(documented, name, DOCUMENTED) for name in GOLD if name in FOUND_BY)
+        yield from _documented_steps(plan, documented)
 
 
 OfRecords = Callable[[DataFrame], DataFrame]
@@ -128,18 +131,73 @@ def _of_records_since(build: OfRecords, tables: Tables, since: datetime) -> Data
     return build(from_day(tables["records"], since))
 
 
-def _gold_step(plan: AuditPlan, name: str, prefix: str) -> TableStep:
+@dataclass(frozen=True)
+class _Side:
+    """The prefix of the tables for a plan, and the tables `shared` with the release."""
+
+    prefix: str = ""
+    shared: frozenset[str] = frozenset()
+
+    def place(self, table: str) -> str:
+        """Return the name under which a table is stored."""
+        return table if table in self.shared else self.prefix + table
+
+    def read(self, table: str, rows: DataFrame) -> DataFrame:
+        """Return the rows of a table for this plan."""
+        shown = GOLD[table].as_documented
+        return shown(rows) if shown is not None and table in self.shared else rows
+
+
+def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
+    """Yield the steps of tables for the documents of a release, except for shared ones.
+
+    Tables are shared if both have the same defaults and readings for them.
+    """
+    same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
+    same |= {_default(plan, name) == _default(documented, name) for name in SHARED_SETTINGS}
+    shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
+    side = _Side(DOCUMENTED, frozenset(shared))
+    for name in GOLD:
+        if name in FOUND_BY and name not in shared:
+            step = _gold_step(documented, name, side)
+            yield _documented_cycles(step, plan, documented) if name == "cycles" else step
+
+
+SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-of")
+"""Settings and readings that tables for a release and for its documents have in common."""
+
+
+def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
+    """Return a step that takes the release's cycles if no default of the documents changes them."""
+    other = [one for one in CYCLE_SETTINGS if _default(plan, one) != _default(documented, one)]
+
+    def build(tables: Tables) -> DataFrame:
+        known = tables["cycles"]
+        open_ones = (~F.map_contains_key("settings", name) for name in other)
+        open_one = reduce(Column.__or__, open_ones, F.lit(False))
+        return known if known.where(open_one).isEmpty() else step.build(tables)
+
+    return replace(step, parents=(*step.parents, "cycles"), build=build)
+
+
+def _default(plan: AuditPlan, setting: str) -> Any:
+    """Return the value that counts if a setting is not recorded."""
+    found = plan.defaults.get(setting)
+    return OLDEST if found is None and setting == REPORT_AGE else found
+
+
+def _gold_step(plan: AuditPlan, name: str, side: _Side) -> TableStep:
     table = GOLD[name]
-    parents = tuple(prefix + parent for parent in table.parents)
-    find = table.affected_cycles
+    parents = tuple(map(side.place, table.parents))
+    find, own = table.affected_cycles, side.prefix + name
     return TableStep(
-        prefix + name,
+        own,
         (*SILVER, *parents),
-        partial(_gold, name, prefix, table.parents, plan),
+        partial(_gold, name, side, table.parents, plan),
         plan_as_json(plan),
-        build_since=None if table.compared else partial(_gold_since, name, prefix, plan),
+        build_since=None if table.compared else partial(_gold_since, name, side, plan),
         dating_parents=parents,
-        affected_cycles=None if find is None else partial(_affected, find, prefix + name),
+        affected_cycles=None if find is None else partial(_affected, find, own),
         ignored_columns=table.ignored_columns,
     )
 
@@ -154,13 +212,13 @@ def _affected(find: FindAffected, own: str, tables: Tables, since: datetime) -> 
 
 def _gold(
     name: str,
-    prefix: str,
+    side: _Side,
     parents: tuple[str, ...],
     plan: AuditPlan,
     tables: Tables,
     whole: Tables = MappingProxyType({}),
 ) -> DataFrame:
-    made = {parent: tables[prefix + parent] for parent in parents}
+    made = {parent: side.read(parent, tables[side.place(parent)]) for parent in parents}
     made |= {f"{WHOLE}{parent}": table for parent, table in whole.items()}
     rows = GOLD[name].build(_silver(tables), made, plan)
     at = F.coalesce("cycle", "at") if "at" in rows.columns else F.col("cycle")
@@ -168,29 +226,28 @@ def _gold(
 
 
 def _gold_since(
-    name: str, prefix: str, plan: AuditPlan, tables: Tables, since: datetime
+    name: str, side: _Side, plan: AuditPlan, tables: Tables, since: datetime
 ) -> DataFrame:
     """Build the rows of cycles from a time on."""
-    table = GOLD[name]
+    table, own = GOLD[name], side.prefix + name
     later = replace(plan, since=max(since, plan.since or since))
     continues = table.self_dependent and plan.since is None
-    by_day = INCREMENTAL if table.self_dependent and not continues else (*INCREMENTAL, "cycles")
+    by_day = () if table.self_dependent and not continues else (*INCREMENTAL, "cycles")
     recent = {
-        prefix + parent: from_day(tables[prefix + parent], since)
-        for parent in table.parents
-        if parent in by_day
+        place: from_day(tables[place], since)
+        for place in (side.place(parent) for parent in table.parents if parent in by_day)
     }
-    own = tables[prefix + name].where(F.col("cycle") < F.lit(since))
+    before = tables[own].where(F.col("cycle") < F.lit(since))
     parents = (*table.parents, name) if continues else table.parents
-    given = {**tables, **recent, prefix + name: own}
-    whole = {one: tables[prefix + one] for one in table.parents}
-    rows = _gold(name, prefix, parents, later, given, whole)
+    whole = {one: side.read(one, tables[side.place(one)]) for one in table.parents}
+    rows = _gold(name, side, parents, later, {**tables, **recent, own: before}, whole)
     return rows.where(F.col("cycle") >= F.lit(since))
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return the parts of a plan that concern a table, as text."""
+    """Return a plan as text, with the reading of documents by which tables have more columns."""
     stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
+    stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 
 

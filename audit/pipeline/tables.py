@@ -21,7 +21,14 @@ from pulsar_conformance.audit.input import silver
 from pulsar_conformance.audit.input.parsing import SAID
 from pulsar_conformance.audit.input.records import quarantine
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import averages, causes, cycles, decisions, usages
+from pulsar_conformance.audit.tables import (
+    averages,
+    causes,
+    cycles,
+    decisions,
+    last_reports,
+    usages,
+)
 from pulsar_conformance.audit.verdicts import splits, verdicts
 from pulsar_conformance.audit.verdicts.checks import acts
 from pyspark.sql import DataFrame
@@ -38,10 +45,12 @@ history, with how much it can differ; `NaN` if the share of the history is unkno
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "32k",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
 }
-"""Settings of a Spark session that broadcasts small tables. These come to the driver first, and
-take many times the space of their files: `spark_tuning.SUMMARIES` is the limit.
+"""Settings of a Spark session that builds tables of any size. Rules of the optimizer that find
+nothing here take time.
 """
 
 PACKAGE = "pulsar_conformance.audit"
@@ -103,6 +112,14 @@ class GoldTable(AuditTable):
 
     by_rule: bool = False
     """True if it has a row per rule; these are not built for other settings."""
+
+    as_documented: Callable[[DataFrame], DataFrame] | None = None
+    """Returns the rows for the documents of a release from those for the release; None if it is
+    built for both."""
+
+
+def _same(rows: DataFrame) -> DataFrame:
+    return rows
 
 
 RECORDS: Mapping[str, AuditTable] = {
@@ -166,7 +183,16 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle", "at", "broker", "bundle"),
         build=causes.unload_rows,
         parents=("cycles",),
+        as_documented=_same,
         compared=True,
+    ),
+    "last_reports": GoldTable(
+        f"cycle timestamp, moment timestamp, broker string, reported timestamp, percent {PERCENT}, "
+        f"{RATES}, standing string, note string",
+        ("cluster", "cycle", "moment", "broker"),
+        build=last_reports.last_reports,
+        parents=("cycles",),
+        as_documented=_same,
     ),
     "broker_usage": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
@@ -176,7 +202,7 @@ GOLD: Mapping[str, GoldTable] = {
         "standing string, note string",
         ("cluster", "cycle", "moment", "broker"),
         build=usages.usages,
-        parents=("cycles",),
+        parents=("cycles", "last_reports"),
         self_dependent=True,
     ),
     "split_findings": GoldTable(
@@ -190,10 +216,11 @@ GOLD: Mapping[str, GoldTable] = {
     "bundle_averages": GoldTable(
         "cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double, "
-        "contested boolean",
+        f"contested boolean, documented {averages.OTHERWISE}",
         ("cluster", "cycle", "moment", "broker", "bundle"),
         build=averages.averages_table,
-        parents=("cycles", "unloads"),
+        parents=("cycles", "unloads", "last_reports"),
+        as_documented=averages.as_documented,
     ),
     "broker_decisions": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}, "

@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import cycles, last_reports, recent
+from pulsar_conformance.audit.tables import cycles, recent
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -26,6 +26,7 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
     A record replaces all earlier samples, and later samples continue from it. Once there are as
     many samples since the leader's start as the record would still count, only the samples count.
+    `documented` are the averages by the documents of a release, if these take them otherwise.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -33,25 +34,39 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Timeline(keys, order).so_far()
-    went = {name: F.last(name, ignorenulls=True).over(so_far) for name in ("went", "surely")}
+    sides = ("", DOCUMENTED) if plan.documents else ("",)
+    names = [f"{side}{name}" for side in sides for name in ("went", "surely")]
+    went = {name: F.last(name, ignorenulls=True).over(so_far) for name in names}
     went["contested"] = _contested(keys)
     taken = F.col(known.NTH).alias("taken")
     sums = (known.sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
     said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
     of_sums = {"taken": taken, "said": F.last(said, ignorenulls=True).over(so_far)}
-    rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums)
+    others = _documented_window(plan)
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums, others)
     rows = rows.where(F.col("turn") == LOOK)
+    prefix = DOCUMENTED if others else ""
+    documented = [_average(name, window, prefix) for name, window in FRAMES.items()]
     return rows.select(
         "cluster",
         "cycle",
         F.col("at").alias("moment"),
         "broker",
         "bundle",
-        *(_average(name, window).alias(name) for name, window in FRAMES.items()),
-        _minutes(F.col("at"), F.col("went")).alias("moved"),
-        _minutes(F.col("at"), F.col("surely")).alias("surely_moved"),
+        *(_average(name, window) for name, window in FRAMES.items()),
+        *_since_unload(""),
         "contested",
+        F.struct(*documented, *_since_unload(DOCUMENTED)).alias("documented")
+        if plan.documents
+        else F.lit(None).cast(OTHERWISE).alias("documented"),
     )
+
+
+def _since_unload(side: str) -> tuple[Column, Column]:
+    """Return the minutes since the last unload that may start the grace period, or surely does."""
+    times = {"moved": F.col(f"{side}went"), "surely_moved": F.col(f"{side}surely")}
+    moved, surely = (_minutes(F.col("at"), time).alias(name) for name, time in times.items())
+    return moved, surely
 
 
 def _contested(keys: Sequence[str]) -> Column:
@@ -62,9 +77,30 @@ def _contested(keys: Sequence[str]) -> Column:
     return (F.col("turn") == LOOK) & several
 
 
-def _average(name: str, window: int) -> Column:
+DOCUMENTED = "documented_"
+OTHERWISE = (
+    f"struct<{', '.join(f'{name} {shapes.AVERAGE}' for name in FRAMES)}, "
+    "moved double, surely_moved double>"
+)
+"""Columns by the documents of a release."""
+
+
+def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
+    """Return the reading of the documents that are judged as well, if it is another one."""
+    window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
+    return {} if window == plan.readings["window"] else {DOCUMENTED: window}
+
+
+def as_documented(rows: DataFrame) -> DataFrame:
+    """Return rows of the table with the averages by the documents."""
+    own = F.col("documented")
+    names = (*FRAMES, "moved", "surely_moved")
+    return rows.withColumns({name: F.when(own.isNotNull(), own[name]) for name in names})
+
+
+def _average(name: str, window: int, prefix: str = "") -> Column:
     """Return the average in a time frame, from the latest record and the samples."""
-    own, said = F.col(name), F.col(f"said.data.{name}")
+    own, said = F.col(f"{prefix}{name}"), F.col(f"said.data.{name}")
     counted = shapes.or_nothing(said["numSamples"])
     new = F.col("taken") - F.col("said.taken")
     own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
@@ -77,7 +113,7 @@ def _average(name: str, window: int) -> Column:
     )
     both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
     own, said = own.cast(shapes.AVERAGE), said.cast(shapes.AVERAGE)
-    return F.when(new == 0, said).when(own_alone, own).otherwise(both)
+    return F.when(new == 0, said).when(own_alone, own).otherwise(both).alias(name)
 
 
 def _minutes(later: Column, earlier: Column) -> Column:
@@ -88,8 +124,12 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return samples, records of the leader, unloads and looks as rows with equal columns."""
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
-    owned = last_reports.at_moments(silver, moments, ["bundles"])
-    looks = owned.select(
+    owned = silver.broker_samples.select(
+        "cluster", "broker", F.col("at").alias("reported"), "bundles"
+    )
+    last = cycles.of_plan(made["last_reports"], plan)
+    last = last.select("cluster", "broker", "reported", "cycle", "moment").hint("shuffle_hash")
+    looks = owned.join(last, ["cluster", "broker", "reported"]).select(
         "cluster",
         F.explode("bundles").alias("bundle"),
         F.col("moment").alias("at"),
@@ -104,18 +144,18 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
-    perhaps, surely = _starts_grace(plan)
-    went = made["unloads"].where(F.col("cause").isin(perhaps) | F.col("open"))
-    counts = F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)
-    shed = F.col("cause").isin(surely) & counts & ~F.col("open")
-    went = went.select(
-        "cluster",
-        "bundle",
-        at.alias("at"),
-        F.lit(UNLOAD).alias("turn"),
-        at.alias("went"),
-        F.when(shed, at).alias("surely"),
-    )
+    counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
+    starts, every = [], F.lit(False)
+    sides = {"": plan, DOCUMENTED: plan.documents}
+    for side, judging in sides.items():
+        if judging is not None:
+            perhaps, surely = _starts_grace(judging)
+            may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
+            starts.append(F.when(may, at).alias(f"{side}went"))
+            starts.append(F.when(shed & counts, at).alias(f"{side}surely"))
+            every = every | may
+    went = made["unloads"].where(every)
+    went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *starts)
     went = WENT[plan.readings["grace-of"]](silver, went)
     rows = looks
     for others in (samples, data, went):

@@ -191,6 +191,15 @@ def _lost_doubt() -> Column:
 GRACE = 30.0
 """Minutes of the grace period, by default."""
 
+CYCLE_SETTINGS = (
+    INTERVAL,
+    REPORT_AGE,
+    shedding.GRACE,
+    shedding.STRATEGY,
+    threshold.HISTORY_SHARE,
+)
+"""Settings whose defaults influence the table."""
+
 SAMPLES = 10
 """Number of samples of a bundle that count when load is shed. [DATA-03]"""
 

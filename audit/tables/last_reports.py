@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from pulsar_conformance.adapters.spark.averages import Timeline
-from pulsar_conformance.audit.pipeline.plan import Silver
-from pulsar_conformance.audit.tables import cycles, settings_at, signs
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
+from pulsar_conformance.audit.input.changes import first_of
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import cycles, recent, settings_at, signs
 from pulsar_conformance.audit.tables.names import as_reported
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -21,15 +23,25 @@ SILENT = "it has not reported for far longer than between its reports before"
 QUARANTINED = "a report of it is quarantined"
 
 
-def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the moments with every broker that may count at each.
+MEASURED = ("percent", *RATE_FIELDS)
+"""Columns of the reports."""
 
-    Added columns: `broker`, the given `columns` of its last report, `standing`, and `note`, the
-    reason why its standing is open. A broker has certainly gone once there is a sign of it and its
-    report is late.
+
+def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """Return the table: the last report of every broker that may count at each moment of a cycle.
+
+    `reported` is the report's time, `standing` is null if it certainly counts, and `note` is the
+    reason why it may not. A broker has certainly gone once there is a sign of it and its report is
+    late. Cycles before the plan's period are included.
     """
+    age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
+    moments = cycles.cycle_moments(made, plan)
+    moments = moments.select("cluster", "cycle", "moment", F.struct(age).alias("settings"))
+    if plan.since is not None:
+        begun = replace(plan, since=first_of(moments, "moment"))
+        silver = recent.without_expired(silver, moments, begun)
     looks = _looks(silver, moments)
-    report, early = F.struct("at", *columns), F.expr(f"interval {cycles.SKEW:g} seconds")
+    report, early = F.struct("at", *MEASURED), F.expr(f"interval {cycles.SKEW:g} seconds")
     samples = silver.broker_samples.select(
         "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _rhythm()
     )
@@ -58,8 +70,10 @@ def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> Da
     last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).next("came")
     seen = marks.withColumns(last).where("turn = 1").withColumns(_standing())
     seen = seen.where("counts")
-    of_report = (F.col(f"report.{name}").alias(name) for name in columns)
-    return seen.select(*moments.columns, "broker", *of_report, "standing", "note")
+    of_report = (F.col(f"report.{name}").alias(name) for name in MEASURED)
+    reported = F.col("report.at").alias("reported")
+    key = ("cluster", "cycle", "moment", "broker")
+    return seen.select(*key, reported, *of_report, "standing", "note")
 
 
 def _standing() -> dict[str, Column]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import cycles, last_reports, recent
+from pulsar_conformance.audit.tables import cycles, recent
 from pulsar_conformance.audit.tables.last_reports import LATE
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 NAME = "broker_usage"
+MOMENT = ("cluster", "cycle", "moment")
 TERM = ("cluster", "broker", "since")
 """Key of a memory: each leader has one for each broker."""
 
@@ -30,22 +31,19 @@ UNKNOWN = float("nan")
 """Usage after a cycle at which the share of history is unknown."""
 
 
-def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return the table; usages at earlier cycles count from the leader's start.
 
     If their share is 0, they count as unobserved; if it is unknown, so are `before` and `used`. Of
     the moments of a cycle, the first is remembered. If `made` has earlier rows of the table, their
     memory is continued.
     """
-    measured = ("percent", *shapes.RATE_FIELDS)
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
         moments = cycles.of_plan(moments, plan)
-        silver, earlier = (
-            recent.without_expired(silver, moments, plan),
-            recent.rows_by_leader(earlier, moments),
-        )
-    known = last_reports.at_moments(silver, moments, measured)
+        earlier = recent.rows_by_leader(earlier, moments)
+    moments = moments.select(*MOMENT, "since", "settings").hint("shuffle_hash")
+    known = made["last_reports"].join(moments, list(MOMENT))
     known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted(plan)))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(

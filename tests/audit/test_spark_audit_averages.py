@@ -11,6 +11,7 @@ from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.tables.averages import averages_table
 from pulsar_conformance.audit.tables.causes import unload_rows
 from pulsar_conformance.audit.tables.cycles import cycles_table
+from pulsar_conformance.audit.tables.last_reports import last_reports
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -71,6 +72,7 @@ def known(audit_session):
     silver, plan = Silver(*tables), AuditPlan.of("documented-3.0")
     made = {"cycles": cycles_table(silver, plan)}
     made["unloads"] = unload_rows(silver, made, plan)
+    made["last_reports"] = last_reports(silver, made, plan)
     return {row["cluster"]: row for row in averages_table(silver, made, plan).collect()}
 
 

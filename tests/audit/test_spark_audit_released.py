@@ -9,7 +9,12 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.input.versions import profile_of_history
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
+from pulsar_conformance.audit.pipeline.report import (
+    Counterfactual,
+    ReportOptions,
+    build_audit_tables,
+    write_audit,
+)
 from pulsar_conformance.conformance.commands.main import main
 from standins.exported import (
     LOGGED,
@@ -107,7 +112,7 @@ def audited(spark, tmp_path_factory):
         spark.session, str(history), out, plan, Counterfactual({}, None), how
     )
     rows = spark.session.read.parquet(f"{out}/verdicts").collect()
-    return profile, found, " ".join(" ".join(lines).split()), rows
+    return profile, found, " ".join(" ".join(lines).split()), folder, rows
 
 
 def verdicts(audited, cluster):
@@ -125,7 +130,7 @@ def test_the_release_that_the_reports_name_judges(audited):
 
 
 def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
-    _, found, text, _ = audited
+    _, found, text, *_ = audited
     at = {row["cluster"]: row["rule"] for row in found["documents"]["differences"]}
     assert "threshold" in at
     assert "by documented-3.0 otherwise than by released-3.0:" in text
@@ -135,8 +140,22 @@ def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
     assert accused == []
 
 
+def test_documents_judge_beside_a_release_as_they_do_alone(audited, spark):
+    """Beside a release, they share the tables in which both agree."""
+    *_, folder, _ = audited
+    history, out = str(folder / "history"), folder / "audit"
+    assert not (out / "documented-unloads").exists()
+    plan = AuditPlan.of("documented-3.0")
+    made = build_audit_tables(spark.session, history, str(folder / "alone"), plan, None, quiet=True)
+    columns = ("cluster", "cycle", "rule", "verdict", "evidence")
+    beside = spark.session.read.parquet(f"{out}/documented-findings").select(*columns)
+    assert sorted(map(str, made["findings"].select(*columns).collect())) == sorted(
+        map(str, beside.collect())
+    )
+
+
 def test_a_strategy_that_no_document_has_is_reported_as_not_judged(audited):
-    _, found, text, _ = audited
+    _, found, text, *_ = audited
     assert found["unknown_strategies"] == {"AvgShedder": 1}
     assert "AvgShedder, 1 shedding cycle: no document describes it" in text
     assert {rule for _, rule, *_ in verdicts(audited, "averaged")} <= {"SHED-02", "SHED-03"}

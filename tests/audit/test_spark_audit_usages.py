@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import SILVER, TABLES
+from pulsar_conformance.audit.tables.last_reports import last_reports
 from pulsar_conformance.audit.tables.usages import BLOCK, NAME, after_each, usages
 from standins.sparks import audit_session, spark
 
@@ -109,7 +110,9 @@ def recorded(audit_session):
                 samples.append({**sample, **dict.fromkeys(rates, 1.0), "bundles": []})
     tables = {"broker_samples": samples}
     silver = Silver(**{one: frame(audit_session, one, tables.get(one, [])) for one in SILVER})
-    return silver, {"cycles": frame(audit_session, "cycles", cycles)}
+    made = {"cycles": frame(audit_session, "cycles", cycles)}
+    plan = AuditPlan.of("documented-2.10")
+    return silver, {**made, "last_reports": last_reports(silver, made, plan)}
 
 
 def table(rows):

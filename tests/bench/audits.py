@@ -128,7 +128,8 @@ MOMENT = ("cluster", "cycle", "moment")
 READ: Mapping[str, Mapping[str, Sequence[str]]] = {
     **{name: {"records": ()} for name in ("quarantine", *SILVER)},
     "bundle_averages": {"bundle_samples": BUNDLES, "broker_samples": BROKERS},
-    "broker_usage": {"broker_samples": BROKERS},
+    "last_reports": {"broker_samples": BROKERS},
+    "broker_usage": {"last_reports": BROKERS},
     "broker_decisions": {"bundle_averages": MOMENT, "broker_usage": MOMENT},
     "decisions": {"broker_decisions": ()},
     "findings": {"broker_decisions": MOMENT, "broker_usage": MOMENT},
