@@ -34,6 +34,7 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
     rows = cases.select(
         "cycle",
         "settings",
+        "creator",
         F.coalesce("bundles", f"settings.{DEFAULT_BUNDLES}").try_cast("bigint").alias("count"),
     )
     count = F.col("count")
@@ -44,7 +45,9 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
     )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
     many = F.concat(F.lit(f"from 1 to {MOST_BUNDLES} bundles, not "), count.cast("string"))
+    other = F.when(F.col("creator") != "admin", F.lit("it creates namespaces for administrators"))
     answer = first_answer(
+        declined("unsupported", other),
         declined(
             "failed", F.when(count.isNull(), missing_settings(F.col("settings"), [DEFAULT_BUNDLES]))
         ),
@@ -189,7 +192,7 @@ SPLIT_SETTINGS = (
 OPERATIONS: Mapping[str, SparkOperation] = {
     "settings.defaults": SparkOperation("unused string", defaults),
     "bundles.create": SparkOperation(
-        f"bundles double, settings {shapes.SETTINGS}", create, (DEFAULT_BUNDLES,)
+        f"bundles double, creator string, settings {shapes.SETTINGS}", create, (DEFAULT_BUNDLES,)
     ),
     "bundles.locate": SparkOperation("boundaries array<string>, topics array<string>", locate),
     "bundles.split": SparkOperation(
