@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.admin import refusing, wait
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, java_list, mapper, methods
+from pulsar_conformance.adapters.pulsar.admin import POLICIES, refusing, wait
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    call,
+    java_class,
+    java_list,
+    mapper,
+    methods,
+)
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     CLUSTER,
     policy_class,
@@ -37,6 +44,7 @@ def changed(release: Release, case: Case) -> Answer:
         "pulsar": lambda: service.pulsar,
         "getTenantsAsync": lambda: done(java_list([TENANT])),
         "getNamespacesAsync": lambda _tenant: done(java_list(case["namespaces"])),
+        "Namespaces.getPoliciesAsync": lambda _namespace: done(_replicated()),
         "isCurrentClusterAllowed": True,
         "Namespaces.unloadAsync": unload,
         "clientAppId": "",
@@ -49,6 +57,13 @@ def changed(release: Release, case: Case) -> Answer:
     with refusing():
         wait(call(clusters, COMPARING, CLUSTER, _policy(case["new"], case["scope"]), old))
     return {"unload": unloaded}
+
+
+def _replicated() -> Java:
+    """Return policies of a namespace of the cluster; some releases unload no others."""
+    policies = java_class(POLICIES)()
+    policies.replication_clusters.add(CLUSTER)
+    return policies
 
 
 GIVEN = ("cluster", "new", "old")
