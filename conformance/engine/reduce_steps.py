@@ -191,11 +191,14 @@ def _position(path: Path) -> list[tuple[int, str]]:
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
+    """Leave out questions, but not the original of transformed copies."""
+    first = 1 if transformations_of(trial) else 0
+
     def drop(now: Trial, gone: Sequence[int]) -> Trial:
         kept = (one for index, one in enumerate(now.questions) if index not in gone)
         return Trial(tuple(kept) or now.questions)
 
-    return _without(trial, lambda now: list(range(len(now.questions))), drop, failing)
+    return _without(trial, lambda now: list(range(first, len(now.questions))), drop, failing)
 
 
 def _at(value: Any, path: Path) -> Any:

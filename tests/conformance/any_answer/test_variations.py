@@ -103,8 +103,8 @@ def test_a_broker_has_one_new_name_in_all_questions():
         {"brokers": {"broker-1": {}, "broker-2": {}}, "settings": {}},
     )
     first, second = RENAMED_BROKERS[1].of_all(trial).questions
-    assert [*first.case["brokers"]] == ["10.0.0.1:6650"]
-    assert [*second.case["brokers"]] == ["10.0.0.0:6650", "10.0.0.1:6650"]
+    assert [*first.case["brokers"]] == ["10.0.0.0:6651"]
+    assert [*second.case["brokers"]] == ["10.0.0.0:6650", "10.0.0.0:6651"]
 
 
 def overloaded(names):
