@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 from proofs import Refuted, integers, plain, prove, reals, z3
-from pulsar_conformance.reference import Model, overload
+from pulsar_conformance import specs
+from pulsar_conformance.reference import Model, Settings, overload
 from pulsar_conformance.reference.averages import PUSHED
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.overload import OVERLOADED, share_to_shed
@@ -154,12 +155,15 @@ def test_of_up_to_five_bundles_at_least_one_and_no_more_than_the_need_is_shed(co
     prove(claim, *(one >= 0 for one in traffic))
 
 
+@pytest.mark.parametrize("profile", ["documented-3.0", "documented-4.2"])
 @pytest.mark.parametrize("count", range(4))
-def test_evening_out_up_to_three_bundles_never_turns_the_order_around(count):
+def test_evening_out_up_to_three_bundles_never_turns_the_order_around(count, profile):
     traffic, [gap] = reals(" ".join(f"t{one}" for one in range(count))), reals("gap")
+    cycle = cycle_of(traffic)
+    cycle.settings = Settings({}, specs.load().defaults(profile))
 
     def claim():
-        taken = bundles_to_even_out(cycle_of(traffic), None, gap)
+        taken = bundles_to_even_out(cycle, None, gap)
         moved = sum((traffic[one] for one in taken), Fraction(0))
         yield gap - moved - moved >= 0
 
