@@ -72,6 +72,9 @@ public class Main {
              "loadBalancerSheddingEnabled": true, "loadBalancerSheddingGracePeriodMinutes": 30,
              "loadBalancerLoadSheddingStrategy": "org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder",
              "loadBalancerBrokerOverloadedThresholdPercentage": 85,
+             "loadBalancerBrokerThresholdShedderPercentage": 10,
+             "loadBalancerMsgRateDifferenceShedderThreshold": 50,
+             "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4,
              "loadBalancerCPUResourceWeight": 1, "loadBalancerMemoryResourceWeight": 1,
              "loadBalancerDirectMemoryResourceWeight": 1,
              "loadBalancerBandwithInResourceWeight": 1, "loadBalancerBandwithOutResourceWeight": 1}""");

@@ -18,6 +18,7 @@ const DEFAULTS = {
   loadBalancerNamespaceMaximumBundles: 128,
   loadBalancerSheddingEnabled: true, loadBalancerSheddingGracePeriodMinutes: 30,
   loadBalancerLoadSheddingStrategy: BUILT_IN + "ThresholdShedder",
+  loadBalancerBrokerThresholdShedderPercentage: 10,
   loadBalancerAvgShedderLowThreshold: 15, loadBalancerAvgShedderHitCountLowThreshold: 8,
   loadBalancerAvgShedderHighThreshold: 40, loadBalancerAvgShedderHitCountHighThreshold: 2,
   maxUnloadPercentage: 0.2, minUnloadMessage: 1000, minUnloadMessageThroughput: 1048576,
