@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from random import Random
 
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
@@ -20,7 +21,9 @@ from pulsar_conformance.conformance.placement.quantities import (
     allowed,
     assume_unowned_and_placed,
     certainly,
+    compared_by_rate,
     is_left_out,
+    places_by_usage,
     with_rates,
     with_scores,
     with_usages,
@@ -38,6 +41,7 @@ from pulsar_conformance.reference.cluster import RESOURCES, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import BELOW_MEAN, LEAST_USAGE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import PACKAGE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
@@ -223,7 +227,7 @@ def overloaded_brokers_are_left_out(
 
 
 def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
-    comparison = case.comparison
+    comparison = compared_by_rate(case, expect)
     out = {one.name: one for one in certainly(comparison, out=True)}
     others = [one.name for one in certainly(comparison, out=False)]
     if expect.reached(bool(out and others)) and answer.broker in out:
@@ -242,7 +246,7 @@ def chance_decides_where_all_are_overloaded(
     """
     case: Placing = asked[0].case
     expect.given(all(one.case.case == case.case for one in asked), "one question, asked repeatedly")
-    comparison, count = case.comparison, len(case.candidates)
+    comparison, count = compared_by_rate(case, expect), len(case.candidates)
     every = len(certainly(comparison, out=True)) == count > 1
     expect.given(every, "several candidates, all overloaded")
     missed_by_chance = count * (1 - 1 / count) ** len(asked)
@@ -339,13 +343,25 @@ def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expec
         expect.that(usage < least.usage, allowed, f"{answer} at {plain(usage)} %")
 
 
+def _bundles_of(place: int, random: Random) -> list[str]:
+    """Return the names of none to eight bundles that the broker at this place owns."""
+    ends = [(place << 8) + number << 16 for number in range(random.randint(0, 8) + 1)]
+    return [f"shop/us/{HashRange(*two).name}" for two in pairwise(ends)]
+
+
 def _below_the_mean(random: Random) -> Trial:
     """Return candidates of which some are far enough below the mean usage."""
-    names = [f"broker-{place}" for place in random.sample(range(100), random.randint(2, 6))]
+    names = [
+        f"broker-{place}"
+        for place in random.sample(range(100), random.choice((2, 3, 4, 5, 6, 8, 12)))
+    ]
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))
     brokers = dict(zip(names, usages, strict=True))
-    reports = {name: {"cpu": {"usage": one, "limit": 100}} for name, one in brokers.items()}
+    reports = {
+        name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(place, random)}
+        for place, (name, one) in enumerate(brokers.items())
+    }
     settings: Json = {PLACEMENT_STRATEGY: LEAST_USAGE_CLASS}
     settings |= {} if below is None else {BELOW_MEAN: below}
     case = {
@@ -368,10 +384,8 @@ def a_candidate_below_the_mean_takes_it(
 ) -> None:
     """Under LeastResourceUsageWithWeight a candidate far enough below the mean takes the bundle."""
     for case, answer in asked:
-        strategy = str(case.settings.given.get(PLACEMENT_STRATEGY, "")).rpartition(".")[2]
-        expect.given(strategy == LEAST_USAGE, f"{LEAST_USAGE} places")
-        known = BELOW_MEAN in case.settings.defaults and len(case.brokers) > 0
-        expect.given(known, "the documents know the strategy, and there are candidates")
+        expect.given(places_by_usage(case), f"{LEAST_USAGE} places, and the documents know it")
+        expect.given(len(case.brokers) > 0, "there are candidates")
         weighted = {name: _weighted_usage(case, name) for name in case.brokers}
         bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
         low = {name for name, usage in weighted.items() if usage <= bound + POINTS}

@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.shedding.quantities import EXACT
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, plain
-from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
+from pulsar_conformance.reference.placement import BELOW_MEAN, LEAST_USAGE, PLACEMENT_STRATEGY
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Names = frozenset[str]
@@ -85,11 +85,23 @@ def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> C
     return replace(comparison, candidates=tuple(changed))
 
 
+def places_by_usage(case: Placing) -> bool:
+    """True if LeastResourceUsageWithWeight places, under documents that describe it. [PLACE-18]"""
+    strategy = str(case.settings.given.get(PLACEMENT_STRATEGY, "")).rpartition(".")[2]
+    return strategy == LEAST_USAGE and BELOW_MEAN in case.settings.defaults
+
+
+def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
+    """Return the comparison of the candidates; assume that message rates decide."""
+    expect.given(not places_by_usage(case), "message rates decide")
+    return case.comparison
+
+
 def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
-    """Assume that no broker owns the bundle, and that the answer names a candidate."""
+    """Assume that rates decide, that no broker owns the bundle, and that a candidate is named."""
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
-    return case.comparison
+    return compared_by_rate(case, expect)
 
 
 def with_scores(comparison: ComparedBrokers, names: Names) -> str:

@@ -322,7 +322,7 @@ def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) 
     top = int(case.settings.number(TOP))
     for name, broker in case.brokers.items():
         rates = {bundle: case.rates(bundle) for bundle in broker.bundles}
-        for bundle in answer.of(name):
+        for bundle in answer.owned(broker):
             busier = [
                 one
                 for one in rates.values()

@@ -380,10 +380,10 @@ class LoadsOfCycle:
         return all(self._fits(broker, share) for broker in busy)
 
     def _fits(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of several movable top bundles carries less than this share of traffic."""
-        limit = share * self.cycle.rates_of(broker).throughput
-        movable = [self.cycle.rates(one).throughput for one in self.cycle.movable(broker)]
-        top = int(self.cycle.settings.number(TOP))
+        """True if one of several measured top bundles carries less than this share of traffic."""
+        limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
+        measured = map(self.cycle.measured, self.cycle.movable(broker))
+        movable = [rates.throughput for rates in measured if rates]
         return any(0 < one < limit for one in movable) and 2 < len(movable) <= top
 
 
