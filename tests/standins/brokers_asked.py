@@ -4,9 +4,7 @@ python brokers_asked.py VERSION JARS TEMPORARY
 """
 
 import json
-import os
 import sys
-import traceback
 
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 
@@ -34,9 +32,6 @@ def main(version: str, jars: str, temporary: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
+    from script import run_script
+
+    run_script(main)

@@ -4,9 +4,7 @@ python recorded_story.py VERSION JARS TEMPORARY HISTORY [average]
 """
 
 import json
-import os
 import sys
-import traceback
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -156,9 +154,6 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
+    from script import run_script
+
+    run_script(main)

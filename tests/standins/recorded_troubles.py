@@ -8,12 +8,10 @@ python recorded_troubles.py VERSION JARS TEMPORARY HISTORY
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-import traceback
 from datetime import UTC, datetime
 
 from pulsar_conformance.adapters.admin_api import requests
@@ -183,9 +181,6 @@ def main(version: str, jars: str, temporary: str, history: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
+    from script import run_script
+
+    run_script(main)

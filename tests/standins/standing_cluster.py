@@ -6,9 +6,7 @@ It prints the admin URL of a broker.
 """
 
 import json
-import os
 import sys
-import traceback
 
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.host import ClusterHost
@@ -36,9 +34,6 @@ def main(version: str, jars: str, temporary: str, brokers: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
+    from script import run_script
+
+    run_script(main)
