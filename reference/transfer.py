@@ -65,12 +65,12 @@ class Balance:
         rates = {name: cycle.rates_of(cycle.brokers[name]).throughput for name in fresh}
         return cls(cycle, {name: usage[name] for name in fresh}, rates)
 
-    @property
+    @cached_property
     def mean(self) -> Percent:
         """The mean load."""
         return total(self.load.values()) / len(self.load)
 
-    @property
+    @cached_property
     def variance(self) -> Fraction:
         """The square of the standard deviation."""
         return total((one - self.mean) ** 2 for one in self.load.values()) / len(self.load)
@@ -85,24 +85,24 @@ class Balance:
         """True if the standard deviation exceeds its target. [TRANSFER-01]"""
         return self.variance > self.target**2
 
-    @property
+    @cached_property
     def low_bound(self) -> Percent:
         """The load below which a broker is underloaded. [TRANSFER-04]"""
         return self.mean * min(UNDERLOADED, self.target / 200)
 
-    @property
+    @cached_property
     def underloaded(self) -> list[str]:
         """The brokers without traffic, or with less than the bound. [TRANSFER-03, TRANSFER-04]"""
         bound = self.low_bound
         return [name for name, one in self.load.items() if one < bound or not self.traffic[name]]
 
-    @property
+    @cached_property
     def overloaded(self) -> list[str]:
         """The brokers over the threshold, and by the target over the mean. [TRANSFER-05]"""
         threshold, bound = self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target
         return [name for name, one in self.load.items() if one > threshold and one > bound]
 
-    @property
+    @cached_property
     def uneven(self) -> bool:
         """True if one of the conditions of an unload holds. [TRANSFER-02]"""
         return bool(self.load) and bool(self.deviates or self.underloaded or self.overloaded)

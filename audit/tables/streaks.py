@@ -52,22 +52,20 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
     apart = F.col("pair") != F.lag("pair").over(term)
     after = F.coalesce(F.lag("went").over(term), F.lit(False))
     fresh = F.first(F.col("fresh")).over(term)
+    begun = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
     counts = {}
     for name in average.HITS:
-        surely = _in_a_row(rows, term, f"surely_{name}", apart | after, F.lit(0))
-        rows, counts[name] = surely
-        begun = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
+        rows, counts[name] = _in_a_row(rows, term, f"surely_{name}", apart | after, F.lit(0))
         rows, counts[f"perhaps_{name}"] = _in_a_row(
             rows, term, f"perhaps_{name}", F.lit(False), begun
         )
-    none = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
     before = {name: F.lag(count).over(term) for name, count in counts.items()}
     streak = F.struct(
         *(F.lag(f"pair.{one}").over(term).alias(one) for one in ("idle", "busy")),
         *(F.when(~after, before[name]).otherwise(F.lit(0)).alias(name) for name in average.HITS),
     )
     perhaps = F.struct(
-        *(F.coalesce(before[f"perhaps_{name}"], none).alias(name) for name in average.HITS)
+        *(F.coalesce(before[f"perhaps_{name}"], begun).alias(name) for name in average.HITS)
     )
     return rows.select(*CYCLE, streak.alias("streak"), perhaps.alias("perhaps_streak"))
 
