@@ -69,6 +69,11 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
 """True if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
 
 
+def names_extensible(settings: Mapping[str, Any]) -> bool:
+    """True if settings name the extensible load manager, in whichever package."""
+    return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
+
+
 @dataclass(frozen=True)
 class Cycle:
     """One shedding cycle of the manager: a `shed.select` case under given readings."""
@@ -95,9 +100,8 @@ class Cycle:
     @property
     def left_to_extensible(self) -> bool:
         """True if the extensible manager is set, and no strategy. [TRANSFER-18]"""
-        manager = str(self.settings.given.get(MANAGER, ""))
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
-        return not named and manager.endswith(".ExtensibleLoadManagerImpl")
+        return not named and names_extensible(self.settings.given)
 
     @property
     def enabled(self) -> bool:

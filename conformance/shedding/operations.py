@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.shedding.view import (
 )
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 from pulsar_conformance.reference.uniform import (
     AVERAGE_SETTINGS,
@@ -37,7 +37,7 @@ from pulsar_conformance.reference.uniform import (
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
     yield from cluster_problems(case, settings)
-    strategy = (case["strategy"] or settings.text(STRATEGY)).removeprefix(PACKAGE)
+    strategy = SheddingCycle(case, settings, ANY).strategy
     if strategy == "ThresholdShedder":
         settings.number(SHEDDER_THRESHOLD)
         yield from weight_problems(settings)

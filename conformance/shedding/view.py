@@ -31,6 +31,7 @@ from pulsar_conformance.reference.shedding import (
     ENABLED,
     EXCLUDED,
     GRACE,
+    IN_EXTENSIONS,
     LIFETIME,
     MANAGER,
     PACKAGE,
@@ -67,7 +68,8 @@ class SheddingCycle:
         """The class of the strategy, without Pulsar's package."""
         named = self.case["strategy"] or self.settings.given.get(STRATEGY)
         extensible = str(self.settings.given.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
-        if named is None and extensible and TRANSFER_TARGET in self.settings.defaults:
+        left = named is None and extensible and TRANSFER_TARGET in self.settings.defaults
+        if left or named == IN_EXTENSIONS:
             return TRANSFER_SHEDDER
         return str(named or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
 
@@ -300,11 +302,8 @@ class LoadsOfCycle:
     @cached_property
     def load(self) -> dict[str, Percent]:
         """The load of each broker whose data are not outdated."""
-        return {
-            name: usage
-            for name, usage in self.cycle.weighted_usage.items()
-            if not self.outdated(name)
-        }
+        usages = self.cycle.weighted_usage.items()
+        return {name: usage for name, usage in usages if not self.outdated(name)}
 
     def outdated(self, broker: str) -> bool:
         """True if the load data of a broker are too old to count."""

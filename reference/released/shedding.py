@@ -16,10 +16,10 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import (
     ENABLED,
-    MANAGER,
     TRANSFER_SHEDDER,
     TRANSFERS,
     Cycle,
+    names_extensible,
 )
 
 BALANCING = "loadBalancerEnabled"
@@ -51,8 +51,7 @@ def select(
 
     `memory` is the strategy's state from earlier cycles, the first of which was `minute` ago.
     """
-    manager = str(cycle.settings.given.get(MANAGER, ""))
-    by_default = cycle.case["strategy"] is None and manager.endswith(".ExtensibleLoadManagerImpl")
+    by_default = cycle.case["strategy"] is None and names_extensible(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
         return _transferred(cycle, release, memory or CycleMemory(), minute)
     offered = release.ways["shedders"]

@@ -9,13 +9,13 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class, java_list
-from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.namespaces import divide
 from pulsar_conformance.adapters.pulsar.operations import whole_placement
 from pulsar_conformance.adapters.pulsar.release import Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done, some
-from pulsar_conformance.reference.shedding import MANAGER, STRATEGY
+from pulsar_conformance.reference.shedding import STRATEGY, names_extensible
 
 EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions."
 SHEDDER = f"{EXTENSIONS}scheduler.TransferShedder"
@@ -24,7 +24,6 @@ POLICIES = "org.apache.pulsar.broker.loadbalance.impl.SimpleResourceAllocationPo
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.SystemResourceUsage"
 TOP = "getLoadBalancerMaxNumberOfBundlesInBundleLoadReport"
 
-RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 SECOND, MINUTE = 1000, 60_000
 
 
@@ -33,7 +32,7 @@ def is_asked(case: Case) -> bool:
     settings = case["settings"]
     named = case["strategy"] or settings.get(STRATEGY)
     if named is None:
-        return str(settings.get(MANAGER, "")).endswith(".ExtensibleLoadManagerImpl")
+        return names_extensible(settings)
     return str(named).rpartition(".")[2] == "TransferShedder" and exists(SHEDDER)
 
 
