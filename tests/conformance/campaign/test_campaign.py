@@ -102,7 +102,7 @@ def test_one_wrong_case_of_a_world_is_found_and_reduced(small, capsys):
     assert broken() == SHEDDING_RULES
     failure = verdicts()[RULE]["failure"]
     assert failure["size"] == "2 brokers, 2 bundles"
-    again = failure["again"].partition(" run ")[2].split()
+    again = failure["again"][failure["again"].index("--adapter") :].split()
     assert main(["run", *again]) == 1
 
 
