@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
-from pulsar_conformance.adapters import Connection
 from pulsar_conformance.audit.simulation.course import (
     FAILOVER,
     SHEDDING,
@@ -23,13 +23,16 @@ from pulsar_conformance.audit.simulation.worlds import (
     SimulatedBundle,
     SimulatedWorld,
 )
-from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
-from pulsar_conformance.conformance.placement.operations import PLACE
-from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
+from pulsar_conformance.reference.answers.placement import PLACE
+from pulsar_conformance.reference.answers.shedding import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.reference.splitting import middle_by_size
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
+from pulsar_conformance.specs import load
 
 CLIENTS_OF_TOPIC = 2
 
@@ -41,14 +44,32 @@ PLACING: Mapping[str, str] = {
 }
 """Ways of choosing the broker for an unloaded bundle, and the candidates of each."""
 
+DECLINED = ("failed", "refused", "unsupported")
+"""Keys of answers that are none."""
+
+PLANNING = ("AvgShedder",)
+"""Strategies that are their own placement."""
+
+REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
+"""Strategies that count over several cycles."""
+
+
+class Decider(Protocol):
+    """An implementation that can be asked: a connection to it, or the model itself."""
+
+    adapter: str
+
+    def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
+        """Return one answer per case."""
+
 
 @dataclass(frozen=True)
 class Deciding:
     """How an implementation is asked.
 
     If `remembers`, it is asked `shed.cycles` about all cycles so far, for a strategy with its own
-    memory. Such a strategy also plans where its unloads go, and may decline to place other bundles;
-    these go to the least used broker.
+    memory. Such a strategy also plans where its unloads go, by itself or by naming the next owner,
+    and may decline to place other bundles; these go to the least used broker.
     """
 
     strategy: str | None
@@ -58,10 +79,33 @@ class Deciding:
     remembers: bool = False
 
 
+def deciding_by(
+    strategy: str,
+    settings: Mapping[str, Any],
+    placing: str,
+    profile: str,
+    released: str | None,
+    operations: Collection[str],
+) -> Deciding:
+    """Return how to ask an implementation that offers these operations.
+
+    `profile` supplies the documented defaults, `released` those of settings that no document names.
+    """
+    hidden = load().profile(released).hidden if released else {}
+    placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
+    return Deciding(
+        strategy,
+        {**hidden, **settings, STRATEGY: strategy, **placed},
+        load().defaults(profile),
+        placing if PLACE in operations else LEAST_USED,
+        strategy in REMEMBERING and CYCLES in operations,
+    )
+
+
 class Simulation:
     """The state of a simulated world: owners, running brokers, leader."""
 
-    def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Connection) -> None:
+    def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Decider) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**world.settings, **deciding.settings}
         self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
@@ -80,11 +124,17 @@ class Simulation:
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
         """Simulate a number of cycles. Errors: `BadWorld` without an answer, `AdapterError`."""
-        done = tuple(self._cycle(number) for number in range(cycles))
-        strategy = self.deciding.strategy
-        return SimulatedCourse(self.world, variant, strategy, self.settings, self.minutes, done)
+        return self.course([self.cycle(number) for number in range(cycles)], variant)
 
-    def _cycle(self, cycle: int) -> SimulatedCycle:
+    def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
+        """Return cycles that were simulated, with what decided in them."""
+        strategy = self.deciding.strategy
+        return SimulatedCourse(
+            self.world, variant, strategy, self.settings, self.minutes, tuple(cycles)
+        )
+
+    def cycle(self, cycle: int) -> SimulatedCycle:
+        """Simulate the next cycle, the first of which is 0. Errors as in `run`."""
         self._refused, self._kept = [], 0
         self._apply_events(cycle)
         rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
@@ -160,15 +210,17 @@ class Simulation:
 
     def _shed(self, cycle: int, brokers: dict[str, Json]) -> list[BundleMove]:
         """Apply the unloads of a cycle."""
-        pairs = self._unloads(cycle, brokers)
-        bundles = []
-        for broker, bundle in pairs:
+        bundles, named = [], {}
+        for one in self._unloads(cycle, brokers):
+            broker, bundle = one["broker"], one["bundle"]
+            if self.deciding.placing == ITSELF and "to" in one:
+                named[bundle] = one["to"]
             if self.owner.get(bundle, "") != broker:
                 owner = self.owner.get(bundle, "nobody")
                 self._refused.append(f"{broker} unloads {bundle}, which {owner} owns")
             elif bundle not in bundles:
                 bundles.append(bundle)
-        moves = self._place_all(cycle, bundles, brokers, SHEDDING)
+        moves = self._place_all(cycle, bundles, brokers, SHEDDING, named)
         if self.deciding.placing == ITSELF:
             moves, placed = [one for one in moves if one.target != one.source], len(moves)
             self._kept = placed - len(moves)
@@ -176,10 +228,10 @@ class Simulation:
             self.leader.unloaded[move.bundle] = cycle
         return moves
 
-    def _unloads(self, cycle: int, brokers: dict[str, Json]) -> list[tuple[str, str]]:
+    def _unloads(self, cycle: int, brokers: dict[str, Json]) -> list[dict[str, str]]:
         case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)
         if not self.deciding.remembers:
-            answer = self._ask(SHED.id, case)
+            answer = self._ask(SHED, case)
         else:
             self._asked.append(
                 {
@@ -190,28 +242,33 @@ class Simulation:
                 }
             )
             whole = {"strategy": self.deciding.strategy, "settings": self.settings}
-            answer = self._ask(CYCLES.id, {**whole, "cycles": self._asked})["cycles"][-1]
-        return [(one["broker"], one["bundle"]) for one in answer["unload"]]
+            answer = self._ask(CYCLES, {**whole, "cycles": self._asked})["cycles"][-1]
+        return list(answer["unload"])
 
     def _ask(self, operation: str, case: Json) -> Json:
         return self._answered(operation, self.connection.ask(operation, [case])[0])
 
     def _answered(self, operation: str, answer: Mapping[str, Any]) -> Json:
-        reason = answer.get("failed", answer.get("refused"))
+        reason = next((answer[how] for how in DECLINED if how in answer), None)
         if reason is not None:
             name = self.connection.adapter
             raise BadWorld(f"{name} does not answer {operation} in {self.world.name}: {reason}")
         return dict(answer)
 
     def _place_all(
-        self, cycle: int, bundles: list[str], brokers: dict[str, Json], why: str
+        self,
+        cycle: int,
+        bundles: list[str],
+        brokers: dict[str, Json],
+        why: str,
+        named: Mapping[str, str] = MappingProxyType({}),
     ) -> list[BundleMove]:
-        """Assign bundles, one after another, to the brokers that the implementation chooses."""
+        """Assign bundles, one after another, to the brokers named or chosen for them."""
         assigned: dict[str, list[str]] = defaultdict(list)
         moves = []
         for bundle in bundles:
             source = self.owner[bundle]
-            target = self._placed(bundle, brokers, assigned)
+            target = named.get(bundle) or self._placed(bundle, brokers, assigned)
             if target is not None and target not in brokers:
                 self._refused.append(f"{bundle} is placed on {target}, which is not up")
                 target = None
@@ -232,9 +289,9 @@ class Simulation:
             return None
         if placing != LEAST_USED:
             case = self.leader.placing_question(bundle, among, brokers, assigned)
-            answer = self.connection.ask(PLACE.id, [case])[0]
+            answer = self.connection.ask(PLACE, [case])[0]
             if "broker" in answer or not self.deciding.remembers:
-                found: str | None = self._answered(PLACE.id, answer)["broker"]
+                found: str | None = self._answered(PLACE, answer)["broker"]
                 return found
         return min(among, key=lambda name: (self._expected(name), name))
 
@@ -261,7 +318,7 @@ class Simulation:
             "bundles": dict(self.leader.data),
             "namespaceBundles": dict(Counter(map(namespace_of, self.bundles))),
         }
-        chosen = self._ask(SPLIT_CANDIDATES.id, case)["split"]
+        chosen = self._ask(SPLIT_CANDIDATES, case)["split"]
         unknown = [name for name in chosen if name not in self.bundles]
         self._refused += [f"{name} is to be split, and there is no such bundle" for name in unknown]
         known = [name for name in dict.fromkeys(chosen) if name in self.bundles]

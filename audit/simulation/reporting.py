@@ -36,7 +36,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
         yield f"{len(here[0].cycles)} cycles of {here[0].minutes:g} min, {bundles}"
         yield ""
         yield from table(
-            HEADINGS, [_row(short[one.variant], one) for one in measured], numbers=True
+            HEADINGS, [(short[one.variant], *figures(one)) for one in measured], numbers=True
         )
         yield ""
         yield from _fault_lines(here, short)
@@ -66,9 +66,9 @@ def _value(word: str) -> str:
     return word.rpartition("=")[2].removeprefix("pulsar:")
 
 
-def _row(name: str, one: Measures) -> tuple[str, ...]:
+def figures(one: Measures) -> tuple[str, ...]:
+    """Format the measures that a table shows, below `HEADINGS` without the first."""
     return (
-        name,
         one.outcome,
         str(one.unloads),
         str(one.unloads_of_one),

@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import yaml
 from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source
+from pulsar_conformance.audit.simulation.snapshots import carried_by, rates_in, snapshot_world
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
     Rates,
-    SimulatedBroker,
-    SimulatedBundle,
     SimulatedWorld,
     named_world,
     usual_settings,
@@ -27,14 +26,11 @@ from pulsar_conformance.audit.simulation.worlds import (
 from pulsar_conformance.conformance.cases.making import made
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
 from pulsar_conformance.conformance.commands import case
-from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs.text import counted
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
-SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources whose use grows with traffic; the use of memory is constant."""
 
 
 class Start(NamedTuple):
@@ -107,71 +103,6 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
 
 
-def snapshot_world(
-    name: str,
-    brokers: Mapping[str, Json],
-    data: Mapping[str, Json],
-    settings: Json,
-    notes: list[str],
-    recorded: Mapping[str, list[Rates]] | None = None,
-) -> SimulatedWorld:
-    """Return a world with the reported brokers and bundles. Errors: `BadWorld`."""
-    bundles = []
-    for broker, said in brokers.items():
-        stats = said.get("lastStats", {})
-        for bundle in said.get("bundles", ()):
-            now = stats.get(bundle) or data.get(bundle, {}).get("shortTermData", {})
-            rates = _rates_in(now)
-            topics = int(now.get("topics", 1))
-            every = tuple((recorded or {}).get(bundle, ()))
-            bundles.append(SimulatedBundle(bundle, broker, rates, topics, every))
-    if not bundles:
-        raise BadWorld(f"{name}: the reports name no bundles, so nothing could move")
-    scales = [_scales(said, _carried(said)) for said in brokers.values()]
-    mean = {
-        resource: _mean([one[resource] for one in scales if resource in one])
-        for resource in SCALING
-    }
-    simulated = tuple(
-        SimulatedBroker(broker, _uses(said, scale, mean))
-        for (broker, said), scale in zip(brokers.items(), scales, strict=True)
-    )
-    title = f"{len(simulated)} brokers as they were reported"
-    return SimulatedWorld(name, title, simulated, tuple(bundles), settings, notes=tuple(notes))
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _rates_in(said: Json) -> Rates:
-    first, second, third, fourth = (float(said.get(field, 0)) for field in RATE_FIELDS)
-    return first, second, third, fourth
-
-
-def _carried(said: Json) -> float:
-    return sum(_rates_in(said)[2:])
-
-
-def _percent_used(said: Json, resource: str) -> float:
-    used = said.get(resource) or {"usage": 0, "limit": 0}
-    return 100 * used["usage"] / used["limit"] if used["limit"] else 0.0
-
-
-def _scales(said: Json, carried: float) -> dict[str, float]:
-    """Return the percentage of each resource per byte per second; empty without traffic."""
-    return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
-
-
-def _uses(
-    said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
-) -> dict[str, tuple[float, float]]:
-    """Return, for each resource, the fixed use and the use per byte per second."""
-    fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
-    idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
-    return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}
-
-
 def recorded_world(path: Path) -> SimulatedWorld:
     """Return the world of a recorded history: its first owners, and its loads cycle by cycle.
 
@@ -198,7 +129,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
             settings = {name: value for name, value in known.items() if value != ""}
     if not reports:
         raise BadWorld(f"--history {path}: it has no load reports")
-    first = {broker: max(each, key=_carried) for broker, each in reports.items()}
+    first = {broker: max(each, key=carried_by) for broker, each in reports.items()}
     recorded, owner = _recorded_loads(reports)
     for broker, said in first.items():
         bundles = [bundle for bundle, named in owner.items() if named == broker]
@@ -223,7 +154,7 @@ def _recorded_loads(
             stats = each[place].get("lastStats", {}) if place < len(each) else {}
             for bundle, now in stats.items():
                 owner.setdefault(bundle, broker)
-                seen[bundle][place] = _rates_in(now)
+                seen[bundle][place] = rates_in(now)
     return {bundle: _filled(rates, length) for bundle, rates in seen.items()}, owner
 
 

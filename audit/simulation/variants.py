@@ -14,18 +14,11 @@ from pulsar_conformance.adapters import Connection
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.loop import (
-    ITSELF,
-    LEAST_USED,
-    Deciding,
-    Simulation,
-)
+from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
-from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
-from pulsar_conformance.conformance.cases.settings import PLACEMENT, given_settings
-from pulsar_conformance.conformance.cases.settings import STRATEGY as SHEDDING_SETTING
-from pulsar_conformance.conformance.placement.operations import PLACE
-from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
+from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.specs.broker import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -33,9 +26,6 @@ NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of words that are not settings."""
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
-REMEMBERING = ("AvgShedder",)
-"""Strategies that count over several cycles."""
-
 MOST_VALUES = 100
 
 
@@ -135,11 +125,14 @@ def simulator(
     variant: Variant, connection: Connection, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
     """Return a function that simulates a world under a variant. Errors as in `simulated`."""
-    hidden = specs.load().profile(variant.released).hidden if variant.released else {}
-    given = {**hidden, **variant.settings, SHEDDING_SETTING: variant.strategy}
-    if variant.strategy in REMEMBERING:
-        given[PLACEMENT] = variant.strategy
-    deciding = _deciding(variant, connection, given)
+    deciding = deciding_by(
+        variant.strategy,
+        variant.settings,
+        variant.placing,
+        variant.profile,
+        variant.released,
+        connection.hello.operations,
+    )
 
     def simulate(world: SimulatedWorld) -> SimulatedCourse:
         _check_offers(variant, connection, world)
@@ -148,17 +141,9 @@ def simulator(
     return simulate
 
 
-def _deciding(variant: Variant, connection: Connection, settings: Mapping[str, Any]) -> Deciding:
-    offered = connection.hello.operations
-    placing = variant.placing if PLACE.id in offered else LEAST_USED
-    defaults = specs.load().defaults(variant.profile)
-    remembers = variant.strategy in REMEMBERING and CYCLES.id in offered
-    return Deciding(variant.strategy, settings, defaults, placing, remembers)
-
-
 def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorld) -> None:
     offered, hello = connection.hello.operations, connection.hello
-    needed = [SHED.id, *([SPLIT_CANDIDATES.id] if world.topics_each_cycle else [])]
+    needed = [SHED, *([SPLIT_CANDIDATES] if world.topics_each_cycle else [])]
     for operation in needed:
         if operation not in offered:
             problem = f"it does not offer {operation}, which {world.name} needs"

@@ -20,6 +20,7 @@ from pulsar_conformance.reference.ranges import (
     ranges_of,
 )
 
+SPLIT_CANDIDATES = "bundles.split_candidates"
 DEFAULT = "defaultNumberOfNamespaceBundles"
 SYSTEM = "defaultNumberOfSystemNamespaceBundles"
 
@@ -103,5 +104,5 @@ ANSWERS: Mapping[str, Answer] = {
     "bundles.create": create,
     "bundles.locate": locate,
     "bundles.split": split,
-    "bundles.split_candidates": split_candidates,
+    SPLIT_CANDIDATES: split_candidates,
 }

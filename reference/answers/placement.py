@@ -18,6 +18,8 @@ from pulsar_conformance.reference.placement import (
     placement,
 )
 
+PLACE = "place.select"
+
 
 def select(context: Context, case: Case) -> Derivation:
     """Answer `place.select`. [PLACE-01 … 13, PLACE-18]"""
@@ -119,7 +121,7 @@ def _spread(spread: Spread) -> Iterator[Step]:
 
 
 ANSWERS: Mapping[str, Answer] = {
-    "place.select": select,
+    PLACE: select,
     "place.anti_affinity": anti_affinity,
     "place.broker": broker,
 }

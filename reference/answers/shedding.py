@@ -20,6 +20,7 @@ from pulsar_conformance.reference.shedding import (
 )
 from pulsar_conformance.reference.uniform import AVERAGE_LOW
 
+SHED, CYCLES = "shed.select", "shed.cycles"
 Strategy = Callable[[Cycle], Iterator[Unloads]]
 Preface = Callable[[Cycle], Iterator[Step]]
 
@@ -40,7 +41,7 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Strategies whose unloads are added to those of any other, by `overload-scope`. [SHED-08]"""
+"""Shedding that every strategy adds to its own, by the reading `overload-scope`. [SHED-08]"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -104,7 +105,7 @@ def _is_later(cycle: Cycle) -> bool:
 
 @cache
 def transfer() -> tuple[Strategy, Preface]:
-    """Load the model of TransferShedder; return its unloads and first steps."""
+    """Return what TransferShedder unloads, and its first steps; load its model before."""
     module = import_module("pulsar_conformance.reference.transfer")
     return module.unloads, module.preface
 
@@ -122,7 +123,7 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return the unloads of each broker, by the strategy and by the rules for every strategy.
+    """Return the unloads of each broker, by its strategy and by the rules for every strategy.
     [SHED-06]
     """
     unloads = list(_strategy(cycle)(cycle))
@@ -152,7 +153,7 @@ def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
 def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterator[Step]:
     yield from first.explain()
     if second.bundles:
-        yield Step("besides", f"{second.broker} is overloaded, which counts under every strategy")
+        yield Step("besides", f"{second.broker} is overloaded, which every strategy heeds")
         yield from second.explain()
         yield Step("together", ", ".join(both))
 
@@ -168,6 +169,6 @@ def _idle_steps(cycle: Cycle) -> Iterator[Step]:
 
 
 ANSWERS: Mapping[str, Answer] = {
-    "shed.select": select,
-    "shed.cycles": cycles,
+    SHED: select,
+    CYCLES: cycles,
 }

@@ -115,7 +115,7 @@ def test_a_bundle_that_is_reported_no_more_carries_nothing():
 
 
 def test_a_broker_without_traffic_grows_as_the_others_do():
-    from pulsar_conformance.audit.simulation.starts import snapshot_world
+    from pulsar_conformance.audit.simulation.snapshots import snapshot_world
 
     stats = {"msgThroughputIn": 50.0, "msgThroughputOut": 50.0}
     busy = {

@@ -256,3 +256,16 @@ def test_an_unloaded_bundle_leaves_its_owner_where_the_owner_may_not_take_it():
     course = simulate("ninety-ten", settings={HISTORY: 0.9}, placing=OTHERS, cycles=10)
     assert all(move.target != move.source for move in course.sheds)
     assert len(course.sheds) == 9
+
+
+def test_the_transfer_shedder_moves_half_of_the_difference_once_it_is_sure():
+    """Loads of 90 and 10 % deviate by 40 points, more than 25: a hit in each cycle.
+
+    More than three hits are needed, so nothing goes in cycles 0 to 2. Half of the difference is 40
+    points, of which four bundles of 9 % fit; 54 and 46 % deviate by 4 points.
+    """
+    profile = "documented-4.2"
+    course = simulate("ninety-ten", "TransferShedder", 10, profile, remembers=True)
+    assert [len(cycle.sheds) for cycle in course.cycles] == [0, 0, 0, 4, *[0] * 6]
+    assert {move.target for move in course.sheds} == {"broker-2"}
+    assert course.cycles[-1].usage == {"broker-1": 54, "broker-2": 46}
