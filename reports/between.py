@@ -15,26 +15,25 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.specs import load
 
 TO = Path("reports/changes")
 
 Json = Mapping[str, Any]
 
+LONG = "org.apache.pulsar.broker.loadbalance.impl."
+"""Package that is left out of values."""
+
 CASES = "cases"
 """Folder with the smallest case of each change."""
 
 INTRODUCTION = """\
-# What releases decide otherwise than the one before
+# What an upgrade of Pulsar changes
 
-`nox -s changes` makes each page by `pulsar-conformance changes OLDER NEWER --json FILE`, which
-asks two releases the same drawn cases and shows the smallest case of each kind of change: the
-decision of either, by the arithmetic of the model, and the place in Pulsar's source.
-`pulsar-conformance changes --all` walks all six. An entry is named by what explains it: a way of
-`specs/ways.yaml`, a reading, a setting whose default changed. Where it is named by the rules that
-one of the two breaks, or by none, no known way explains it; several at once have a + between them.
-
-| releases | decided differently | changed, and shown by no case | settings changed |
-| --- | --- | --- | --- |
+Each release and the next one are asked the same drawn cases. Where the two decide differently, the
+page of the pair shows the smallest case, both decisions by the arithmetic of the model, and the
+place in Pulsar's source. `pulsar-conformance changes OLDER NEWER` does so with two releases of your
+choice, and `--all` with all six; `nox -s changes` writes these pages.
 """
 
 
@@ -97,20 +96,75 @@ def page(older: str, newer: str, told: str) -> str:
 
 
 def index(found: Iterable[Json]) -> str:
-    """Return the page that lists the comparisons, one row for each pair."""
-    return INTRODUCTION + "".join(f"{_row(one)}\n" for one in found)
+    """Return the page that lists the comparisons, with a section for each pair."""
+    return INTRODUCTION + "".join(map(_section, found))
 
 
-def _row(pair: Json) -> str:
+def _section(pair: Json) -> str:
     older, newer = pair["older"], pair["newer"]
-    causes: dict[str, dict[str, None]] = {}
-    for one in pair["changes"]:
-        cause = one["cause"].replace(", ", " + ")
-        causes.setdefault(one["operation"], {})[cause] = None
-    each = [f"`{operation}`: {', '.join(names)}" for operation, names in causes.items()]
-    link = f"[{older} → {newer}]({name_of(older, newer)}.md)"
-    others = ", ".join(one["name"] for one in pair["unshown"]) or "nothing"
-    return f"| {link} | {'; '.join(each) or 'nothing'} | {others} | {len(pair['settings'])} |"
+    lines = ["", f"## [{older} → {newer}]({name_of(older, newer)}.md)", ""]
+    causes = _causes(pair["changes"])
+    if causes:
+        rows = [(*row, ", ".join(f"`{one}`" for one in asked)) for row, asked in causes.items()]
+        lines += _table(("decided differently", older, newer, "seen in"), rows)
+    else:
+        lines.append("No drawn case is decided differently.")
+    if pair["unshown"]:
+        lines += ["", "Known from the source, and shown by no drawn case:", ""]
+        lines += _table(("what", older, newer), map(_described, pair["unshown"]))
+    settings = ", ".join(
+        f"`{one['name']}` ({_value(one['older'])} → {_value(one['newer'])})"
+        for one in pair["settings"]
+    )
+    lines += ["", f"Defaults that changed: {settings or 'none'}."]
+    return "".join(f"{line}\n" for line in lines)
+
+
+Row = tuple[str, str, str]
+"""A difference, and what either release does."""
+
+
+def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
+    """Return each cause with the operations whose cases show it."""
+    found: dict[Row, dict[str, None]] = {}
+    for one in changes:
+        for row in map(_described, one["factors"]) if one["factors"] else [_unexplained(one)]:
+            found.setdefault(row, {})[one["operation"]] = None
+    return found
+
+
+def _described(factor: Json) -> Row:
+    """Return the question of a way or reading with its two answers, or a default's two values."""
+    name, older, newer = factor["name"], factor["older"], factor["newer"]
+    if factor["kind"] == "setting":
+        return f"The default of `{name}`", _value(older), _value(newer)
+    specs = load()
+    if name in specs.ways:
+        asked = specs.ways[name].question
+        known = {one: taken.means for one, taken in specs.ways[name].alternatives.items()}
+    else:
+        asked = specs.readings[name].question
+        known = {one.value: one.means for one in specs.readings[name].alternatives}
+    return asked, known.get(older) or str(older), known.get(newer) or str(newer)
+
+
+def _unexplained(change: Json) -> Row:
+    """Return the rules that one of two releases breaks, where nothing known explains it."""
+    rules = load().rules
+    names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
+    broken = ["breaks it" if one else "holds it" for one in change["breaks"].values()]
+    return "; ".join(names), broken[0], broken[1]
+
+
+def _value(value: object) -> str:
+    if value in (None, ""):
+        return "unset" if value is None else "empty"
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`".replace(LONG, "")
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    every = [headings, ["---"] * len(headings), *rows]
+    return [f"| {' | '.join(one.replace('|', '/') for one in row)} |" for row in every]
 
 
 if __name__ == "__main__":

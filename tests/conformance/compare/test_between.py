@@ -1,30 +1,48 @@
 """The pages of what releases decide otherwise: made of what `changes` prints and writes."""
 
+import json
+
+from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.reports import between
 
+
+def way(name, older, newer):
+    return {"kind": "way", "name": name, "older": older, "newer": newer}
+
+
+HEAP = way("heap-memory", "counted", "left-out")
 PAIR = {
     "older": "1.0",
     "newer": "2.0",
     "changes": [
-        {"operation": "shed.select", "cause": "slack"},
-        {"operation": "shed.select", "cause": "margin"},
-        {"operation": "shed.select", "cause": "slack"},
-        {"operation": "usage.max", "cause": "heap"},
+        {"operation": "shed.select", "cause": "heap-memory", "factors": [HEAP]},
+        {"operation": "usage.max", "cause": "heap-memory", "factors": [HEAP]},
+        {
+            "operation": "manager.choose",
+            "cause": "MANAGER-05",
+            "factors": [],
+            "breaks": {"1.0": ["MANAGER-05"], "2.0": []},
+        },
     ],
-    "settings": [{"name": "a"}, {"name": "b"}],
-    "unshown": [{"name": "gone"}, {"name": "edge"}],
+    "settings": [{"name": "a", "older": None, "newer": 1}],
+    "unshown": [way("only-bundle", "goes", "stays")],
 }
 
 
-def test_the_index_names_each_cause_of_an_operation_once():
+def test_the_index_says_what_is_decided_differently_and_how():
     nothing = {"newer": "3.0", "changes": [], "settings": [], "unshown": []}
     text = between.index([PAIR, PAIR | nothing])
-    rows = [line for line in text.splitlines() if line.startswith("| [")]
-    assert rows == [
-        "| [1.0 → 2.0](1.0-to-2.0.md) | `shed.select`: slack, margin; `usage.max`: heap "
-        "| gone, edge | 2 |",
-        "| [1.0 → 3.0](1.0-to-3.0.md) | nothing | nothing | 0 |",
-    ]
+    assert "usage of a broker? | Yes, like every other resource. | No. | `shed.select`, " in text
+    assert "| breaks it | holds it | `manager.choose` |" in text
+    assert "shed its only bundle? | Yes. | No. |" in text
+    assert "Defaults that changed: `a` (unset → `1`)." in text
+    assert "## [1.0 → 3.0](1.0-to-3.0.md)\n\nNo drawn case is decided differently." in text
+
+
+def test_the_index_in_the_repository_is_of_the_files_beside_it():
+    pairs = [json.loads(file.read_text("utf-8"))[0] for file in between.TO.glob("*.json")]
+    pairs.sort(key=lambda one: list(releases()).index(one["older"]))
+    assert between.index(pairs) == (between.TO / "README.md").read_text("utf-8")
 
 
 def test_a_page_holds_what_is_printed_below_its_heading():
