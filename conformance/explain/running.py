@@ -180,19 +180,29 @@ def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
             found.setdefault(decision(answers[0]), []).append(profile)
     if found:
         yield from ("", "other decisions about this case")
-        yield from columns([(f"  {', '.join(names)}", said) for said, names in found.items()])
+        yield from columns([(f"  {_together(names)}", said) for said, names in found.items()])
+
+
+def _together(profiles: list[str]) -> str:
+    """Format profiles of one kind: `released-3.0, -4.0`."""
+    first, *others = profiles
+    kind = first.partition("-")[0]
+    return ", ".join((first, *(one.removeprefix(kind) for one in others)))
 
 
 def _compared(profile: str) -> list[str]:
     """Return the documents of a release, or the releases that follow documents."""
     known = specs.load()
+    line = profile.partition("-")[2]
     based = known.profiles[profile].based_on
     if known.profiles[profile].released:
-        return [based] if based else []
+        own = f"documented-{line}"
+        return [own] if own in known.profiles else [based] if based else []
     return [
         name
         for name, one in known.profiles.items()
-        if one.released and profile in {each.id for each in known.lineage(name)}
+        if one.released
+        and (name == f"released-{line}" or profile in {each.id for each in known.lineage(name)})
     ]
 
 
