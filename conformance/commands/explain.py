@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -33,15 +34,18 @@ from pulsar_conformance.conformance.explain.running import check_manager
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 
+EXAMPLE = re.compile("[a-z0-9-]{2,100}")
+"""IDs of worked examples."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the case or worked example, and the options that change it."""
     parser.add_argument(
         "case",
         nargs="?",
-        metavar="CASE.json|FOLDER",
-        help="a saved case, lines in the format of ask (- for standard input), or a folder "
-        "of load reports, of which a case is made as by the command case",
+        metavar="CASE.json|FOLDER|ID",
+        help="a saved case, lines in the format of ask (- for standard input), a folder of load "
+        "reports, of which a case is made as by the command case, or a worked example",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
@@ -99,8 +103,8 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         return
     settings = _settings_of(args, given_settings(args.setting))
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
-    if args.example is not None:
-        yield from example_lines(_example(args.example), wanted)
+    if args.example is not None or _is_example(args.case):
+        yield from example_lines(_example(args.example or args.case), wanted)
         return
     for number, handed in enumerate(provided_questions(args.case)):
         yield from ("", handed.place) if number else ()
@@ -146,8 +150,17 @@ def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str
     return {**read.values, **given}
 
 
+def _is_example(name: str) -> bool:
+    """True for the ID of a worked example that is no file."""
+    return EXAMPLE.fullmatch(name) is not None and not Path(name).exists() and name in _examples()
+
+
+def _examples() -> Mapping[str, fixtures.Example]:
+    return {example.id: example for example in fixtures.examples()}
+
+
 def _example(name: str) -> fixtures.Example:
-    found = {example.id: example for example in fixtures.examples()}
+    found = _examples()
     if name not in found:
         raise specs.UnknownName(name, "worked example", found)
     return found[name]

@@ -304,3 +304,16 @@ def test_one_bundle_or_one_broker_alone(explain):
     status, _, err = explain(case, "--bundle", "t/ns/0x00000000_0x00000001")
     assert status == 2
     assert "it contains no bundle t/ns/0x00000000_0x00000001" in err
+
+
+def test_a_worked_example_is_found_by_its_id_alone(capsys):
+    assert main(["explain", "overload-95-over-85"]) == 0
+    assert capsys.readouterr().out.startswith("overload-95-over-85: 95 % with a threshold")
+
+
+def test_a_release_is_compared_with_the_documents_of_its_own_line(capsys):
+    reports = "fixtures/reports/three-brokers/modular"
+    assert main(["explain", reports, "--release", "4.2.4"]) == 0
+    said = capsys.readouterr().out.partition("other decisions about this case")[2]
+    assert "documented-4.2  unload shop/eu/0x00000000_0x40000000 of broker-1," in said
+    assert "documented-3.0" not in said
