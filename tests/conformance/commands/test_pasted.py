@@ -9,9 +9,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
+from standins.warm import client, serving
 from test_readme import GUIDES, ROOT, fences, written
 
 DEAR = re.compile(
@@ -25,16 +25,7 @@ MAY_END_WITH_1 = re.compile(r"report diff")
 NEEDS = {"java": r"\bjava\b", "node": r"\bnode\b"}
 AS_EXPLAINED = ("before.json", "after.json")
 """Reports that a page says are there."""
-SHIM = """#!{python}
-import sys
-from pulsar_conformance.conformance.commands.main import main
-words = sys.argv[1:]
-if {nox}:
-    words = ["run", *([] if "--rules" in words else ["--rules", "OVERLOAD-*"]), *words[3:]]
-if words[:1] == ["run"] and "--examples" not in words:
-    words[1:1] = ["--examples", "2"]
-sys.exit(main(words))
-"""
+PROGRAMS = ("pulsar-conformance", "nox")
 LINKED = ("adapters", "fixtures")
 CASES = ".conformance/cases/shed.select"
 PAGES = ("README.md", *GUIDES)
@@ -58,12 +49,21 @@ def lines(page):
 PASTED = {page: found for page in PAGES if (found := list(lines(page)))}
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """A folder of the commands, which one warm process runs."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in PROGRAMS:
+        client(folder / name, folder / "socket", name)
+    with serving(folder / "socket"):
+        yield folder
+
+
 @pytest.fixture
-def clone(tmp_path):
+def clone(tmp_path, programs):
     """A folder with what a clone has, and the environment in which its commands are found."""
-    folder, programs = tmp_path / "clone", tmp_path / "bin"
+    folder = tmp_path / "clone"
     (folder / "reports").mkdir(parents=True)
-    programs.mkdir()
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "reports" / "published", folder / "reports" / "published")
@@ -72,10 +72,6 @@ def clone(tmp_path):
     cases = folder / CASES
     cases.mkdir(parents=True)
     shutil.copy(ROOT / "fixtures/cases/shed.select/1969b24e1ae2.json", cases / "d3f471a3ccb7.json")
-    for name in ("pulsar-conformance", "nox"):
-        file = programs / name
-        file.write_text(SHIM.format(python=sys.executable, nox=name == "nox"))
-        file.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if "NOX" not in name}
     return folder, {**environment, "PATH": f"{programs}:{environment['PATH']}"}
 

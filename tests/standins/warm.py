@@ -1,0 +1,109 @@
+"""One process that has imported the suite, and runs each command of a shell in a fork of itself.
+
+A command in the shell is a small client: it passes its arguments, folder, environment and files on,
+and ends with the status of the fork.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import contextmanager
+
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+asked = {{"words": sys.argv[1:], "program": {program!r}, "folder": os.getcwd()}}
+asked["environment"] = dict(os.environ)
+socket.send_fds(server, [(json.dumps(asked) + "\\n").encode()], [0, 1, 2])
+sys.exit(int(server.makefile().read() or 70))
+"""
+"""A command; 70 is its status where its fork was killed."""
+
+
+FEW = ["--examples", "2"]
+
+
+def client(file, address, program):
+    """Write the command `program`, which is run by the server at an address."""
+    file.write_text(
+        CLIENT.format(python=sys.executable, address=str(address), program=program), "utf-8"
+    )
+    file.chmod(0o755)
+
+
+@contextmanager
+def serving(address):
+    """Serve commands at an address."""
+    server = subprocess.Popen([sys.executable, __file__, address], stdout=subprocess.PIPE)
+    try:
+        assert server.stdout.readline() == b"ready\n"
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+def cheaper(program, words):
+    """The words for `pulsar-conformance` of a command, which draws few cases."""
+    if program == "nox":
+        words = ["run", *([] if "--rules" in words else ["--rules", "OVERLOAD-*"]), *words[3:]]
+    if words[:1] == ["run"] and "--examples" not in words:
+        words = ["run", *FEW, *words[1:]]
+    return words
+
+
+def serve(address):
+    """Run each command that is asked for in a fork of this process."""
+    from pulsar_conformance.conformance.commands.main import COMMANDS, main, module_of
+    from pulsar_conformance.specs import load
+
+    for name in COMMANDS:
+        module_of(name)
+    load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no fork is waited for
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(address)
+    listening.listen()
+    print("ready", flush=True)
+    while True:
+        asking, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            answer(asking, lambda asked: main(cheaper(asked["program"], asked["words"])))
+        asking.close()
+
+
+def answer(asking, work):
+    """Run the command of a client as if it had been started by it; ends this process."""
+    status = 1
+    try:
+        said, files, _, _ = socket.recv_fds(asking, 1 << 20, 3)
+        while not said.endswith(b"\n"):
+            said += asking.recv(1 << 20)
+        asked = json.loads(said)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        os.chdir(asked["folder"])
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        sys.argv = [asked["program"], *asked["words"]]
+        status = work(asked)
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    asking.sendall(str(int(status or 0)).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
