@@ -44,8 +44,9 @@ func create(asked json.RawMessage) (any, error) {
 	return object{"boundaries": append(boundaries, "0xffffffff")}, nil
 }
 
-// Bundles to unload in one cycle: add "shed.select": selectBundles to operations. The case's "brokers" have the usage and the
-// bundles of each broker, its "bundles" the traffic of each bundle. The command
+// Bundles to unload in one cycle: add "shed.select": selectBundles to operations. The case's
+// "brokers" have the usage and the bundles of each broker, its "bundles" the traffic of each
+// bundle. The command
 //     pulsar-conformance schema shed.select --example
 // prints such a case, and the answer to it:
 //     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
