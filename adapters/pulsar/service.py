@@ -17,7 +17,7 @@ class Service:
     """One broker for one case, and the requests that its classes sent.
 
     Attributes:
-        told: requests to the admin client, in order: method and arguments.
+        told: the requests to the admin client, in order: the method and its arguments.
     """
 
     def __init__(

@@ -179,9 +179,6 @@ def refusal(
     return (
         F.when(~known, F.concat(algorithm, F.lit(" is no algorithm")))
         .when(at_positions & asked.isNull(), F.lit(f"{POSITIONS} cannot be set as the default"))
-        .when(
-            at_positions & (by != "admin"),
-            F.lit(f"{POSITIONS} can be requested only over the admin API"),
-        )
+        .when(at_positions & (by != "admin"), F.lit(f"{POSITIONS} is for the admin API alone"))
         .when(upper - lower == 1, F.lit("no position lies inside the bundle"))
     )

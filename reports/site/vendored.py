@@ -7,16 +7,19 @@ server; Source Sans is the type. All are unpacked unchanged, and never run here.
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import subprocess
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import Any
 
 import yaml
 from pulsar_conformance import reference, specs
+from pulsar_conformance.audit import simulation
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.outcomes import profiles_of
 from pulsar_conformance.specs.errors import UserError
@@ -42,7 +45,16 @@ PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Version of each npm package, and the files in it that the site needs."""
 MODEL = "model.zip"
 EXAMPLES = "playground.json"
-DATA = (".py", ".yaml", ".json")
+PARTS: Mapping[ModuleType, tuple[str, ...]] = {
+    specs: ("classes.yaml",),
+    reference: (),
+    simulation: ("worlds.yaml",),
+}
+"""Packages for the playground, each with the data that it reads."""
+ABSENT = frozenset({"page", "search", "starts", "variants", "fingerprint"})
+"""Modules that only commands need."""
+YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode = object\n"
+"""Replaces the reader of YAML, since every file in the archive is JSON."""
 
 
 class CannotVendor(UserError):
@@ -80,24 +92,31 @@ def _pack(package: str, cache: Path) -> None:
 
 
 def write_model(to: Path) -> None:
-    """Write the model, the rules, a YAML reader and the worked examples, for use in browsers."""
+    """Write the model, the simulations, the rules and the worked examples, for use in browsers.
+
+    A browser would take ten seconds to read YAML: there, the rules are a pickle and other data is
+    JSON.
+    """
     to.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(to / MODEL, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in _modules():
             archive.writestr(name, content)
+        archive.writestr("specs.pickle", pickle.dumps(specs.load()))
+        archive.writestr("yaml.py", YAML)
     (to / EXAMPLES).write_text(json.dumps(list(_examples()), ensure_ascii=False), "utf-8")
 
 
-def _modules() -> Iterator[tuple[str, bytes]]:
-    roots = {"pulsar_conformance/specs": specs, "pulsar_conformance/reference": reference}
-    for name, package in {**roots, "yaml": yaml}.items():
+def _modules() -> Iterator[tuple[str, bytes | str]]:
+    for package, data in PARTS.items():
         folder = Path(package.__file__ or "").parent
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in DATA and "__pycache__" not in file.parts:
-                yield (
-                    str(PurePosixPath(name, file.relative_to(folder).as_posix())),
-                    file.read_bytes(),
-                )
+        name = PurePosixPath(*package.__name__.split("."))
+        for file in sorted(folder.rglob("*.py")):
+            if file.stem not in ABSENT:
+                yield str(name / file.relative_to(folder).as_posix()), file.read_bytes()
+        for sheet in data:
+            text = (folder / sheet).read_text("utf-8")
+            yield str(name / sheet), json.dumps(yaml.safe_load(text))
+    yield "pulsar_conformance/audit/__init__.py", ""
 
 
 def _examples() -> Iterator[Mapping[str, Any]]:

@@ -244,8 +244,8 @@ def test_the_playground_has_the_model_and_the_examples(tmp_path):
     vendored.write_model(tmp_path)
     with zipfile.ZipFile(tmp_path / vendored.MODEL) as archive:
         names = set(archive.namelist())
-    assert {"yaml/__init__.py", "pulsar_conformance/specs/rules/overload.yaml"} <= names
-    assert "pulsar_conformance/reference/model.py" in names
+    assert {"yaml.py", "specs.pickle", "pulsar_conformance/reference/model.py"} <= names
+    assert "pulsar_conformance/audit/simulation/worlds.yaml" in names
     listed = json.loads((tmp_path / vendored.EXAMPLES).read_text("utf-8"))
     assert [one["id"] for one in listed] == [one.id for one in examples()]
 
@@ -256,8 +256,9 @@ sys.modules["jsonschema_rs"] = sys.modules["jsonschema"] = None
 sys.path.insert(0, sys.argv[1])
 exec(open(sys.argv[2]).read())
 for line in sys.stdin:
-    print(answer(line))
+    print(simulate(line) if '"loop"' in line else answer(line))
 """
+LOOP = {"world": "ninety-ten", "strategy": "ThresholdShedder", "placing": "least-used", "cycles": 3}
 
 
 def test_the_playground_answers_without_compiled_validators(tmp_path):
@@ -267,19 +268,25 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
 
     vendored.write_model(tmp_path)
     listed = json.loads((tmp_path / vendored.EXAMPLES).read_text("utf-8"))
+    loop = {**LOOP, "settings": "loadBalancerHistoryResourcePercentage = 0"}
+    simulation = {"profile": "released-3.0", "ask": "", "case": {}, "loop": loop, "first": 0}
     words = [sys.executable, "-S", "-c", PLAYGROUND, str(tmp_path / vendored.MODEL)]
     with zipfile.ZipFile(tmp_path / vendored.MODEL) as archive:
         archive.extractall(tmp_path / "model")
     words[-1] = str(tmp_path / "model")
     done = subprocess.run(
         [*words, str(HERE / "assets" / "playground.py")],
-        input="".join(f"{json.dumps(one)}\n" for one in listed),
+        input="".join(f"{json.dumps(one)}\n" for one in [*listed, simulation]),
         capture_output=True,
         text=True,
         check=True,
         env={"PYTHONPATH": ""},
     )
-    said = [json.loads(line) for line in done.stdout.splitlines()]
+    *said, simulated = [json.loads(line) for line in done.stdout.splitlines()]
+    # As in test_simulation.py: 3.0.7 sheds four bundles of 9 %, and is at rest.
+    assert [len(one["moves"]) for one in simulated["cycles"]] == [4, 0, 0]
+    assert simulated["cycles"][1]["usage"] == {"broker-1": 54, "broker-2": 46}
+    assert (simulated["table"]["unloads"], simulated["faults"]) == ("4", [])
     assert len(said) == len(listed)
     for asked, answered in zip(listed, said, strict=True):
         example = next(one for one in examples() if one.id == asked["id"])

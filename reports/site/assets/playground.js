@@ -1,5 +1,6 @@
 // The playground: a worked example's numbers, profile and readings can be changed; the model in
-// the browser answers at once, by a second profile too, and the address holds all of it.
+// the browser answers at once, by a second profile too, and the address holds all of it. Any case
+// of shedding, or a world, can go on cycle by cycle: see playground-loop.js.
 (() => {
   const root = document.getElementById("pc-playground")
   if (!root) return
@@ -36,6 +37,7 @@
     })
 
   let known
+  let lab
   let examples = []
   const option = (value, said = value) => new Option(said, value)
 
@@ -113,7 +115,7 @@
       state.textContent = `This is no JSON: ${wrong.message}`
       return
     }
-    const asked = { ...found, profile: profile.value, readings: chosenReadings() }
+    const asked = { ...found, profile: profile.value, readings: chosenReadings(), ...lab.kept() }
     const said = await ask("answer", JSON.stringify(asked))
     const second = beside.value && { ...found, profile: beside.value, readings: {} }
     const told = second && (await ask("answer", JSON.stringify(second)))
@@ -130,12 +132,14 @@
     steps.textContent = said.wrong ? "" : said.steps.join("\n")
     const kept = new TextEncoder().encode(JSON.stringify(asked))
     history.replaceState(null, "", `#${btoa(String.fromCharCode(...kept))}`)
+    lab.follow(asked, [...new Set([profile.value, beside.value])].filter(Boolean))
   }
 
   const open = (asked) => {
     profile.value = asked.profile
     beside.value = asked.beside || ""
     text.value = JSON.stringify({ ask: asked.ask, case: asked.case }, null, 1)
+    lab.open(asked)
     showReadings(asked.readings)
     showNumbers(asked)
     work()
@@ -159,6 +163,8 @@
       state.textContent = known.wrong
       return
     }
+    const { laboratory } = await import(new URL("assets/playground-loop.js", document.baseURI))
+    lab = laboratory(root, known, ask, work)
     profile.append(...known.profiles.map((one) => option(one)))
     beside.append(option("", "none"), ...known.profiles.map((one) => option(one)))
     beside.addEventListener("change", work)
@@ -166,6 +172,7 @@
     example.addEventListener("change", () => open(examples.find((one) => one.id === example.value)))
     profile.addEventListener("change", () => {
       showReadings()
+      lab.offer(profile.value)
       work()
     })
     text.addEventListener("input", () => {

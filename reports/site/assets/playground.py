@@ -1,14 +1,29 @@
 """Code of the playground that runs in the browser: from JSON to the model's answer as JSON."""
 
 import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from pulsar_conformance.audit.simulation import loop, measures, reporting, rules, snapshots, worlds
+from pulsar_conformance.audit.simulation.course import SimulatedCycle
 from pulsar_conformance.reference import MissingSetting, Model
-from pulsar_conformance.specs import UnknownName, load
+from pulsar_conformance.reference.answers.shedding import LATER, SHED, STRATEGIES
+from pulsar_conformance.specs import UnknownName, UserError, load, loading
+
+PICKLE = Path(loading.__file__).parents[2] / "specs.pickle"
+if PICKLE.exists():
+    loading.load_from = lambda directory: pickle.loads(PICKLE.read_bytes())  # noqa: ARG005
+
+MOST = {"brokers": 12, "bundles": 200, "cycles": 500}
+"""Size of a simulation in a page; the command has no such limits."""
+AT_ONCE = 10
+"""Cycles that are simulated before the page shows them."""
 
 
 def known() -> str:
-    """Return the profiles, and the alternatives of each reading, the profile's own first."""
+    """Return the profiles with their strategies and readings, and the worlds."""
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
     readings = {
@@ -16,17 +31,38 @@ def known() -> str:
         for name, one in specs.readings.items()
     }
     own = {name: specs.default_readings(name) for name in profiles}
-    return json.dumps({"profiles": profiles, "readings": readings, "own": own})
+    found = {"profiles": profiles, "readings": readings, "own": own, "placing": loop.PLACING}
+    strategies = {name: _strategies(name) for name in profiles}
+    return json.dumps({**found, "worlds": worlds.world_titles(), "strategies": strategies})
+
+
+def _strategies(profile: str) -> list[str]:
+    defaults = load().defaults(profile)
+    return [*STRATEGIES, *(name for name, setting in LATER.items() if setting in defaults)]
 
 
 def answer(asked: str) -> str:
     """Return the answer to a question with its derivation, or the problem with the question."""
+    return _result_or_problem(_answered, asked)
+
+
+def simulate(asked: str) -> str:
+    """Return the next cycles of a simulation; the last ones come with its table.
+
+    `asked` is a question with `loop`: `world` (empty for the case), `strategy`, `placing`, `cycles`
+    and lines of `settings`, and `first`, the number of the first of the next cycles. Only the
+    latest simulation of a profile can be continued.
+    """
+    return _result_or_problem(_simulated, asked)
+
+
+def _result_or_problem(work: Callable[[dict[str, Any]], dict[str, Any]], asked: str) -> str:
     try:
-        return json.dumps(_answered(json.loads(asked)))
+        return json.dumps(work(json.loads(asked)))
     except MissingSetting as missing:
         wrong = f"the case needs {missing.name}, which has no documented default"
-    except UnknownName as unknown:
-        wrong = str(unknown)
+    except UserError as mistake:
+        wrong = str(mistake)
     except json.JSONDecodeError as broken:
         wrong = f"it isn't JSON: {broken}"
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as broken:
@@ -40,3 +76,95 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
         raise UnknownName(asked["ask"], "operation", model.operations)
     derived = model.derive(asked["ask"], asked["case"])
     return {"answer": dict(derived.answer), "steps": list(derived.lines())}
+
+
+class DecidingModel:
+    """The model as the implementation that decides in a simulation."""
+
+    adapter = "the model"
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def ask(self, operation: str, cases: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+        """Return one answer per case."""
+        return [self._model.answer(operation, case) for case in cases]
+
+
+class ShownSimulation:
+    """A simulation and the cycles so far."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        chosen, self.profile = asked["loop"], load().profile(asked["profile"])
+        model = Model(self.profile.id, asked.get("readings", {}))
+        deciding = loop.deciding_by(
+            chosen["strategy"],
+            dict(map(_setting, filter(None, map(str.strip, chosen["settings"].splitlines())))),
+            chosen["placing"],
+            self.profile.id,
+            self.profile.id if self.profile.released else None,
+            model.operations,
+        )
+        self.simulation = loop.Simulation(_world(asked), deciding, DecidingModel(model))
+        self.cycles: list[SimulatedCycle] = []
+
+    def go_on(self, until: int) -> dict[str, Any]:
+        """Simulate some more cycles, and return them; with the table after the last."""
+        first = len(self.cycles)
+        for number in range(first, min(first + AT_ONCE, until)):
+            self.cycles.append(self.simulation.cycle(number))
+        course = self.simulation.course(self.cycles, self.simulation.deciding.strategy or "")
+        shown = [_shown(one, measures.limit_of(course, one)) for one in self.cycles[first:]]
+        if len(self.cycles) < until:
+            return {"cycles": shown}
+        faults = [reporting.fault_text(one) for one in rules.loop_faults(course)]
+        figures = reporting.figures(measures.measures_of(course))
+        table = dict(zip(reporting.HEADINGS[1:], figures, strict=True))
+        return {"cycles": shown, "table": table, "faults": faults, "legend": reporting.LEGEND}
+
+
+def _setting(line: str) -> tuple[str, Any]:
+    name, _, text = (part.strip() for part in line.partition("="))
+    specs = load()
+    if name not in specs.settings and name not in specs.annotated and name not in specs.hidden:
+        raise UnknownName(name, "setting", specs.settings)
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text
+
+
+def _world(asked: dict[str, Any]) -> worlds.SimulatedWorld:
+    name = asked["loop"]["world"]
+    if name:
+        world = worlds.named_world(name)
+    elif asked["ask"] != SHED:
+        raise worlds.BadWorld(f"only a case of {SHED} can be continued; choose a world instead")
+    else:
+        case = asked["case"]
+        settings = {**worlds.usual_settings(), **case["settings"]}
+        world = snapshots.snapshot_world("the case", case["brokers"], case["bundles"], settings, [])
+    sizes = {"brokers": len(world.brokers), "bundles": len(world.bundles)}
+    for what, size in {**sizes, "cycles": asked["loop"]["cycles"]}.items():
+        if not 1 <= size <= MOST[what]:
+            raise worlds.BadWorld(
+                f"{size} {what}: the page simulates 1 to {MOST[what]}; for more, use the command "
+                "pulsar-conformance simulate"
+            )
+    return world
+
+
+def _shown(cycle: SimulatedCycle, limit: float | None) -> dict[str, Any]:
+    moves = [[one.bundle, one.source, one.target, one.why] for one in cycle.moves]
+    used = {"usage": cycle.usage, "average": measures.average_usage(cycle), "limit": limit}
+    return {"number": cycle.number, **used, "moves": moves, "splits": cycle.splits}
+
+
+_running: dict[str, ShownSimulation] = {}
+
+
+def _simulated(asked: dict[str, Any]) -> dict[str, Any]:
+    profile = asked["profile"]
+    if not asked["first"]:
+        _running[profile] = ShownSimulation(asked)
+    return _running[profile].go_on(asked["loop"]["cycles"])
