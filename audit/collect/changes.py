@@ -14,7 +14,7 @@ EXTENSIBLE = "ExtensibleLoadManagerImpl"
 
 
 def context(now: Sight) -> Iterator[Entry]:
-    """Yield records of the state from which an audit starts; its leader has led before."""
+    """Yield records of the state from which an audit starts; its leader is not a new one."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):

@@ -1,4 +1,4 @@
-"""Files of a history being recorded: one for each day, with whole lines and no repetition."""
+"""Files of a history being recorded: one per day, with complete and unrepeated lines."""
 
 from __future__ import annotations
 

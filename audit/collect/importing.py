@@ -88,7 +88,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
 
 
 def _splitter(found: Imported, since: datetime, at: datetime) -> str:
-    """Return what split a bundle, judged by the leader's count; empty if unknown."""
+    """Return the cause of splits, judged by the leader's count; empty if unknown."""
     if since not in found.split or at not in found.split:
         return ""
     return "automatic" if found.split[at] > found.split[since] else "admin"
@@ -126,9 +126,9 @@ def _divided(
 
 
 LACKS = (
-    ("settings", "settings: the defaults of the documents count; give --conf, or a log with them"),
+    ("settings", "settings: the documented defaults apply; give --conf, or a log that has them"),
     ("leader", "leaders: cycles are counted from the first record"),
-    ("cycle", "shedding cycles: an audit takes them to be at the interval"),
+    ("cycle", "shedding cycles: an audit assumes one at every interval"),
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
 )
@@ -140,12 +140,12 @@ def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
     kinds = {one["kind"] for _, one in records}
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
-        yield "cycles that shed nothing, where no line is logged: what was not done is not judged"
+        yield "cycles that shed nothing, if nothing is logged: omissions are not judged"
     if not {"log", "counters", "history"} & found.kinds:
-        yield "why bundles move: every unload is unknown; give the log of the leader, too"
+        yield "why bundles move: the cause of every unload is unknown; also give the leader's log"
     if found.undated:
-        yield f"the times of {counted(found.undated, 'report')}: that of the file counts"
+        yield f"the times of {counted(found.undated, 'report')}: those of the files are used"
     if "metrics" in found.kinds:
-        yield "between two samples of a metric: a move counts from the later one on"
+        yield "when bundles move between two samples of a metric: at the later one"
     if "reports" in found.kinds:
-        yield "between two reports: a move that no log has counts from the later one on"
+        yield "when bundles move between two reports, unless a log has it: at the later one"

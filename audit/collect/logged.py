@@ -38,7 +38,9 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
         at = at or time_of(line[:80])
         if at is None and (clock := TIME_ONLY.search(line[:80])):
             if day is None:
-                problem = "its lines have a time and no date; give the day of the first by --date"
+                problem = (
+                    "its lines have a time but no date; give the first line's date with --date"
+                )
                 raise BadSource(f"{file}:{number}: {problem}")
             day += timedelta(days=clock[1] < before)
             before = clock[1]

@@ -130,7 +130,7 @@ def begins(cluster: str, look: Look) -> str:
     """Describe what is recorded, what cannot be observed, and what that means for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     unseen.append("bundle data (averages begin with this history)")
-    unseen.append("shedding cycles (an audit takes them to be at the interval)")
+    unseen.append("shedding cycles (an audit assumes one at every interval)")
     unseen.append("a bundle that returns to its broker before the next observation")
     count = len(look.sight.owners)
     plural = "" if count == 1 else "s"

@@ -81,9 +81,9 @@ def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Importe
 
 def _files(folder: Path) -> Iterator[Path]:
     if any(folder.rglob("_delta_log")):
-        raise BadSource(f"{folder}: it is a table of Delta Lake; export its present rows as JSON")
+        raise BadSource(f"{folder}: it is a table of Delta Lake; export its current rows as JSON")
     if any(one.parent.name == "metadata" for one in folder.rglob("*.metadata.json")):
-        raise BadSource(f"{folder}: it is a table of Iceberg; export its present rows as JSON")
+        raise BadSource(f"{folder}: it is a table of Iceberg; export its current rows as JSON")
     for path in folder.rglob("*"):
         if path.is_file() and not path.name.startswith((".", "_")):
             yield path
@@ -95,7 +95,7 @@ def _zstd(file: Path) -> io.RawIOBase:
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
-    raise ValueError("Python opens it from 3.14 on, or with the extra spark; unpack it yourself")
+    raise ValueError("only Python 3.14 or the extra spark can open it; unpack it first")
 
 
 OPENED: Mapping[str, Callable[[Path], Any]] = {
@@ -212,12 +212,12 @@ def _is_logged(document: Json) -> bool:
 
 
 def _read_document(found: Imported, file: Path, named: str, document: Any) -> None:
-    """Add the data of one JSON document."""
+    """Add the data of one JSON document, recognized by its fields."""
     if isinstance(document, list):
         for one in document:
             _read_document(found, file, named, one)
     elif not isinstance(document, dict):
-        raise BadSource(f"{file}: it is {type(document).__name__} in JSON, and no object")
+        raise BadSource(f"{file}: it is a JSON {type(document).__name__}, not an object")
     elif "kind" in document and "at" in document:
         _add_record(found, file, document)
     elif isinstance(document.get("data"), dict) and "result" in document["data"]:
@@ -268,7 +268,7 @@ def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
 def _add_record(found: Imported, file: Path, record: Json) -> None:
     at = time_of(str(record["at"]))
     if at is None:
-        raise BadSource(f"{file}: {record['at']} is no time with a date")
+        raise BadSource(f"{file}: {record['at']} is not a date and time")
     found.kinds.add("history")
     found.cluster = found.cluster or str(record.get("cluster", ""))
     if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
@@ -278,7 +278,7 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
 
 def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
     if not bundle:
-        raise BadSource(f"{file}: it is bundle data, and its name has no tenant/namespace/0x…_0x…")
+        raise BadSource(f"{file}: it is bundle data, but its path lacks tenant/namespace/0x…_0x…")
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     kept = {frame: data[frame] for frame in FRAMES}
     found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
@@ -305,7 +305,7 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
                 _add_bundle_data(found, file, path[1], data)
             path = None
     if len(found.reports) + len(found.records) == before:
-        raise BadSource(f"{file}: it names znodes of /loadbalance, and has no data of one")
+        raise BadSource(f"{file}: it names znodes of /loadbalance, but has no data for any")
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")

@@ -27,7 +27,7 @@ WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 JUDGED_BY = (
     "the documents or the release to judge by (the release nearest to the version in the load "
-    f"reports, with what its documents say otherwise; {DEFAULT_PROFILE} if they name none)"
+    f"reports, and the differences under its documents; {DEFAULT_PROFILE} if they name none)"
 )
 
 
@@ -180,7 +180,7 @@ def _check_asked(args: argparse.Namespace) -> None:
     others = ("settings", "strategy", "json")
     given = [f"--{name}" for name in others if getattr(args, name) is not None]
     if asked and given:
-        problem = "they do not go with --why or --broker"
+        problem = "they cannot be combined with --why or --broker"
         raise AuditError(f"{', '.join(given)}: {problem}; give one or the other")
 
 
@@ -195,7 +195,7 @@ def _settings(file: str | None) -> dict[str, Any]:
     for note in notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     if not given:
-        raise BadSetting(f"--settings {file}: no documented setting in it is about load balancing")
+        raise BadSetting(f"--settings {file}: it sets no documented setting of load balancing")
     return given
 
 

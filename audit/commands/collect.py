@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
-"""Errors because of which a cluster cannot be recorded."""
+"""Errors that prevent a cluster from being recorded."""
 
 
 @contextmanager

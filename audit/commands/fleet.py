@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="SECONDS",
-        help="each load report is up to so many seconds late (%(default)s)",
+        help="the maximum delay of each load report, in seconds (%(default)s)",
     )
     add_reading(parser, "the reading that the deciding implementation follows")
     parser.add_argument(

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--place",
         choices=tuple(PLACING),
         default=ITSELF,
-        help="who chooses a broker for what is unloaded: "
+        help="how a broker is chosen for each unloaded bundle: "
         + "; ".join(f"{name}: {what}" for name, what in PLACING.items())
         + " (%(default)s)",
     )
@@ -142,7 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cycles", type=int, default=CYCLES, metavar="N", help="number of cycles (%(default)s)"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the seed of loads by chance (%(default)s)"
+        "--seed", type=int, default=0, metavar="N", help="the seed of random loads (%(default)s)"
     )
     parser.add_argument(
         "--smallest",

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _stopped_alike():
+        with _termination_as_interrupt():
             return _watch(args)
     except (AdapterError, AuditError, BadPlan, specs.UnknownName, *UNREACHED) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
@@ -178,7 +178,7 @@ def _kept_current(
 
 
 @contextmanager
-def _stopped_alike() -> Iterator[None]:
+def _termination_as_interrupt() -> Iterator[None]:
     """Treat a termination request like an interrupt."""
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

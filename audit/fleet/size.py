@@ -38,7 +38,7 @@ LATER_GRACE = 20
 """Grace period in the second half of a history, in minutes."""
 
 LATEST = 12
-"""The part of a period by which reports may be late."""
+"""Reports may be late by at most one period divided by this number."""
 
 ENDS, THRESHOLD = "ends", "threshold"
 """Troubles that concern the events of a fleet, rather than single records."""
@@ -99,7 +99,7 @@ class Fleet:
         for name, least in FEWEST.items():
             if getattr(self, name) < least:
                 option = OPTION.get(name, f"--{name}")
-                raise BadFleet(f"{option} {getattr(self, name)}: give a number from {least} on")
+                raise BadFleet(f"{option} {getattr(self, name)}: give {least} or more")
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"
             raise BadFleet(f"--interval {self.interval}: {problem}, so cycles would lack reports")
@@ -132,7 +132,7 @@ class Fleet:
 
     @property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """Settings by the period from which on they are in force.
+        """Settings, by the first period in which they are in force.
 
         The grace period becomes shorter half-way, unless one was given.
         """

@@ -122,8 +122,10 @@ TROUBLES: Mapping[str, Trouble] = {
     "strategy": Trouble(
         "half-way, another strategy is set, and no leader is restarted for it", _not_restarted
     ),
-    ENDS: Trouble("the last broker that stops never returns, and nobody says where its bundles go"),
-    THRESHOLD: Trouble("brokers report what changed by a tenth, and else every third period"),
+    ENDS: Trouble(
+        "the last broker that stops never returns, and no record says where its bundles go"
+    ),
+    THRESHOLD: Trouble("brokers report changes of a tenth, otherwise every third period"),
 }
 """Troubles by the names that `--trouble` takes."""
 

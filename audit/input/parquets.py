@@ -36,7 +36,7 @@ NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 """Spark's setting that makes files with times in nanoseconds readable."""
 
 LEAST = 10**18
-"""Numbers from here on are times in nanoseconds since 1970: it is in 2001."""
+"""Smallest number that is read as nanoseconds since 1970; it is in 2001."""
 
 CHECKED = "file string, path string, schema string, rows bigint"
 """`schema` groups files with equal columns; it is null for a damaged file."""

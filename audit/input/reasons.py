@@ -251,7 +251,7 @@ REASONS: Mapping[str, Reason] = {
         f"Its kind is not one of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
     ),
     "bad-cluster": Reason(
-        "It has no cluster, or one with another name than Pulsar allows.",
+        "It has no cluster, or one whose name Pulsar does not allow.",
         lambda: F.col("cluster").isNull() | ~F.col("cluster").rlike(CLUSTER),
     ),
     "unreadable-time": Reason(
@@ -272,11 +272,11 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("ill_typed"),
     ),
     "bad-broker": Reason(
-        "Its kind needs a broker, and it has none or no name of one.",
+        "Its kind needs a broker, but it has none, or its name is not valid.",
         bad_broker,
     ),
     "bad-bundle": Reason(
-        "Its kind needs a bundle, or it names one, and that is not TENANT/NAMESPACE/0x…_0x….",
+        "It lacks a bundle that its kind needs, or names one that is not TENANT/NAMESPACE/0x…_0x….",
         bad_bundle,
     ),
     "missing-field": Reason("A field is missing that its kind needs.", missing),
@@ -290,7 +290,7 @@ REASONS: Mapping[str, Reason] = {
         lambda: ~F.col("sound"),
     ),
     "bad-split": Reason("The parts of a split do not cover the bundle exactly.", bad_split),
-    "bad-setting": Reason("A documented setting has a value of another type.", bad_setting),
+    "bad-setting": Reason("A documented setting has a value of the wrong type.", bad_setting),
     "bad-cause": Reason(
         f"The cause of an unload is not one of {', '.join(CAUSES)}; or that of a split is not "
         f"one of {', '.join(SPLITTERS)}.",
@@ -298,7 +298,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "duplicate": Reason("The same record is there already, word for word.", never),
     "conflicting": Reason(
-        "Another record of the same kind, time and subject says otherwise; the one whose text "
+        "Another record of the same kind, time and subject contradicts it; the one whose text "
         "sorts first is used.",
         never,
     ),

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "leader")
-"""Kinds of which every broker may have one record at a time."""
+"""Kinds with at most one record for each broker and time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record; the first three also distribute the work."""
@@ -118,7 +118,7 @@ def deduplicate(rows: DataFrame) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Return the part of the day of a record, or null without a time."""
+    """Return the part of the day in which a record is, or null without a time."""
     return F.floor(F.hour("at") / HOURS)
 
 

@@ -109,7 +109,7 @@ def contexts(records: DataFrame) -> DataFrame:
 
 
 def _lost(records: DataFrame) -> DataFrame:
-    """Return records of `LOST_KINDS` that cannot be used, without copies of used ones.
+    """Return unusable records of `LOST_KINDS`, except damaged copies of used ones.
 
     `broker` and `bundle` are null if they cannot be read.
     """

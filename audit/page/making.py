@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 LARGEST, TEXTS = 200_000, 300_000
-"""Bytes of a case whose arithmetic is on the page, and maximum length of all such texts."""
+"""Maximum bytes of a case whose arithmetic is on the page, and maximum length of all such texts."""
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:

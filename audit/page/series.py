@@ -38,7 +38,7 @@ ROWS = 1000
 """Maximum number of verdicts in the table, which lists no allowed ones."""
 
 TO_AND_FRO = 2
-"""Number of unloads from which on a bundle counts as moved back and forth."""
+"""Minimum number of unloads of a bundle that counts as moved back and forth."""
 
 BUNDLES = 50
 

@@ -55,7 +55,7 @@ class Inquiry:
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
-    def of(self, rows: DataFrame) -> DataFrame:
+    def select(self, rows: DataFrame) -> DataFrame:
         """Return the rows about the subject."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
@@ -83,7 +83,7 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
     found = {
         row[0]
         for kind in kinds
-        for row in asked.of(tables[kind]).select("cluster").distinct().collect()
+        for row in asked.select(tables[kind]).select("cluster").distinct().collect()
     }
     return sorted(found)
 
@@ -91,7 +91,7 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
 def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     """Yield unloads with their causes, assignments and splits, in order of time."""
     mine = F.col("cluster") == cluster
-    unloads = asked.of(tables["unloads"].where(mine)).select(
+    unloads = asked.select(tables["unloads"].where(mine)).select(
         "at",
         F.concat_ws(
             "",
@@ -152,7 +152,7 @@ def _silences(samples: DataFrame) -> DataFrame:
 
 
 def _strategies(settings: DataFrame) -> DataFrame:
-    """Return `at` and `text` of settings with another strategy than before."""
+    """Return `at` and `text` of changes of the strategy."""
     rows = settings.select("at", F.col(f"settings.{STRATEGY}").alias("to"))
     rows = rows.withColumn("former", F.lag("to").over(Window.orderBy("at")))
     words = (F.lit(f"{STRATEGY} is set to "), F.substring_index("to", ".", -1))
@@ -177,10 +177,10 @@ def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
     if asked.at is not None:
-        ran = asked.of(known).where(F.col("cycle") <= F.lit(asked.at))
+        ran = asked.select(known).where(F.col("cycle") <= F.lit(asked.at))
         return _last(ran, 1)
-    went = asked.of(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
-    return _last(went, WORKED) or _last(asked.of(known), 1)
+    went = asked.select(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
+    return _last(went, WORKED) or _last(asked.select(known), 1)
 
 
 def _last(rows: DataFrame, count: int) -> list[str]:
@@ -214,7 +214,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
-    seen = asked.of(tables["bundle_averages" if asked.bundle else "broker_usage"].where(this))
+    seen = asked.select(tables["bundle_averages" if asked.bundle else "broker_usage"].where(this))
     if asked.at is not None:
         seen = seen.where(F.col("moment") <= F.lit(asked.at))
     last = seen.agg(F.max("moment").alias("moment"))

@@ -27,8 +27,8 @@ def leader_changes(tables: Tables) -> DataFrame:
     """Return a row for each leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
 
     `how` is `RESTARTED` if the same broker leads again; otherwise it says how the former leader
-    ended: by shutdown if it unloaded bundles for that reason at the time. A second record of a
-    leader that did not restart is no change.
+    ended: by shutdown if it unloaded bundles for that reason at the time. A repeated record of a
+    leader that did not restart is not a change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")

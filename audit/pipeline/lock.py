@@ -25,8 +25,8 @@ def locked(output: str, *, wait: bool = False, create: bool = True) -> Iterator[
     """Hold the lock of an output; yield False if the output cannot be written.
 
     The lock ends with the process. An output that is not on a disk of this machine has no lock;
-    `create` is false if that is possible, so that no folder is created. Errors: `AuditError` if
-    another process holds the lock, unless `wait` is true.
+    `create` is false if the output may be elsewhere, so that no folder is created. Errors:
+    `AuditError` if another process holds the lock, unless `wait` is true.
     """
     folder = Path(output.removeprefix(LOCAL))
     try:

@@ -118,7 +118,7 @@ def _found_here(files: list[str]) -> Path | None:
 
 
 def _write_here(folder: Path, mark: Mark) -> None:
-    """Replace a mark; if the process is killed meanwhile, there is no mark."""
+    """Replace a mark; a process that is killed meanwhile leaves no mark."""
     folder.mkdir(exist_ok=True)
     unfinished = folder / UNFINISHED
     told = {**vars(mark), "since": mark.since.isoformat(timespec="microseconds")}

@@ -54,7 +54,7 @@ class AuditPlan:
         return cls(profile, chosen, **more)
 
     def way(self, name: str) -> str | None:
-        """Return the way of a release where the documents are silent, or None for documents."""
+        """Return the alternative that a release takes; None if it is the documented one."""
         return specs.load().profiles[self.profile].ways.get(name)
 
     @property
@@ -78,7 +78,9 @@ class AuditPlan:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """Defaults of settings in the profile; a release reads the names of its own documents."""
+        """Defaults of settings in the profile; a release also reads names that its documents
+        renamed.
+        """
         known, documents = specs.load(), _own_documents(self.profile)
         found = known.defaults(self.profile)
         if documents is not None:

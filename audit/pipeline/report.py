@@ -64,7 +64,7 @@ class Counterfactual:
     strategy: str | None
 
     def over(self, plan: AuditPlan) -> AuditPlan | None:
-        """Return the plan with these instead, or None if there are none."""
+        """Return the plan with these in place of its own, or None if there are none."""
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -151,8 +151,8 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
     """Check that every table is complete. Errors: `AuditError`."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
-        problem = f"it cannot be written, and {stale[0]} has to be built"
-        raise AuditError(f"--output {store.path}: {problem}; name a folder that can be written")
+        problem = f"it cannot be written, but {stale[0]} has to be built"
+        raise AuditError(f"--output {store.path}: {problem}; name a writable folder")
 
 
 def _report_damage(table: str, why: str) -> None:
@@ -177,7 +177,7 @@ def _refuse_tables(spark: Any, path: str) -> None:
     """Refuse tables that cannot be read without their transaction log. Errors: `AuditError`."""
     if files.has_transaction_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
-        raise AuditError(f"--input {path}: {problem}; export its present rows as Parquet or JSON")
+        raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
 def _usable(store: Store) -> None:
@@ -304,7 +304,7 @@ def _report_progress(table: str, mark: Mark | None) -> None:
 
 
 def _since(mark: Mark) -> str:
-    """Format the first day from which on a table was rebuilt, if not completely."""
+    """Format the day from which a table was rebuilt; empty if all of it was."""
     if not mark.before:
         return ""
     return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"

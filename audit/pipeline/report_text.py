@@ -49,7 +49,9 @@ NO_SETTINGS = (
 def _lacking(one: Json) -> str:
     """Describe a setting that is missing, and the rules that need it."""
     rules = ", ".join(one["rules"])
-    return f"{one['setting']} is not recorded: undecided in {one['cycles']} cycles are {rules}"
+    return (
+        f"{one['setting']} is not recorded: in {one['cycles']} cycles it leaves undecided {rules}"
+    )
 
 
 def _causes(unloads: Json) -> Iterator[str]:
@@ -57,9 +59,9 @@ def _causes(unloads: Json) -> Iterator[str]:
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
-        yield f"  {unloads['open']:>8}  of these may or may not be by shedding"
+        yield f"  {unloads['open']:>8}  of these, perhaps by shedding"
     if unloads["unchosen"]:
-        yield f"  {unloads['unchosen']:>8}  of these without a cause, and chosen by no strategy"
+        yield f"  {unloads['unchosen']:>8}  of these, without a cause and chosen by no strategy"
 
 
 def _around(splits: int, leaders: Json) -> Iterator[str]:
@@ -92,7 +94,7 @@ def _by_documents(compared: Json, profile: str) -> Iterator[str]:
     if not compared["differences"]:
         yield f"by {compared['profile']}: no faults other than by {profile}"
         return
-    yield f"by {compared['profile']} otherwise than by {profile}:"
+    yield f"by {compared['profile']}, unlike by {profile}:"
     for one in compared["differences"]:
         often = counted(one["cycles"], "cycle")
         words = f"{one['documents']}, by the release {one['release']}"
@@ -104,12 +106,12 @@ def verdict(found: Json) -> str:
     """Return the last line: the number of faults, or that there are none."""
     total, follow = wrong(found), found["follow"]
     if total:
-        more = f", {follow} of them following from others" if follow else ""
-        return f"{counted(total, 'verdict')} against what was done{more}"
+        more = f", {follow} of them consequences of others" if follow else ""
+        return f"{counted(total, 'fault')}{more}"
     judged = any(counts[ALLOWED] for counts in found["rules"].values())
     if not found["cycles"]:
         return "nothing could be audited"
-    return "nothing done breaks a rule" if judged else "nothing could be judged"
+    return "no rule is broken" if judged else "nothing could be judged"
 
 
 def _read(counts: Json) -> Iterator[str]:

@@ -55,7 +55,7 @@ def build_tables(
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
-    marks = believed(store, before, steps, damaged)
+    marks = undamaged_marks(store, before, steps, damaged)
     if BEGUN not in marks:
         store.marks.begin(BEGUN)
     for table in before.keys() - marks.keys():
@@ -75,7 +75,7 @@ def build_tables(
     return {name: marks[name] for name in steps}
 
 
-def believed(
+def undamaged_marks(
     store: Store,
     marks: Mapping[str, Mark],
     steps: Mapping[str, TableStep],
@@ -96,7 +96,7 @@ def stale_tables(
 ) -> list[str]:
     """Return the tables that are missing, damaged or built from different input; write nothing."""
     steps = {step.table: step for step in every}
-    marks = believed(store, store.marks.read(), steps, damaged)
+    marks = undamaged_marks(store, store.marks.read(), steps, damaged)
     return _stale(marks, fingerprints(steps.values()))
 
 

@@ -36,7 +36,7 @@ INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 FOUND_BY = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
-"""Tables that the documents of a release are judged from as well."""
+"""Tables that also serve to judge by the documents of a release."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
 """Tables that are also built for other settings."""

@@ -2,7 +2,7 @@
 
 Records and quarantine come from the lines of a history, silver tables (samples, actions, contexts)
 from the usable records, and gold tables from those: what was known, decided and done at each
-shedding cycle. Times are UTC. A recorded cycle is looked at one `moment`, its own; another one at
+shedding cycle. Times are UTC. A recorded cycle is evaluated at its own `moment`, an assumed one at
 the first and the last moment at which it can have run.
 
 Builders are lazy and write nothing, but some start a small job to choose a plan: `cycles` looks for
@@ -107,8 +107,9 @@ class GoldTable(AuditTable):
     """True if it continues from its own earlier rows."""
 
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
-    """For a table whose change date comes from records: the `cycle`s, of its own rows and the
-    silver tables, that records at or after a time affect."""
+    """Returns the `cycle`s that records at or after a time affect, from the table's own rows and
+    the silver tables; for a table whose change date comes from records.
+    """
 
     by_rule: bool = False
     """True if it has a row per rule; these are not built for other settings."""

@@ -77,7 +77,7 @@ class Manifests:
             if list(there[name]) != expected:
                 return f"{path} has changed since it was written"
         unknown = next((name for name in there if name not in known), None)
-        return unknown and f"{self._output / table / unknown} is no file of it"
+        return unknown and f"{self._output / table / unknown} does not belong to it"
 
     def _path(self, table: str) -> Path:
         return self._output / DONE / f"_files-{table}.json"

@@ -1,4 +1,4 @@
-"""Simulations of a cluster that answers: what an implementation decides moves bundles and loads.
+"""Simulations of a cluster in which the decisions of an implementation move bundles and loads.
 
 In each cycle, in this order:
 

@@ -320,7 +320,7 @@ class Simulation:
         }
         chosen = self._ask(SPLIT_CANDIDATES, case)["split"]
         unknown = [name for name in chosen if name not in self.bundles]
-        self._refused += [f"{name} is to be split, and there is no such bundle" for name in unknown]
+        self._refused += [f"{name} is to be split, but there is no such bundle" for name in unknown]
         known = [name for name in dict.fromkeys(chosen) if name in self.bundles]
         divisible = [name for name in known if HashRange.parse(name).width > 1]
         return {name: self._halves(name, cycle, rates) for name in divisible}

@@ -73,7 +73,10 @@ def _to_busier(course: SimulatedCourse) -> Faults:
 
 def _back(course: SimulatedCourse) -> Faults:
     for first, second in returns(course):
-        yield second.cycle, f"{second.bundle} is back at {second.target}, as before {first.cycle}"
+        yield (
+            second.cycle,
+            f"{second.bundle} is back at {second.target}, as before cycle {first.cycle}",
+        )
 
 
 def _not_left_alone(course: SimulatedCourse) -> Faults:
@@ -94,7 +97,7 @@ def _stays_overloaded(course: SimulatedCourse) -> Faults:
     idle = [name for name, used in last.usage.items() if used <= IDLE]
     for name, used in last.usage.items():
         if used > threshold and idle and owned.count(name) > 1:
-            yield last.number, f"{name} stays at {used:g} % beside {idle[0]}"
+            yield last.number, f"{name} stays at {used:g} % while {idle[0]} is idle"
 
 
 def _lost(course: SimulatedCourse) -> Faults:

@@ -53,7 +53,7 @@ def start_of(args: argparse.Namespace) -> Start:
     if sum(map(bool, given)) != 1:
         raise BadWorld(f"give one of {SOURCES}; the worlds are {', '.join(world_titles())}")
     if (args.conf or args.bundle_data) and not snapshot:
-        raise BadWorld("--conf and --bundle-data go with --reports, --metrics or --from")
+        raise BadWorld("--conf and --bundle-data need --reports, --metrics or --from")
     profile = None
     if snapshot:
         world, profile = reported_world(args)
@@ -189,7 +189,7 @@ def _records(path: Path) -> Iterator[Json]:
 
 
 def _record(line: str) -> Json | None:
-    """Return the record in a line; None for a damaged one, as an audit leaves out."""
+    """Return the record in a line; None for a damaged one, which an audit would also leave out."""
     try:
         found = json.loads(line)
     except ValueError:

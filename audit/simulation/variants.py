@@ -150,6 +150,4 @@ def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorl
             raise BadWorld(f"{variant.adapter}: {problem}; choose another --world")
     if hello.strategies and variant.strategy not in hello.strategies:
         known = ", ".join(hello.strategies)
-        raise BadWorld(
-            f"{variant.adapter}: {variant.strategy} is no strategy of it; there are {known}"
-        )
+        raise BadWorld(f"{variant.adapter}: it has no {variant.strategy}; there are {known}")

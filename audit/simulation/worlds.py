@@ -125,7 +125,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
     if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
         raise BadWorld(f"{name}: a world is an object with a list of brokers")
     if unknown := next((key for key in data if key not in KEYS), None):
-        raise BadWorld(f"{name}: {unknown} is no part of a world; {there_are(unknown, KEYS)}")
+        raise BadWorld(f"{name}: a world has no {unknown}; {there_are(unknown, KEYS)}")
     try:
         topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
         brokers, bundles = _cluster(data["brokers"], topics["first"], seed)
@@ -151,7 +151,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
 def _shape(name: str, load: Json, seed: int) -> Shape | None:
     kind = load.get("shape", "constant")
     if kind not in SHAPES:
-        raise BadWorld(f"{name}: {kind} is no shape of load; {there_are(kind, SHAPES)}")
+        raise BadWorld(f"{name}: no load has the shape {kind}; {there_are(kind, SHAPES)}")
     options = {key: value for key, value in load.items() if key != "shape"}
     return None if kind == "constant" else load_shape(kind, seed, options)
 

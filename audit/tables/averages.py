@@ -26,7 +26,7 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
     A record replaces all earlier samples, and later samples continue from it. Once there are as
     many samples since the leader's start as the record would still count, only the samples count.
-    `documented` are the averages by the documents of a release, if these take them otherwise.
+    `documented` are the averages by the documents of a release, if these differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -63,14 +63,16 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _since_unload(side: str) -> tuple[Column, Column]:
-    """Return the minutes since the last unload that may start the grace period, or surely does."""
+    """Return the minutes since the last unload that may, and that surely does, start the grace
+    period.
+    """
     times = {"moved": F.col(f"{side}went"), "surely_moved": F.col(f"{side}surely")}
     moved, surely = (_minutes(F.col("at"), time).alias(name) for name, time in times.items())
     return moved, surely
 
 
 def _contested(keys: Sequence[str]) -> Column:
-    """True in looks at a bundle that the last reports of several brokers list."""
+    """True in rows of kind `LOOK` about a bundle that the last reports of several brokers list."""
     together = Window.partitionBy(*keys).orderBy("at", "turn")
     together = together.rangeBetween(Window.currentRow, Window.currentRow)
     several = F.min("broker").over(together) != F.max("broker").over(together)
@@ -86,7 +88,7 @@ OTHERWISE = (
 
 
 def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
-    """Return the reading of the documents that are judged as well, if it is another one."""
+    """Return the reading of the documents that are also judged by, if it is different."""
     window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
     return {} if window == plan.readings["window"] else {DOCUMENTED: window}
 
@@ -166,7 +168,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
     """Return the causes of unloads that may start the grace period, and of those that surely do.
 
-    One by an administrator does not in a release, may by the documents, and surely does by the
+    An administrator's unload does not in a release, may under documents, and surely does under the
     reading `grace-starts: unload`. [SHED-04, SHED-14]
     """
     hand = [ADMIN, UNKNOWN]

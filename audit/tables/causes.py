@@ -38,7 +38,7 @@ GONE = 15 * 60.0
 OFFLOADED = 60.0
 """Seconds after a split within which the parts are unloaded."""
 
-UNREPORTED = "no report is by the broker that it names"
+UNREPORTED = "the broker that it names sends no reports"
 
 KEY = ("cluster", "broker", "bundle", "at")
 
@@ -73,7 +73,7 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 
 
 def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Attribute unloads by brokers that no report is by to the owners, and mark them as `unnamed`.
+    """Attribute unloads by brokers without reports to the bundles' owners, marked as `unnamed`.
 
     Such a name is likely another address of the owner.
     """
@@ -312,7 +312,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _unsure() -> Column:
-    """True if the unload itself is uncertain, or which broker did it."""
+    """True if it is uncertain whether there was an unload, or which broker did it."""
     return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
 
@@ -338,7 +338,7 @@ def _judged() -> dict[str, Column]:
         .when(F.col("damaged"), F.lit("its record is quarantined"))
         .when(said.isNotNull(), F.lit("recorded"))
         .when(cut, F.lit("it had just been split"))
-        .when(F.col("ended"), F.lit("its broker shed all, or reports no more"))
+        .when(F.col("ended"), F.lit("its broker shed all bundles, or stopped reporting"))
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
         .when(shortly & ~guessed, F.lit("a cycle ran just before"))
         .when(guessed, F.lit("no cycle and no cause is recorded"))

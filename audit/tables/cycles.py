@@ -28,9 +28,9 @@ from pulsar_conformance.audit.tables.signs import HINDSIGHT
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-NO_LEADER = "what its leader knew from before is not recorded"
+NO_LEADER = "its leader's earlier knowledge is not recorded"
 CUT_SHORT = "the history or its leader ends before the next one"
-FIRST = "its leader has just begun, and need not have run one yet"
+FIRST = "its leader has just begun, and may not have run one yet"
 LAST = "nothing is recorded after it"
 ELECTED = "its leader began a few seconds before; a later cycle would decide"
 LOST_SETTINGS = "the settings recorded last are quarantined; usable ones would decide"
@@ -65,9 +65,9 @@ def _instant() -> Column:
 def starts(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is a term, too, but not `led`: what its
-    leader knew from before is unknown. So is the time after a record of a leader that is
-    quarantined.
+    The time before the first recorded start of a leader is also a term, but not `led`, since its
+    leader's earlier knowledge is unknown; and so is the time after a quarantined record of a
+    leader.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -384,5 +384,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later, or that later records are about."""
+    """Return the cycles that may have run at a time or later, or that later records can affect."""
     return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cycle")

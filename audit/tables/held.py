@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
-"""Names of the bundles with which a broker checks itself, in both formats."""
+"""Names of brokers' heartbeat bundles, in both formats."""
 
 CHECKS_DESTINATION = "released-3.0"
 """First release in which a bundle stays if its owner would be chosen again."""
@@ -17,9 +17,9 @@ CHECKS_DESTINATION = "released-3.0"
 def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """Add `held`, true if a bundle of decided rows may have to stay.
 
-    Its namespace may be in an anti-affinity group. In a release, it may also be a bundle with which
-    a broker checks itself, or its owner may have as few bundles of the namespace as any other
-    broker, so that it would be chosen again.
+    Its namespace may be in an anti-affinity group. In a release, it may also be a heartbeat bundle,
+    or its owner may have as few bundles of the namespace as any other broker, so that the owner
+    would be chosen again.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(

@@ -19,7 +19,7 @@ a newer report with unknown content; it has only such a report. Null for all oth
 """
 
 MISSED = "its last report is older than the longest interval"
-SILENT = "it has not reported for far longer than between its reports before"
+SILENT = "it has not reported for far longer than usual"
 QUARANTINED = "a report of it is quarantined"
 
 

@@ -80,7 +80,7 @@ def moved_away(silver: Silver) -> DataFrame:
     before = course.rowsBetween(Window.unboundedPreceding, -1)
     owner = F.when(F.col("turn") == 1, F.struct("broker", "at", "report"))
     former = F.last(owner, ignorenulls=True).over(before)
-    # A list of owners says nothing new of a bundle that is where it was.
+    # A list of owners says nothing new about a bundle that has not moved.
     rows = rows.withColumn("former", former)
     same = F.col("listed") & (F.col("former.broker") == F.col("broker"))
     rows = rows.where(~F.coalesce(same, F.lit(False)))
@@ -102,7 +102,7 @@ def moved_away(silver: Silver) -> DataFrame:
 def _claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
     """Return the owners of bundles by reports and by records, of bundles with several owners.
 
-    Most lists of bundles repeat earlier ones of the broker, so that each is looked into once.
+    Most lists of bundles repeat earlier ones of the broker, so each distinct list is read once.
     """
     key = ["cluster", "broker", "bundle"]
     lists = samples.select("cluster", "broker", "bundles").distinct()

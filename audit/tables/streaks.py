@@ -90,7 +90,7 @@ def _in_a_row(
 
 
 def with_all_days(made: Made) -> Made:
-    """Return the tables, with the days before where only a part of them is to be rebuilt."""
+    """Return the tables, including earlier days if only a part of them is being rebuilt."""
     return {name: made.get(f"{WHOLE}{name}", table) for name, table in made.items()}
 
 
@@ -145,5 +145,5 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _back(place: int) -> Column:
-    """Return a usage counted from the highest."""
+    """Return the usage at a place, counted from the highest."""
     return F.get("usages", F.size("usages") - place)

@@ -111,7 +111,7 @@ def _with_widths(rows: DataFrame) -> DataFrame:
     once = rows.groupBy(*TERM, "cycle").agg(
         F.max("width").alias("present"), F.any_value("kept").alias("kept")
     )
-    after = after_each(once.where("present is not null"))
+    after = usage_after_cycles(once.where("present is not null"))
     after = after.withColumnRenamed("after", "after width")
     return rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
 
@@ -125,7 +125,7 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
     counts = counts & ~F.coalesce(F.col("standing") == LATE, F.lit(False))
     rows = rows.withColumn("counts", counts)
-    after = after_each(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
+    after = usage_after_cycles(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
     rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
     course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -172,7 +172,7 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
     )
 
 
-def after_each(rows: DataFrame) -> DataFrame:
+def usage_after_cycles(rows: DataFrame) -> DataFrame:
     """Return `after`, the usage mixed with history, for each cycle of each term; see `UNKNOWN`."""
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))

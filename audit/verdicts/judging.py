@@ -79,8 +79,9 @@ def judged(
 
 
 def _always(lacking: bool) -> Column:
-    """True if a broker did something forbidden, or `lacking` something due, in each view, under one
-    strategy or another."""
+    """True if, whichever strategy was in force, a broker did something forbidden in each view, or
+    with `lacking`, omitted something due.
+    """
     broker = Window.partitionBy("cycle", "broker")
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
     count = F.sum(F.coalesce(wrong, F.lit(False)).cast("int")).over(broker)

@@ -68,7 +68,7 @@ def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFr
         F.min(F.when(F.col("broken"), F.col("told"))).alias("told"),
         F.count(F.lit(1)).alias("splits"),
     )
-    kept = F.concat(F.lit("as it should be of "), F.col("splits").cast("string"), F.lit(" split"))
+    kept = F.concat(F.lit("as required; splits: "), F.col("splits").cast("string"))
     return found.select(
         "cluster",
         "cycle",

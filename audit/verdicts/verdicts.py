@@ -27,8 +27,8 @@ ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 
-OTHERWISE = "with the reports of another moment at which the cycle may have run it is allowed"
-DOUBTFUL = "it is allowed if something was unloaded otherwise than by shedding, or not"
+OTHERWISE = "it is allowed with the reports of another moment at which the cycle may have run"
+DOUBTFUL = "it is allowed if an unload of uncertain cause was, or was not, shedding"
 IN_ANOTHER_VIEW = "it is allowed in another view of what is known: "
 HELD = "a bundle of the broker may have to stay: its namespace, or its next owner, allows no other"
 CHANGED = "the settings changed shortly before, and may not have been in force"
@@ -218,6 +218,6 @@ def _evidence() -> Column:
         .when(F.col("times") < F.col("looked"), F.lit(OTHERWISE))
         .when(F.col("sure") < F.col("looked"), _views())
     )
-    return F.when(F.col("times") == 0, F.concat(F.lit("as it should be of "), about)).otherwise(
+    return F.when(F.col("times") == 0, F.concat(F.lit("as required of "), about)).otherwise(
         F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))
     )

@@ -114,7 +114,7 @@ DAMAGE = {
     "one bit": (flip, "part-1.parquet has changed"),
     "doubled": (
         lambda part: (part / "part-2.parquet").write_bytes((part / "part-0.parquet").read_bytes()),
-        "part-2.parquet is no file of it",
+        "part-2.parquet does not belong to it",
     ),
     "all lost": (lambda part: [file.unlink() for file in part.glob("part*")], "is missing"),
 }

@@ -77,7 +77,7 @@ def test_saved_reports_and_the_log_of_the_leader_are_a_history(imported, tmp_pat
     assert [(one["bundle"], one["broker"]) for one in moved] == [(BUNDLES[0], "b2:8080")]
     assert {one["cluster"] for one in records} == {CLUSTER}
     assert err.count("not known:") == len(set(err.splitlines()))
-    assert "not known: settings: the defaults of the documents count; give --conf" in err
+    assert "not known: settings: the documented defaults apply; give --conf" in err
     assert "cycles that shed nothing" in err
     assert "why bundles move" not in err
 
@@ -87,7 +87,9 @@ def test_reports_alone_show_that_a_bundle_has_moved_and_not_why(imported, tmp_pa
     records, err = imported(curl_folder(tmp_path / "saved"))
     [unloaded] = of_kind(records, "unloaded")
     assert (unloaded["cause"], unloaded["at"]) == ("unknown", "2026-11-20T10:10:00.000Z")
-    assert "why bundles move: every unload is unknown; give the log of the leader, too" in err
+    assert (
+        "why bundles move: the cause of every unload is unknown; also give the leader's log" in err
+    )
 
 
 def test_a_report_alone_is_of_the_broker_that_it_names(imported, tmp_path):
@@ -241,7 +243,7 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the day of the first by --date"),
+        ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the first line's date with --date"),
         ("notes.txt", "nothing of interest\n", "it has no load report, no metric and no line"),
         ("history.tar", "x", "it is an archive; unpack it"),
         ("history.tar.gz", gzip.compress(b"x", mtime=0), "it is an archive; unpack it"),
@@ -250,8 +252,8 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
         ("load-report", json.dumps(REPORTS[0][2]), "its content names the broker"),
-        ("number.json", "[7]", "it is int in JSON"),
-        ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data of one"),
+        ("number.json", "[7]", "it is a JSON int"),
+        ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data for any"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_by_name(imported, tmp_path, name, content, problem):

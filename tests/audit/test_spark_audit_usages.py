@@ -9,7 +9,7 @@ import pytest
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import SILVER, TABLES
 from pulsar_conformance.audit.tables.last_reports import last_reports
-from pulsar_conformance.audit.tables.usages import BLOCK, NAME, after_each, usages
+from pulsar_conformance.audit.tables.usages import BLOCK, NAME, usage_after_cycles, usages
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -57,7 +57,7 @@ def test_history_is_carried_over_blocks_of_cycles(spark, length):
             cycle = START + timedelta(minutes=nth)
             rows.append(("c", name, START, cycle, present, kept))
     random.shuffle(rows)
-    found = after_each(spark.session.createDataFrame(rows, ROWS)).orderBy("broker", "cycle")
+    found = usage_after_cycles(spark.session.createDataFrame(rows, ROWS)).orderBy("broker", "cycle")
     carried = {name: [] for name in COURSES}
     for row in found.collect():
         carried[row["broker"]].append(row["after"])

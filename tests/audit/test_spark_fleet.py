@@ -294,8 +294,8 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--brokers", "0"], "--brokers 0: give a number from 1 on"),
-        (["--report-minutes", "0"], "--report-minutes 0: give a number from 1 on"),
+        (["--brokers", "0"], "--brokers 0: give 1 or more"),
+        (["--report-minutes", "0"], "--report-minutes 0: give 1 or more"),
         (["--interval", "7"], "--interval 7: it is not a multiple of --report-minutes 5"),
         (["--interval", "25"], "--interval 25: 1 hours are not a whole number of such intervals"),
         (["--damage", "0.9"], "--damage 0.9: give a share from 0 to 0.5"),

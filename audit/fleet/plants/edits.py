@@ -152,7 +152,9 @@ def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
 
 
 def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield brokers with bundles of which the first few carry 1/`share` of the need, and these."""
+    """Yield each suitable broker, raised until its first bundles carry 1/`share` of its need, and
+    these bundles.
+    """
     for broker in moment.busiest():
         cycle = moment.cycle
         bundles, traffic = cycle.movable(broker), cycle.traffic_of(broker)
@@ -285,7 +287,7 @@ def _ends(moment: PlantedCycle) -> tuple[Broker, Broker]:
     return by_traffic[-1], by_traffic[0]
 
 
-def _apart(moment: PlantedCycle) -> bool:
+def _sheds_when_widened(moment: PlantedCycle) -> bool:
     """Widen the gap between the most and the least loaded broker; return True if load is shed."""
     most, least = _ends(moment)
     moment.carry(most.name, APART)
@@ -295,7 +297,7 @@ def _apart(moment: PlantedCycle) -> bool:
 
 def nothing_to_even_out(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from the most loaded broker."""
-    return [] if _apart(moment) else None
+    return [] if _sheds_when_widened(moment) else None
 
 
 def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
@@ -308,7 +310,7 @@ def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
 
 def from_the_least_loaded(moment: PlantedCycle) -> Pairs | None:
     """Additionally unload a bundle of the least loaded broker."""
-    if not _apart(moment):
+    if not _sheds_when_widened(moment):
         return None
     _, least = _ends(moment)
     movable = moment.cycle.movable(least)

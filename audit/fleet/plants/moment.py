@@ -24,7 +24,7 @@ JUST = Fraction(2, 1000)
 """Points beyond a threshold: twice the tolerance of floating point."""
 
 HARDLY = Fraction(4, 100_000)
-"""The same, as a share of a rate."""
+"""Twice the tolerance of floating point, as a share of a rate."""
 
 FULL = 100
 IDLER = 0.9

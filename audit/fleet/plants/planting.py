@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the kind of rows that are no records, but note when a rule is broken."""
+"""Prefix of the kind of rows that note when a rule is broken; they are not records."""
 
 BACK_AFTER, BEFORE = 18_000, 20_000
 """Milliseconds from a cycle until its own settings end, and from their start to the cycle."""
@@ -76,7 +76,7 @@ class Planting(ClusterHistory):
         return True
 
     def _one_goes_down(self, now: int) -> bool:
-        """True if a broker goes down just after a cycle: it may have gone before."""
+        """True if a broker goes down just after a cycle, so that it may have gone before."""
         period = (now // 1000 - self.fleet.begins(0)) // self.fleet.seconds
         return any(restart.down == period for restart in self.world.events.restarts)
 

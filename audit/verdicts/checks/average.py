@@ -16,10 +16,10 @@ from pulsar_conformance.audit.verdicts.checks.facts import SHARE as TOLERANCE
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
+    certainly,
     may_not,
     must,
     register_check,
-    true,
 )
 from pulsar_conformance.audit.verdicts.checks.uniform import sheds_small_differences
 from pyspark.sql import Column
@@ -166,6 +166,6 @@ def small_differences_stay(_readings: Readings) -> RuleColumns:
 @register_check("AVERAGE-07")
 def the_least_used_broker_keeps_all(_readings: Readings) -> RuleColumns:
     """The least used broker unloads nothing."""
-    reached = true(F.col("broker") == _pair("idle")) & (F.col("owned") > 0)
+    reached = certainly(F.col("broker") == _pair("idle")) & (F.col("owned") > 0)
     told = F.concat(shed_text(), F.lit("; it is used the least"))
     return _under(may_not(reached & (F.col("total") > 0), F.col("answered") > 0, told))

@@ -23,9 +23,9 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
     bounded,
-    false,
+    certainly,
+    certainly_not,
     may_not,
-    true,
 )
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -82,7 +82,7 @@ def _needs(readings: Readings) -> Excess:
 def under(judged: RuleColumns, *more: Column) -> RuleColumns:
     """Limit a check to ThresholdShedder, and to brokers that were observed before."""
     named = F.col("strategy") == "ThresholdShedder"
-    idle = true(setting_in_force(LOWER_BOUNDARY))
+    idle = certainly(setting_in_force(LOWER_BOUNDARY))
     return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
 
 
@@ -91,7 +91,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker certainly above the limit sheds the least that it may need to, if it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     surely = worthwhile(above().least / 100 * F.col("carries.bytes"))
-    over = true(above().least > threshold) & F.col("loaded") & true(surely)
+    over = certainly(above().least > threshold) & F.col("loaded") & certainly(surely)
     return under(enough(readings, over & (F.col("answered") > 0), need))
 
 
@@ -99,7 +99,8 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
     """A broker stops shedding once it has shed the most that it may need to."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
-    over = ~false(above().most > threshold) & ~F.col("sheds_under_85")
-    enough = true(F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)) & true(need != 0)
+    over = ~certainly_not(above().most > threshold) & ~F.col("sheds_under_85")
+    more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)
+    enough = certainly(more & (need != 0))
     told = amounts(readings, "before the last one it had shed", F.col("short"), need)
     return under(may_not(over & (F.size("out") > 0), enough, told))

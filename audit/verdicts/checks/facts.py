@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.spark import average, overload, shedding, thres
 from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCES, or_nothing
 from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
-from pulsar_conformance.audit.verdicts.checks.registry import false, true
+from pulsar_conformance.audit.verdicts.checks.registry import certainly, certainly_not
 from pulsar_conformance.conformance.common import expect
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -83,7 +83,7 @@ def of_cycle() -> Window:
 
 def any_broker(holds: Column) -> Column:
     """True if the condition is true for any broker of the cycle."""
-    return F.max(true(holds)).over(of_cycle())
+    return F.max(certainly(holds)).over(of_cycle())
 
 
 def none_of(holds: Column) -> Column:
@@ -106,7 +106,7 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
     known, levels = F.col("first"), F.col("thresholdshedder")
     rows = rows.withColumns(
         {
-            "enabled": true(setting_in_force(shedding.ENABLED)) & (F.col("brokers") > 1),
+            "enabled": certainly(setting_in_force(shedding.ENABLED)) & (F.col("brokers") > 1),
             "total": sum_over_brokers(F.col("answered")),
             "shed": F.when(F.col("unweighed") > 0, F.lit(float("inf"))).otherwise(
                 or_nothing(total_traffic(F.col("out")))
@@ -139,7 +139,7 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
         {
             "over": F.when(known, over),
             "under": F.when(known, under.otherwise(levels["usage"] < levels["bound"])),
-            "sheds_under_85": scope & known & ~false(F.col("overloaded")),
+            "sheds_under_85": scope & known & ~certainly_not(F.col("overloaded")),
         }
     )
 
@@ -161,7 +161,7 @@ def worthwhile(needed: Column) -> Column:
 
 def _laden() -> Column:
     whole = (F.col("carries.messages") > 0) & (F.col("carries.bytes") > 0)
-    return (F.col("both") > 0) & true(whole)
+    return (F.col("both") > 0) & certainly(whole)
 
 
 def total_traffic(bundles: Column) -> Column:
@@ -190,7 +190,7 @@ def _exact() -> Column:
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )
-    return true(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
+    return certainly(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
 
 
 def _count_is_exact() -> Column:

@@ -69,7 +69,7 @@ def _presences() -> Column:
 
 
 def _surely_shed() -> Column:
-    """True if the broker certainly shed something in the cycle: it was there."""
+    """True if the broker certainly shed something in the cycle, and so was up."""
     return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
 
 

@@ -10,12 +10,12 @@ from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
+    certainly,
+    certainly_not,
     either,
-    false,
     may_not,
     must,
     register_check,
-    true,
 )
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -32,7 +32,7 @@ def _told() -> Column:
 
 
 def _over() -> Column:
-    return true(F.col("overloaded"))
+    return certainly(F.col("overloaded"))
 
 
 def _must_shed(reached: Column) -> RuleColumns:
@@ -90,7 +90,7 @@ def sheds_beyond_need(
 @register_check("OVERLOAD-04")
 def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not overloaded sheds nothing."""
-    return _under(_must_keep(false(F.col("overloaded")) & (F.col("owned") > 0)))
+    return _under(_must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0)))
 
 
 @register_check("OVERLOAD-05")
@@ -112,8 +112,8 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
         F.lit("the first carries "), written(first), F.lit(", the most expensive "), written(most)
     )
     judged = RuleColumns(
-        true(first.isNotNull() & (F.col("able") > 1)),
-        true(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_open_gone(),
+        certainly(first.isNotNull() & (F.col("able") > 1)),
+        certainly(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_open_gone(),
         told,
         F.lit(False),
     )
@@ -129,7 +129,7 @@ def _open_gone() -> Column:
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
     """A broker with a single bundle keeps it."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
-    return _under(_must_keep(few & ~false(F.col("overloaded"))))
+    return _under(_must_keep(few & ~certainly_not(F.col("overloaded"))))
 
 
 @register_check("OVERLOAD-09")
@@ -145,6 +145,6 @@ def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
 def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
     """If no threshold is set, a broker sheds above 85 % and keeps its bundles below."""
     sheds = _must_shed(_over() & F.col("loaded"))
-    keeps = _must_keep(false(F.col("overloaded")) & (F.col("owned") > 0))
+    keeps = _must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0))
     unset = ~F.array_contains("named", OVERLOAD_THRESHOLD)
     return _under(either(sheds, keeps), unset)

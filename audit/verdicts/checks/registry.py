@@ -25,9 +25,9 @@ class RuleColumns:
 
     def given(self, *holds: Column) -> RuleColumns:
         """Limit the check to rows that meet all these conditions."""
-        both = true(holds[0])
+        both = certainly(holds[0])
         for one in holds[1:]:
-            both = both & true(one)
+            both = both & certainly(one)
         return RuleColumns(both & self.reached, both & self.broken, self.evidence, self.lacking)
 
 
@@ -64,14 +64,14 @@ def register_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
 
 def must(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a check that requires an action wherever the rule applies."""
-    reached = true(reached)
-    return RuleColumns(reached, reached & ~true(done), evidence, F.lit(True))
+    reached = certainly(reached)
+    return RuleColumns(reached, reached & ~certainly(done), evidence, F.lit(True))
 
 
 def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a check that forbids an action wherever the rule applies."""
-    reached = true(reached)
-    return RuleColumns(reached, reached & true(done), evidence, F.lit(False))
+    reached = certainly(reached)
+    return RuleColumns(reached, reached & certainly(done), evidence, F.lit(False))
 
 
 def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
@@ -84,11 +84,11 @@ def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
     )
 
 
-def true(holds: Column) -> Column:
-    """True if the condition is certainly true; null, which means too close, becomes false."""
+def certainly(holds: Column) -> Column:
+    """True if the condition holds; false if null, as where floating point could decide."""
     return F.coalesce(holds, F.lit(False))
 
 
-def false(holds: Column) -> Column:
+def certainly_not(holds: Column) -> Column:
     """True if the condition is certainly false."""
     return F.coalesce(~holds, F.lit(False))

@@ -16,11 +16,11 @@ from pulsar_conformance.audit.verdicts.checks.overload import enough, need_of_su
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
+    certainly,
     either,
     may_not,
     must,
     register_check,
-    true,
 )
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -28,13 +28,13 @@ from pyspark.sql import functions as F
 
 def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a check that forbids an action, whether or not the rule applies."""
-    return RuleColumns(true(reached), true(done), evidence, F.lit(False))
+    return RuleColumns(certainly(reached), certainly(done), evidence, F.lit(False))
 
 
 @register_check("SHED-01")
 def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
     """With shedding switched off, nothing is unloaded."""
-    off = ~true(setting_in_force(shedding.ENABLED))
+    off = ~certainly(setting_in_force(shedding.ENABLED))
     told = F.concat(shed_text(), F.lit("; shedding is switched off"))
     return may_not(off, F.col("answered") > 0, told)
 
@@ -89,14 +89,14 @@ def the_busiest_go() -> RuleColumns:
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)
     told = F.concat(shed_text(), F.lit("; one that carries more stayed"))
-    judged = not_allowed(both, true(least < F.col("most_kept") * (1 - SHARE)), told)
+    judged = not_allowed(both, certainly(least < F.col("most_kept") * (1 - SHARE)), told)
     return judged.given(F.col("first"), F.col("enabled"))
 
 
 @register_check("SHED-08")
 def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
     """An overloaded broker sheds its excess, whichever strategy is set."""
-    sure = true(F.col("overloaded") & F.col("can"))
+    sure = certainly(F.col("overloaded") & F.col("can"))
     some = must(sure & F.col("loaded"), F.col("answered") > 0, shed_text())
     amount = F.lit(readings["overload-amount"] != "one")
     much = enough(readings, sure & amount, need_of_subset())

@@ -20,12 +20,12 @@ from pulsar_conformance.audit.verdicts.checks.overload import enough, sheds_beyo
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
+    certainly,
+    certainly_not,
     either,
-    false,
     may_not,
     must,
     register_check,
-    true,
 )
 from pulsar_conformance.audit.verdicts.checks.shed import the_busiest_go
 from pyspark.sql import Column
@@ -55,15 +55,15 @@ def _must_keep(reached: Column) -> RuleColumns:
 
 
 def _over() -> Column:
-    return true(F.col("over"))
+    return certainly(F.col("over"))
 
 
 def _keeps() -> Column:
-    return false(F.col("over")) & ~F.col("sheds_under_85")
+    return certainly_not(F.col("over")) & ~F.col("sheds_under_85")
 
 
 def _for_idle_ones() -> Column:
-    return true(setting_in_force(LOWER_BOUNDARY))
+    return certainly(setting_in_force(LOWER_BOUNDARY))
 
 
 @register_check("THRESHOLD-01")
@@ -81,7 +81,7 @@ def the_others_keep_all(_readings: Readings) -> RuleColumns:
 
 def _may_relieve_idle_ones() -> Column:
     """True if a broker has the highest usage among those that can unload for an idle one."""
-    able = F.col("loaded") & true(F.col("worthwhile"))
+    able = F.col("loaded") & certainly(F.col("worthwhile"))
     highest = F.max(F.when(able, _level("usage"))).over(of_cycle())
     return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
 
@@ -107,7 +107,7 @@ def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
     without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
     only_so = used < without - POINTS
     some = (busy > 0) & (busy < F.col("brokers"))
-    return _under(_must_shed(true(only_so) & _over() & F.col("loaded")), some)
+    return _under(_must_shed(certainly(only_so) & _over() & F.col("loaded")), some)
 
 
 @register_check("THRESHOLD-06")
@@ -118,8 +118,8 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
         "threshold"
     )
     apart = plainly - limit
-    sheds = _must_shed(_over() & true(apart < -POINTS) & F.col("loaded"))
-    keeps = _must_keep(_keeps() & true(apart > POINTS) & F.col("loaded"))
+    sheds = _must_shed(_over() & certainly(apart < -POINTS) & F.col("loaded"))
+    keeps = _must_keep(_keeps() & certainly(apart > POINTS) & F.col("loaded"))
     return _under(either(sheds, keeps), ~_for_idle_ones())
 
 
@@ -147,16 +147,17 @@ def _by_range(excess: Excess) -> RuleColumns:
         )
 
     answered = F.col("answered") > 0
-    worth = true(worthwhile(lowest / 100 * F.col("carries.bytes")))
-    due = true(lowest > threshold + POINTS) & worth & F.col("loaded")
+    worth = certainly(worthwhile(lowest / 100 * F.col("carries.bytes")))
+    due = certainly(lowest > threshold + POINTS) & worth & F.col("loaded")
     sheds = must(due, answered, told("at least", lowest))
-    keeps = true(highest < threshold - POINTS) & ~F.col("sheds_under_85") & (F.col("owned") > 0)
+    owns = F.col("owned") > 0
+    keeps = certainly(highest < threshold - POINTS) & ~F.col("sheds_under_85") & owns
     kept = may_not(keeps, answered, told("at most", highest))
     return _under(either(sheds, kept), F.col("seen"), ~_for_idle_ones(), at_first_sight=False)
 
 
 def _nobody_over() -> tuple[Column, Column]:
-    over = F.col("first") & ~false(F.col("over"))
+    over = F.col("first") & ~certainly_not(F.col("over"))
     return none_of(over), none_of(F.col("sheds_under_85"))
 
 
@@ -188,10 +189,10 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
     able = none_of(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
-    right = any_broker(busiest & perhaps) & none_of(~true(busiest) & answered)
+    right = any_broker(busiest & perhaps) & none_of(~certainly(busiest) & answered)
     told = F.concat(shed_text(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
     judged = must(able, right, told)
-    worth = none_of(busiest & ~true(F.col("worthwhile")))
+    worth = none_of(busiest & ~certainly(F.col("worthwhile")))
     idle = any_broker(F.col("under"))
     return _under(judged, _for_idle_ones(), *_nobody_over(), idle, worth)
 
@@ -199,7 +200,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-20")
 def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
     """A broker whose bundles carry no more than the minimum throughput sheds none."""
-    little = false(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
+    little = certainly_not(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
     least = setting_in_force(LEAST_THROUGHPUT)
     told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
     judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)
@@ -209,7 +210,7 @@ def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-10")
 def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
-    idle = any_broker(F.col("first") & ~false(F.col("under")))
+    idle = any_broker(F.col("first") & ~certainly_not(F.col("under")))
     told = F.concat(shed_text(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
     judged = may_not(~idle, F.col("total") > 0, told)
     return _under(judged, _for_idle_ones(), *_nobody_over())

@@ -25,11 +25,11 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    false,
+    certainly,
+    certainly_not,
     may_not,
     must,
     register_check,
-    true,
 )
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -58,7 +58,7 @@ def _least(measure: str) -> Column:
 
 def _is_most() -> Column:
     carries = (_carries(measure) == _end("most", measure) for measure in MEASURES)
-    return true(next(carries)) & true(next(carries))
+    return certainly(next(carries)) & certainly(next(carries))
 
 
 def _is_least() -> Column:
@@ -78,8 +78,8 @@ def _usage_agrees() -> Column:
     """True if one end has a higher, and the other a lower usage than every other broker."""
     used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
     most, least = F.min(F.when(_is_most(), used)), F.max(F.when(_is_least(), used))
-    below = F.max(F.when(known & ~true(_is_most()), used))
-    above = F.min(F.when(known & ~true(_is_least()), used))
+    below = F.max(F.when(known & ~certainly(_is_most()), used))
+    above = F.min(F.when(known & ~certainly(_is_least()), used))
     return (most.over(of_cycle()) > below.over(of_cycle())) & (
         least.over(of_cycle()) < above.over(of_cycle())
     )
@@ -109,7 +109,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """If the difference exceeds the thresholds, the most loaded broker sheds."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
-    reached = true(_triggered(readings)) & _is_most() & fitting
+    reached = certainly(_triggered(readings)) & _is_most() & fitting
     told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
     return _spread(must(reached, F.col("answered") > 0, told), *_has_ends(), *loaded)
 
@@ -119,7 +119,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """If the difference is within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
-    judged = may_not(false(_triggered(readings)), F.col("total") > 0, told)
+    judged = may_not(certainly_not(_triggered(readings)), F.col("total") > 0, told)
     return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
 
 
