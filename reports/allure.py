@@ -26,9 +26,7 @@ NODE = 20
 """Oldest major version of Node that runs Allure."""
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
-"""Script with which a report would contact a server when opened; Allure has no option
-against it.
-"""
+"""Tracking script, removed since Allure has no option to leave it out."""
 HISTORY = "allure-history.jsonl"
 """File of earlier runs next to a report, one a line: trends, and the history of each rule."""
 RUNS = 30
@@ -59,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Create the report that the arguments ask for and print its path; return the exit status."""
+    """Create the report that the options select and print its path; return the exit status."""
     return status_of(lambda: _make_and_name(options), OSError)
 
 
@@ -84,7 +82,7 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
         config.write_text(json.dumps(_config(results, attached, history)), encoding="utf-8")
         drop_newest_run(history, results)
         words = [node, tool, "generate", "--config", config, "--output", to, *results]
-        _run(words, "Allure made no report")
+        _run(words, "Allure created no report")
     index = to / "index.html"
     index.write_text(TRACKER.sub("", index.read_text("utf-8")), "utf-8")
     return index
@@ -173,14 +171,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=OUT / "report",
         metavar="DIR",
-        help=f"where the report goes ({OUT / 'report'}); {HISTORY} beside it is its history",
+        help=f"the folder of the report ({OUT / 'report'}); {HISTORY} next to it is its history",
     )
 
 
 def _check_results(folders: Sequence[Path]) -> None:
     for folder in folders:
         if not any(folder.glob("*-result.json")):
-            raise CannotReport(f"no Allure results in {folder}; nox -s conformance makes them")
+            raise CannotReport(f"no Allure results in {folder}; nox -s conformance creates them")
 
 
 def _node() -> str:

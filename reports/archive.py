@@ -21,7 +21,7 @@ FORMAT = 1
 SHARED = ("message", "shapes")
 READ_ME = """\
 Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
-documents allow. index.json lists them; each lies in cases/OPERATION/ID.json:
+documents allow. index.json lists them; each is in cases/OPERATION/ID.json:
 
   id, title, rules   what it is about; rules.json has the statements
   readings           how the documents are read for it; nothing else is assumed
@@ -31,7 +31,7 @@ documents allow. index.json lists them; each lies in cases/OPERATION/ID.json:
                      null where only a rule can judge the answer
 
 schemas/ has the JSON Schemas of cases and answers. An answer that differs from every alternative
-only in the order of what has no order, or in the field "why", is right, too.
+only in the order of unordered lists, or in the field "why", is also right.
 """
 
 
@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
-    """Add a file, without the time and user of this machine."""
+    """Add a file with fixed time and user, so that archives are reproducible."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))

@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of the command, run in its own folder; None if it fails.
+    """Return the output of `changes`, run in a folder of its own; None if it fails.
 
     The cases that the output names are stored next to the pages.
     """

@@ -51,7 +51,7 @@ def _report(options: argparse.Namespace) -> int:
             totals[document.id] = _print_document(console, specs, document, text, options.unclaimed)
     _print_totals(console, totals)
     if missing := [name for name in specs.documents if name not in texts]:
-        raise UserError(f"no file in {options.documents} reads like {', '.join(missing)}")
+        raise UserError(f"no file in {options.documents} has the text of {', '.join(missing)}")
     lacking = any(total["nobody's"] or total["unchecked"] for total in totals.values())
     return 1 if wrong or lacking else 0
 
@@ -63,7 +63,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         required=True,
         metavar="DIR",
-        help="the folder with the texts of the documents, whatever the files are called",
+        help="the folder with the texts of the documents; file names do not matter",
     )
     parser.add_argument(
         "--unclaimed", action="store_true", help="list only sentences without a rule that need one"

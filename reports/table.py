@@ -24,8 +24,9 @@ WORDS = {
 """Words for the verdicts, worst first."""
 
 BREAKING = ("fail", "warning", "known_deviation")
-KEPT = ("pass", "unexpected_pass")
 """Words for rules that are broken."""
+
+KEPT = ("pass", "unexpected_pass")
 
 FEW = 3
 """Maximum number of rules with the same reason that are listed by name."""
@@ -66,7 +67,7 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 
 
 def result(stream: Sequence[Line]) -> str:
-    """Return in one sentence how many of the rules that apply each implementation breaks."""
+    """Return a sentence with the number of applicable rules that each implementation breaks."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
     for line in stream[1:]:
@@ -83,7 +84,9 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
 
 
 def breaks(name: str, words: Mapping[str, str]) -> str:
-    """Return how many of the rules that apply an implementation breaks, and which, if few."""
+    """Return a sentence with the number of applicable rules that an implementation breaks; few are
+    named.
+    """
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
     applying = broken + sum(counts[one] for one in KEPT)
@@ -119,7 +122,7 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
 
 
 def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
-    """The table of a profile; of many implementations, several tables below each other."""
+    """Yield the table of a profile; many implementations take several tables, one below another."""
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
         if line["profile"] == profile:

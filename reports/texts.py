@@ -1,4 +1,4 @@
-"""Find each document among files, and hold its text against its fingerprints."""
+"""Find each document among files, and compare its text with its fingerprints."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from pulsar_conformance.specs import Document, Section
 from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 SHARE = 0.5
-"""A file is a document if they have at least this share of their sentences in common."""
+"""Minimum share of sentences that a file and a document have in common."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Text:
     file: Path
     sections: Mapping[str, list[str]]
     part: str = ""
-    """The release whose annotations it is, of those in the file."""
+    """The release whose annotations it contains, if the file has those of several."""
 
     def by_fingerprint(self) -> dict[str, str]:
         """Return fingerprint -> sentence."""
@@ -52,7 +52,7 @@ def sentence_changes(document: Document, text: Text) -> Iterator[str]:
             yield f"{_name(title)}: {len(text.sections[title])} additional sentences"
     for section in document.sections:
         if section.title not in text.sections:
-            yield f"{_name(section.title)}: no such heading where it should be"
+            yield f"{_name(section.title)}: this heading is missing or out of order"
             # Without it, the rest of the text cannot be divided into sections.
             return
         yield from _section_differences(section, text.sections[section.title])

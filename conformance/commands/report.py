@@ -11,17 +11,17 @@ from typing import Any
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.reports import allure
-from pulsar_conformance.reports.runs import comparing, making, requirements, telling, verifying
+from pulsar_conformance.reports.runs import comparing, formats, making, requirements, verifying
 from pulsar_conformance.reports.runs.making import BadReport
 from pulsar_conformance.specs.text import as_sentence
 
 STREAM = "verdicts.jsonl"
 REPORT = "a report, as report make writes it"
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
-    "badge": telling.badge,
-    "endpoint": telling.endpoint,
-    "summary": telling.markdown,
-    "junit": telling.junit,
+    "badge": formats.badge,
+    "endpoint": formats.endpoint,
+    "summary": formats.markdown,
+    "junit": formats.junit,
 }
 PURPOSES = {
     "badge": "print a badge as SVG",

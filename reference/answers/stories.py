@@ -21,11 +21,11 @@ class Replay:
 
     events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
-    telling: list[list[Explanation]]
+    explanations: list[list[Explanation]]
 
     def explain(self) -> Iterator[Step]:
         """Yield derivation steps for each event and its outcome."""
-        each = enumerate(zip(self.events, self.steps, self.telling, strict=True), start=1)
+        each = enumerate(zip(self.events, self.steps, self.explanations, strict=True), start=1)
         for number, (event, step, told) in each:
             [(kind, about)] = event.items()
             heading = f"{number} {kind} {_about(about)}".rstrip()
@@ -39,7 +39,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
     """Return one step for each event. An ignored or refused event changes nothing. [OWN]"""
     world = World(defaults, readings, dict(case["settings"]))
     steps: list[dict[str, Any]] = []
-    telling: list[list[Explanation]] = []
+    explanations: list[list[Explanation]] = []
     owners: dict[str, str | None] = {}
     for event in case["events"]:
         [(kind, about)] = event.items()
@@ -54,8 +54,8 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
             found = world.owners()
             owners = owners if found == owners else found
             steps.append(result.step(world, owners))
-        telling.append(result.explanations)
-    return Replay(case["events"], steps, telling)
+        explanations.append(result.explanations)
+    return Replay(case["events"], steps, explanations)
 
 
 def _about(about: Mapping[str, Any]) -> str:

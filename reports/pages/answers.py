@@ -29,7 +29,7 @@ LINE = "<br>"
 
 
 MANY = 12
-"""Number of answers above which only their number is shown."""
+"""Maximum number of answers that are listed; of more, only the number is shown."""
 
 
 def format_answers(answers: Sequence[Json]) -> str:

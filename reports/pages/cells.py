@@ -11,12 +11,12 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Maximum length of a list that is written in full; a longer one shows its ends and its length."""
+"""Maximum length of a list shown in full; of a longer one, the ends and the length are shown."""
 
 FIRST = 3
 
 SMALL = Fraction(1, 100)
-"""Percentage below which digits are left out."""
+"""Percentage below which only "under 0.01 %" is shown."""
 
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 

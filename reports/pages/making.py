@@ -101,9 +101,7 @@ class Shown:
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Return each reading, a different value of it, its meaning, and the model's
-        answer then.
-        """
+        """Return reading, value, meaning and answer of each alternative that changes the answer."""
         return [
             (
                 one.reading,
@@ -115,7 +113,7 @@ class Shown:
         ]
 
     def _otherwise(self, one: ReadingOutcome) -> str:
-        """Format other answers of the model; for a story, where it continues differently."""
+        """Format the model's other answers; of a story, only where it continues differently."""
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions

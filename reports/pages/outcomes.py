@@ -58,7 +58,7 @@ class Worked:
                 try:
                     derived = derivations(self.example, self.profile, other)
                 except MissingSetting:
-                    continue  # This alternative needs a setting that the case does not give.
+                    continue  # This alternative needs a setting that the case lacks.
                 answers = tuple(dict(one.answer) for one in derived)
                 if format_answers(answers) != format_answers(self.answers):
                     yield ReadingOutcome(reading.id, alternative, answers)

@@ -31,10 +31,10 @@ UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | 
 """Values shown for resources that a broker does not report, by heading."""
 
 ALIKE = 2
-"""Maximum number of equal consecutive brokers that are all shown; of more, one is."""
+"""Maximum number of equal consecutive brokers that are all shown; of more, only one is."""
 
 WIDE = 8
-"""Number of fields above which different objects are shown in one column."""
+"""Number of fields above which objects with different fields share one column."""
 
 
 ONE_BROKER = ("broker", "written", "now")

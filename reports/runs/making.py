@@ -17,7 +17,7 @@ from pulsar_conformance.specs.errors import UserError
 Report = dict[str, Any]
 Line = Mapping[str, Any]
 BROKEN = ("fail", "known_deviation", "error", "unexercised")
-"""Verdicts under which a `must` is broken, or not known to be kept."""
+"""Verdicts that mean that a `must` rule is broken, or not known to be kept."""
 VERSION = 1
 
 

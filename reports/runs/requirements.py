@@ -76,8 +76,8 @@ def _entry(rule: specs.Rule) -> Entry:
 
 
 def frozen(profile: str) -> tuple[Requirements, ...]:
-    """Return every version of a profile's set, oldest first. Errors: `SpecError` for a
-    changed one.
+    """Return every version of a profile's set, oldest first. Errors: `SpecError` if one was
+    changed.
     """
     found = [_read(file) for file in FOLDER.glob(f"{profile}-*.json")]
     return tuple(sorted(found, key=lambda one: one.version or 0))
@@ -94,7 +94,7 @@ def _read(file: Path) -> Requirements:
 
 
 def matching(profile: str) -> Requirements:
-    """Return the newest frozen set if it equals the current rules, or else the current rules."""
+    """Return the newest frozen set if it equals the current rules, otherwise the current rules."""
     current = today(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 

@@ -1,4 +1,4 @@
-"""Verification of reports, as far as it needs no second run."""
+"""Verification of reports without repeating their runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _problems(report: Report) -> Iterator[str]:
         yield f"{named['profile']} has no version {named['version']}; there are: {have}"
     demanded = known[named["version"]]
     if named["checksum"] != demanded.checksum:
-        yield f"its checksum of the requirements is not that of {demanded.name}"
+        yield f"its checksum of the requirements differs from that of {demanded.name}"
     judged = [line["rule"] for line in verdicts]
     for rule in judged:
         if rule not in demanded.rules:
@@ -63,12 +63,12 @@ def _problems(report: Report) -> Iterator[str]:
             yield f"it has no verdict on {rule}, which {demanded.name} demands"
         level = next(line["level"] for line in verdicts if line["rule"] == rule)
         if level != entry["level"]:
-            yield f"it takes {rule} for a {level}, and it is a {entry['level']}"
+            yield f"it calls {rule} a {level}, but it is a {entry['level']}"
     if report["summary"] != count_verdicts(verdicts):
         yield "its summary does not count its verdicts"
     if report["conformant"] != conformant(verdicts):
         said = json.dumps(report["conformant"])
-        yield f"it says conformant: {said}, and its verdicts say otherwise"
+        yield f"it says conformant: {said}, but its verdicts say otherwise"
     for line in verdicts:
         if line["verdict"] == "pass" and not line["reached"]:
             yield f"{line['rule']} passes without a case that reached it"
@@ -80,4 +80,4 @@ def _problems(report: Report) -> Iterator[str]:
             yield f"its command does not name {word}"
     rest = {name: value for name, value in report.items() if name != "checksum"}
     if report["checksum"] != checksum(rest):
-        yield "it was changed after it was made: its checksum is that of something else"
+        yield "it was changed after it was created: its checksum does not match its content"

@@ -16,7 +16,7 @@ TO = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
 SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
-"""The pages, what replaces the theme's own, and the settings of the generator."""
+"""The pages, replacements of parts of the theme, and the settings of the generator."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         default=TO,
         metavar="DIR",
-        help="where the sources go, and the site then (%(default)s)",
+        help="the folder of the sources and the site (%(default)s)",
     )
     return parser.parse_args(argv)
 

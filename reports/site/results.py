@@ -116,9 +116,7 @@ class Succession:
 
 
 def version_steps(every: Sequence[Result]) -> list[Succession]:
-    """Return each step between versions of an implementation, for rules that both were
-    judged by.
-    """
+    """Return each step between versions of an implementation, for the rules that judged both."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
@@ -145,7 +143,7 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
 
 
 def long_run() -> dict[str, dict[str, str]]:
-    """Return in how many of their worlds published simulations break a rule, by variant and rule.
+    """Return the worlds in which published simulations break a rule, counted by variant and rule.
 
     Rules that a variant keeps in every world are left out.
     """

@@ -135,7 +135,7 @@ def _anchor(name: str, operation: str) -> str:
 
 
 def format_json(value: Any, indent: str = "", used: int = 0) -> str:
-    """Format JSON in few lines: a value that fits in the width stays on one line."""
+    """Format JSON compactly: a value that fits in the width stays on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
         return flat

@@ -1,7 +1,7 @@
 """Download of the npm packages that the site contains; none of them is committed.
 
 Pyodide is Python in WebAssembly, for the playground; iframe-worker makes the search work without a
-server; Source Sans is the type. All are unpacked unchanged, and never run here.
+server; Source Sans is the typeface. All are unpacked unchanged, and never run here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode =
 
 
 class CannotVendor(UserError):
-    """A file of another project is unavailable; the message gives the reason in one sentence."""
+    """A file of another project is unavailable; the message is one sentence with the reason."""
 
 
 def fetch_packages(cache: Path, to: Path) -> None:

@@ -155,7 +155,7 @@ def test_unclaimed_alone(farm: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("in tens.", "in twos.", "hens: Hens, sentence 2: changed: They are kept in twos."),
         ("Corn is good.\n", "", "hens: Food, sentence 1: missing"),
         ("hens=10", "hens=10\nThink.", "hens: Food, after sentence 2: additional: Think."),
-        ("## Food", "## Fodder", "hens: Food: no such heading where it should be"),
+        ("## Food", "## Fodder", "hens: Food: this heading is missing or out of order"),
         ("# Hens", "By Ada.\n# Hens", "hens: (above the first heading): 1 additional sentences"),
     ],
 )

@@ -69,7 +69,7 @@ FORGED = {
     ),
     "another level": (
         lambda report: line_of(report).update(level="may"),
-        f"it takes {RULE} for a may, and it is a must",
+        f"it calls {RULE} a may, but it is a must",
     ),
     "a summary that flatters": (
         lambda report: report["summary"].update({"pass": 999}),
@@ -77,7 +77,7 @@ FORGED = {
     ),
     "not what it says of itself": (
         lambda report: report.update(conformant=False),
-        "it says conformant: false, and its verdicts say otherwise",
+        "it says conformant: false, but its verdicts say otherwise",
     ),
     "a pass out of nothing": (
         lambda report: line_of(report).update(reached=0),
@@ -85,7 +85,7 @@ FORGED = {
     ),
     "another requirement set": (
         lambda report: report["requirements"].update(checksum="sha256:" + "0" * 64),
-        "its checksum of the requirements is not that of documented-3.0, version 5",
+        "its checksum of the requirements differs from that of documented-3.0, version 5",
     ),
     "a version that there is not": (
         lambda report: report["requirements"].update(version=99),
@@ -122,7 +122,7 @@ def test_a_change_without_a_new_checksum_does_not_verify(report, verified):
     line_of(report)["reached"] += 1
     status, said = verified(report, anew=False)
     assert status == 1
-    assert "it was changed after it was made" in said
+    assert "it was changed after it was created" in said
 
 
 @pytest.mark.parametrize(

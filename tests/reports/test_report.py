@@ -276,7 +276,7 @@ def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, 
     said = capsys.readouterr().err
     assert said == (
         "pulsar-conformance: "
-        f"no Allure results in {Path('reports/out/allure')}; nox -s conformance makes them\n"
+        f"no Allure results in {Path('reports/out/allure')}; nox -s conformance creates them\n"
     )
 
 

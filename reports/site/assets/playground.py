@@ -1,4 +1,4 @@
-"""Code of the playground that runs in the browser: from JSON to the model's answer as JSON."""
+"""Code of the playground that runs in the browser, with questions and answers as JSON."""
 
 import json
 import pickle
