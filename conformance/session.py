@@ -24,8 +24,8 @@ MOST_BACKGROUND_THREADS = 3
 class Session:
     """The runs of a plan.
 
-    If this is the only process, implementations in other processes are asked while cases for others
-    are drawn and judged.
+    Unless pytest-xdist distributes them (`alone`), implementations in child processes are asked
+    while cases for others are drawn and judged.
     """
 
     def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
@@ -49,7 +49,7 @@ class Session:
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draw the cases of each run, and let them be asked in the background meanwhile.
+        """Draw the cases of each run, and have them asked in the background meanwhile.
 
         Implementations that take large batches go first, since they have most to do, with their
         shortest profile first, so that they start early. Those in this process go last, since they

@@ -316,9 +316,9 @@ def _demand_answer(
     allowed: Json | None = None,
     demand: str = "the same answer twice",
 ) -> None:
-    """Demand that the second question gets the answer `allowed`, by default that to the first.
+    """Demand that the second question gets the answer `allowed`, by default that of the first.
 
-    This is demanded only where one answer alone is possible.
+    This is demanded only where a single answer is possible.
     """
     operation = OPERATIONS[first.operation]
     if not expect.reached(operation.determined(first.view, expect.readings)):

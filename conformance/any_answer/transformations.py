@@ -42,7 +42,7 @@ MANY = 1_100
 """Number of entries added before those of the case: more than the usual size of a table or page."""
 
 ADDITION_WEIGHT = 0.2
-"""Weight of a transformation that adds many entries; a case with them takes a second in all."""
+"""Weight of a transformation that adds many entries, since such a case takes about a second."""
 
 BROKERS_ADDED = 130
 """Number of brokers added: more than a real cluster has."""

@@ -59,7 +59,7 @@ NOTHING: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
 """Thresholds that any load exceeds."""
 
 ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
-"""Thresholds about the 100 messages per second that are assumed of a bundle never measured."""
+"""Thresholds near the 100 messages per second that are assumed of an unmeasured bundle."""
 
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
@@ -177,9 +177,9 @@ def _counted(
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """An inspection of bundles near one threshold, or near any of them.
+    """An inspection of bundles near the threshold `grows`, or near any if it is None.
 
-    If `full`, namespaces have the maximum number of bundles, or almost.
+    If `full`, namespaces have nearly or exactly the maximum number of bundles.
     """
     return _growing(grows, full, settings or {})
 
@@ -252,7 +252,7 @@ def _may_split(growth: Growth) -> list[str]:
 
 
 def _crowded(growth: Growth) -> set[str]:
-    """Return the namespaces that may have more candidates than they may have new bundles."""
+    """Return the namespaces that may have more candidates than room for new bundles."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 

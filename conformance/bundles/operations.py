@@ -249,7 +249,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """True if it is certain which bundles exceed a threshold, and every namespace may have more."""
+    """True if it is certain which bundles exceed a threshold, and their namespaces have room."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

@@ -60,7 +60,7 @@ def a_namespace_gets_the_number_it_asks_for(
 
 
 def _creates(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
-    """Return the number of bundles of a namespace that somebody creates without asking for one."""
+    """Return the number of bundles that a namespace gets from this creator without a request."""
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number is asked for")
     expect.reached()
@@ -104,7 +104,7 @@ def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expe
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
     """Each topic is in exactly one bundle of the namespace."""
     expect.reached(bool(case["topics"]))
-    expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one a topic")
+    expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one for each topic")
     known = {part.name for part in case.ranges}
     for topic, bundle in answer.by_topic.items():
         expect.that(bundle in known, "a bundle of the namespace", f"{bundle} for {topic}")
@@ -159,7 +159,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions of a topic neither all share one bundle, nor never, nor do fixed pairs share one.
+    """Partitions share bundles as if by chance: not all of them, not none, no pair in every topic.
 
     By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
     partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
@@ -193,7 +193,7 @@ def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> 
     expect.given(min(counts) == max(counts) >= 8, "8 topics with the same partitions")
     expect.reached()
     for first, second in combinations(by_number, 2):
-        together = f"those of partition {first} and of partition {second} in all {max(counts)}"
+        together = f"partitions {first} and {second} together in all {max(counts)} topics"
         allowed = "no two partitions together in every topic"
         expect.that(by_number[first] != by_number[second], allowed, together)
 

@@ -79,7 +79,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """Return the number of topics that are certainly below a position, and that possibly are."""
+    """Return the numbers of topics that are certainly and possibly below a position."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
@@ -169,7 +169,7 @@ def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _middles(bundle: HashRange) -> tuple[int, int]:
-    """Return the places where a split by range may divide a bundle with any positions."""
+    """Return the places where a split by range may divide a bundle, whatever the positions."""
     width = bundle.upper - bundle.lower
     return bundle.lower + width // 2, bundle.lower + (width + 1) // 2
 
@@ -290,10 +290,10 @@ def _grouped(
     limits, loads = _loads(case, answer, expect)
     whole = case["bundle"] == WHOLE and case["topics"] == cells["topics"]
     expect.given(whole, "every topic is in the bundle, and is located")
-    expect.given(len(set(found.bundles)) == len(loads), "each topic is in another narrow range")
+    expect.given(len(set(found.bundles)) == len(loads), "no two topics share a narrow range")
     idle = any(not any(rates.each()) for rates in loads.values())
     expect.given(not idle, "every topic has traffic: no document says how idle ones count")
-    expect.given(_certainly_reached(limits, loads.values()) is True, "a limit is exceeded enough")
+    expect.given(_certainly_reached(limits, loads.values()) is True, "limit and margin are reached")
     ordered = sorted(found.by_topic.items(), key=lambda one: HashRange.parse(one[1]).lower)
     cuts, part = [], [ordered[0]]
     for topic, cell in ordered[1:]:

@@ -243,7 +243,7 @@ class _Tally:
 
 
 def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
-    """Return the results before anything is asked: no case of any rule that may be judged."""
+    """Return the results before anything is asked: zero cases for each rule that may be judged."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): Searched()

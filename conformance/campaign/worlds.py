@@ -1,7 +1,7 @@
 """Bounded worlds: all cases of an operation up to a size, with values on both sides of thresholds.
 
-Brokers of equal state, and bundles of equal load, are interchangeable, so that of the cases that
-differ only in their names one is asked.
+Brokers of equal state, and bundles of equal load, are interchangeable: cases that differ only in
+their names are asked once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 def clusters(
     states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
 ) -> Iterator[Key]:
-    """Yield multisets of 1 to `brokers` states; all together hold up to `bundles` bundles."""
+    """Yield multisets of 1 to `brokers` states that together hold up to `bundles` bundles."""
     ordered = sorted(states, key=held)
     counts = list(map(held, ordered))
 

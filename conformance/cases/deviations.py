@@ -25,7 +25,7 @@ class Place:
     method: str
 
     def __str__(self) -> str:
-        """The class and the method, as in Java source."""
+        """Return the class and the method, as in Java source."""
         return f"{PurePosixPath(self.path).stem}.{self.method}"
 
 
@@ -165,13 +165,13 @@ def _numbers(name: str) -> list[int]:
 
 
 MOST_OTHERS = 3
-"""Number of implementations up to which those not judged are listed by name."""
+"""Maximum number of implementations that were not judged and are listed by name."""
 
 
 def of_others(
     listed: Sequence[Deviation], judged: Mapping[tuple[str, ...], Mapping[str, bool]]
 ) -> Iterator[str]:
-    """Messages about entries whose implementation was not judged.
+    """Yield messages about entries whose implementation was not judged.
 
     Args:
         listed: all entries.

@@ -129,7 +129,7 @@ def made(
         raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
     source = _source(args, folder)
     if args.metrics and operation == READ.id:
-        raise BadSnapshot(f"{READ.id} asks about load reports, and metrics are none")
+        raise BadSnapshot(f"{READ.id} asks about load reports; metrics are not reports")
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     named = Snapshot(source.reports, data, {}).versions or [source.version]
     versions = [args.release] if args.release else list(filter(None, named))
@@ -169,7 +169,7 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
     sources = [one for one in (folder, args.metrics, args.url) if one is not None]
     if len(sources) != 1:
         raise BadSnapshot(
-            "give one source: a folder of load reports, --metrics FILE, or a cluster by --from URL"
+            "give one source: a folder of load reports, --metrics FILE, or --from URL of a cluster"
         )
     constraints = read_constraints(args.isolation, args.domains, args.groups)
     if args.url:

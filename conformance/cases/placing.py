@@ -243,7 +243,7 @@ def placement_question(
 
 
 def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker's report as it will be once the bundle is unloaded, except for topics."""
+    """Return a broker's report without the bundle; only the number of topics stays."""
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None

@@ -34,7 +34,7 @@ EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 FIXED = "it is not dynamic: a broker takes it from its files alone"
 
 CLOSE = 0.85
-"""Similarity from which on an unknown name counts as misspelt."""
+"""Minimum similarity for an unknown name to count as misspelt."""
 
 BALANCES = re.compile(
     r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
@@ -347,8 +347,8 @@ def _changed(question: Question, given: Mapping[str, Any]) -> Question:
     for name in given:
         field = OPERATIONS[operation].overridden_by.get(name)
         if field and case.get(field) is not None:
-            said = f"the case says {field} {case[field]} itself"
-            raise BadSetting(f"--setting {name}: {said}; make that null to leave it to the setting")
+            said = f"{field} of the case, {case[field]}, overrides it"
+            raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
     return Question(operation, {**case, "settings": merged(case.get("settings"), given)})
 
 

@@ -17,14 +17,14 @@ Written = Callable[[Any], Iterator[str]]
 
 def _text(value: Any) -> Iterator[str]:
     if not isinstance(value, str) or not value:
-        raise ValueError("a text")
+        raise ValueError("a string")
     yield value
 
 
 def _texts(value: Any) -> Iterator[str]:
     values = value if isinstance(value, list) and value else [value]
     if not all(isinstance(one, str) and one for one in values):
-        raise ValueError("a text, or a list of texts")
+        raise ValueError("a string, or a list of strings")
     yield from values
 
 
@@ -93,12 +93,12 @@ def _options(file: str, command: Sequence[str]) -> Iterator[str]:
     table = _table_of(file)
     for key, value in table.items():
         if key not in KEYS:
-            raise UserError(f"{file}: {key} is no key of it; {there_are(key, KEYS)}")
+            raise UserError(f"{file}: {key} is not one of its keys; {there_are(key, KEYS)}")
         written, options = KEYS[key]
         try:
             values = list(written(value))
         except ValueError as takes:
-            raise UserError(f"{file}: {key} takes {takes}, and not {value!r}") from None
+            raise UserError(f"{file}: {key} takes {takes}, not {value!r}") from None
         yield from (f"{options[command]}={one}" for one in values if command in options)
 
 

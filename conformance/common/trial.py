@@ -19,7 +19,7 @@ LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", 
 """Fields of a case whose length is part of its size as text if it is worth mentioning."""
 
 WORTH_MENTIONING = 4
-"""Number of entries from which on the length of a field is worth mentioning."""
+"""Minimum number of entries for the length of a field to be worth mentioning."""
 
 CASE_CHANGED = "caseChanged"
 """Field of an answer: the place in the case that the implementation modified."""

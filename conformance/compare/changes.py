@@ -224,7 +224,7 @@ class Comparison:
     def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return, for each release, the documented rules that only this release breaks.
 
-        A rule that builds on another one of them is left out.
+        Rules that build on another of these rules are left out.
         """
         each = [set(_breaches(*two, difference.trial)) for two in self._answered(difference)]
         older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))

@@ -94,7 +94,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Return changed settings with those that only the annotations of both releases name."""
+    """Return the changed settings, and further ones that only annotations of both releases name."""
     if not {*versions} <= {*known_releases()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -107,7 +107,7 @@ def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor
 
 
 def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """The settings that are new or gone, or whose defaults changed."""
+    """Yield the settings that are new or gone, or whose defaults changed."""
     yield ""
     older, newer = versions
     if not settings:
@@ -227,7 +227,7 @@ def _decided(
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
-    """Yield the case and the model's arithmetic as `explain` shows them, if the model agrees."""
+    """Yield the case and the model's arithmetic as `explain` does, if it predicts the answer."""
     trial = change.trial
     try:
         derived = Model(profile).derive(*trial.questions[0])

@@ -12,7 +12,7 @@ WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "i
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
-"""Number of bundles from which on they belong to any of `MANY_NAMESPACES`."""
+"""Minimum number of bundles for them to belong to any of `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:

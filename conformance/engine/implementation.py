@@ -142,13 +142,13 @@ class Implementation:
             return f"it does not offer {', '.join(missing)}"
         if rule.managers and self.hello.manager not in rule.managers:
             kinds = " or ".join(rule.managers)
-            return f"it needs the {kinds} load manager, and this one is {self.hello.manager}"
+            return f"the rule is about the {kinds} load manager, not the {self.hello.manager} one"
         placement, general = self.hello.placement, rule.any_operation or rule.any_strategy
         if placement and PLACE.id in rule.operations and not general:
-            return f"it is the documented placement strategy's, and {placement} is asked"
+            return f"the rule is about the documented placement strategy, and {placement} is asked"
         sheds = any(name.startswith("shed.") for name in rule.operations)
         if sheds and not general and self.plugged_strategy is not None:
-            return f"it is about documented strategies, and {self.plugged_strategy} is asked"
+            return f"the rule is about documented strategies, and {self.plugged_strategy} is asked"
         return None
 
     @property

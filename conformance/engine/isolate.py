@@ -34,7 +34,7 @@ FRUITLESS = 1 + len(PROBES)
 COUNTED = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
 """The parts of an error's text that describe the message, not the case."""
 
-NOT_ASKED: Json = {"unsupported": "it was not asked, since too many cases broke it before"}
+NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the implementation before"}
 """The answer to a case that was not asked."""
 
 ABOUT_CASES = ("ask", "answer")
@@ -219,7 +219,7 @@ def crash_problem(error: AdapterError) -> str:
 
 
 def _of_no_case(error: AdapterError) -> AdapterError:
-    problem = f"{error.problem}; asked apart, every case of them is answered"
+    problem = f"{error.problem}; asked apart, each of these cases is answered"
     hint = (
         "look for state kept between cases, a resource that many cases exhaust, or a limit on lines"
     )

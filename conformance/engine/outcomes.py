@@ -37,7 +37,7 @@ MOST_SUPPORTING = 16
 """Number of faulty trials of a rule that are searched for one that supports a combination."""
 
 MOST_SHARED_FAULTS = 3
-"""Number of faults that a rule takes from the trials of other rules at most."""
+"""Maximum number of faults that a rule takes from the trials of other rules."""
 
 
 def judge_all(
@@ -72,7 +72,7 @@ def judge(
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
     if not judged.resolved.open or not _broken(outcomes):
         return judged, outcomes
-    others = _trials_of_others(rules, trials, judged)
+    others = _unchosen_rules(rules, trials, judged)
     best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
     for choices in _consistent_choices(rules, trials, outcomes, judged):
         other = judged.choosing(choices)
@@ -83,10 +83,10 @@ def judge(
     return best[1:]
 
 
-def _trials_of_others(
+def _unchosen_rules(
     rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
 ) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
-    """Return the unchosen rules of the profile, with the answered trials that they can judge."""
+    """Return each unchosen rule of the profile, with the answered trials that it can judge."""
     chosen = {rule.id for rule in rules}
     trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
     return [

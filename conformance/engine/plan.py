@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 ENOUGH_EXAMPLES = 100
-"""Number of examples from which on the run fails if no case reaches a rule."""
+"""Minimum number of examples for the run to fail if no case reaches a rule."""
 
 
 class BadPlan(UserError):

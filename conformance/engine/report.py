@@ -73,7 +73,7 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
         return replace(blank, verdict="fail", failure=failure)
     if confirmed.flaky:
         file = saved.save(confirmed.flaky[0].trial, plan.root, {}).as_posix()
-        why = f"it wavers: broken on {file}, and not when asked again"
+        why = f"not reproducible: broken on {file}, but not when asked again"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)

@@ -28,9 +28,7 @@ BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 HALF = 0.5
-"""Share of the mean load, or of the highest traffic, below which a broker is
-underloaded at most.
-"""
+"""Share of the mean load, or of the highest traffic; no broker above it is underloaded."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
         most = max(found.values())
         share = 1 - probability_of_at_most(most - 1, len(placed), list(shares.values()))
         yield from paragraph(
-            f"Of {counted(len(placed), 'name')} hashed by chance, {share:.1%} of all draws "
-            f"put {most} or more {where}.".replace("%", " %"),
+            f"If {counted(len(placed), 'name')} were hashed at random, the probability of {most} "
+            f"or more {where} would be {share:.1%}.".replace("%", " %"),
             2,
         )
 

@@ -86,7 +86,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each measure that documents name, true if it certainly exceeds the threshold.
 
-        A usage counts only if its change does in points and as a share, weighted and unweighted.
+        For a usage, the change has to exceed it in points and as a share, weighted and unweighted.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -186,7 +186,7 @@ def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
-    """A load that changed by some multiples of the threshold, soon, later or after the longest."""
+    """A load that changed by some multiples of the threshold, at one of these moments."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     percent, millis, minutes = draw(st.sampled_from(SETTINGS))
     settings = {THRESHOLD: percent, LEAST_MILLIS: millis, MOST_MINUTES: minutes}
@@ -359,7 +359,7 @@ def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Exp
 
 @TOP.check("REPORT-20", draws=measured_bundles())
 def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """No reported bundle carries half of what one carries that is not reported, or less."""
+    """No reported bundle carries half as much as one that is not reported, or less."""
     rates = {name: one.each() for name, one in case.rates.items()}
     left = [one for name, one in rates.items() if name not in named and any(one)]
     expect.reached(bool(left) and bool(named))

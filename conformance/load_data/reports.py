@@ -310,7 +310,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 
 
 def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
-    """Assume that the question about usage is about the resources of the report."""
+    """Assume that the usage asked for is that of the report's resources."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}

@@ -157,7 +157,7 @@ def first_of_its_group(random: Random) -> Json:
 
 
 def without_domains(random: Random) -> Json:
-    """Brokers without a domain, sometimes next to some in a domain."""
+    """Brokers without a domain, sometimes together with brokers in one."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:

@@ -147,7 +147,7 @@ def placing(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
 
 
 def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
-    """The same cases without a trial around them."""
+    """The cases of `placing`, without trials."""
     return st.one_of([made(fewest) for made in clusters]).map(Outline.case)
 
 
@@ -171,7 +171,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """The same, plus weights, which ThresholdShedder uses and placement has to ignore."""
+    """As `balanced`, plus weights, which ThresholdShedder uses and placement has to ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= some_weights(outline.random)
     return outline
@@ -248,7 +248,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Little load on brokers between 85 % and a different threshold, or near it; more on others."""
+    """Brokers with little load between 85 % and another threshold, or near it, and busier ones."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -270,7 +270,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _tempting(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Brokers with almost no load at one usage, none if overloaded, and much otherwise."""
+    """Brokers at usage `at` with almost no load, full ones with none, and others with much."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels

@@ -254,7 +254,7 @@ def chance_decides_where_all_are_overloaded(
         taken = [one.answer.broker for one in asked]
         missed = [name for name in case.candidates if name not in taken]
         allowed = f"each of {', '.join(case.candidates)} at least once"
-        answered = f"never {', '.join(missed)} in {len(asked)} asks"
+        answered = f"never {', '.join(missed)} in {len(asked)} repetitions"
         expect.that(not missed, allowed, answered)
 
 

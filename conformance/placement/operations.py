@@ -176,7 +176,7 @@ def _policy_problems(case: Json) -> Problems:
         yield "case.isolation: policies are given as regular expressions; leave this empty"
     for broker in case["brokers"] if policies else ():
         if not broker.rpartition(":")[0]:
-            yield f"case.brokers: {broker} is no ID, host:port"
+            yield f"case.brokers: {broker} is not an ID of the form host:port"
     regexes = [
         one
         for policy in policies

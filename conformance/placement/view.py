@@ -25,7 +25,7 @@ UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """The values by which a candidate is compared: its busiest resource, long-term message rate."""
+    """The values by which a candidate is compared: highest usage and long-term message rate."""
 
     name: str
     usage: Percent

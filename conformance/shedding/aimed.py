@@ -42,7 +42,7 @@ def _averages(load: Mapping[str, float]) -> Json:
 
 
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
-    """The case with the CPU of each broker at its level; memory may be ignored, the CPU not."""
+    """Set the CPU of each broker to its level, since some readings ignore memory."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
     return case
@@ -153,7 +153,7 @@ def bytes_against_messages(random: Random) -> Json:
 
 
 def unloaded_before_the_split(random: Random) -> Json:
-    """A broker that should shed; its bundles were unloaded undivided ten minutes ago."""
+    """A broker that should shed; its bundles were unloaded ten minutes ago, then split."""
     case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:

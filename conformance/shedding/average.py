@@ -120,10 +120,10 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
         usage = one.cycle.weighted_usage
         idle, *_, busy = sorted(usage, key=lambda name: usage[name])
         alone = all([*usage.values()].count(usage[name]) == 1 for name in (idle, busy))
-        expect.given(alone, "one broker is used most, one least")
+        expect.given(alone, "a single broker is used most, and a single one least")
         brokers = one.cycle.brokers
         overloaded = any(may_shed_for_overload(one.cycle, each) for each in brokers.values())
-        expect.given(not overloaded, "nobody is overloaded")
+        expect.given(not overloaded, "no broker is overloaded")
         found.append(Hit(one, brokers[idle], brokers[busy], usage[busy] - usage[idle]))
         if one.pairs:
             break

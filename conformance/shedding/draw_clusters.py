@@ -1,4 +1,4 @@
-"""Clusters for a shedding cycle: sketches with random details. [SHED, UNIFORM]"""
+"""Sketches of clusters for a shedding cycle, completed with random details. [SHED, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 PART = 0.4
-"""Part of a minute beside the grace period, which is lost in whole minutes, however rounded."""
+"""Part of a minute by which some times miss the grace period, lost when rounded to minutes."""
 
 MOST_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
@@ -141,7 +141,7 @@ class Sketch:
     traffic: str | None = None
     """The kind of traffic of the bundles, or None for any; see `loads.weights_of_traffic`."""
     measured: bool = True
-    """Kind of traffic of the bundles, or None for any kind; see `loads.weights_of_traffic`."""
+    """True if every bundle has samples, and its broker reports the same traffic as they do."""
     given: Mapping[int, Traffic] = field(default_factory=dict)
     """Traffic of some brokers and of their bundles, by index of the broker."""
 

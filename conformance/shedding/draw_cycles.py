@@ -200,7 +200,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Split some bundles after their unloading, which keeps the name of the undivided one."""
+    """Split some bundles after their unload, which keeps the name of the whole bundle."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)

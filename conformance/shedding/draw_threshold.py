@@ -131,7 +131,7 @@ def _at_the_edge(
 
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker slightly below or above the limit, which is average and threshold together."""
+    """One broker slightly below or above the limit, the sum of average and threshold."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
     # This broker exceeds the average of all brokers by the limit.

@@ -180,7 +180,7 @@ def deviating(random: Random) -> Json:
 
 
 def even_loads(random: Random) -> Json:
-    """Return a cycle without any condition of unloading."""
+    """Return a cycle that meets no condition for unloading."""
     loads, settings = _even(random)
     return {"settings": settings, **cluster(random, loads)}
 
@@ -204,7 +204,7 @@ def overloaded_one(random: Random) -> Json:
 
 
 def one_condition(random: Random) -> Json:
-    """Return a cycle with one of the conditions."""
+    """Return a cycle that meets one of the conditions."""
     return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_one))(
         random
     )

@@ -35,7 +35,7 @@ FEWEST_BUNDLES = 2
 """Number of bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
 
 FIVE_POINTS = Fraction(5)
-"""Points shed beyond the excess over the overload threshold, or to below the average. [OVERLOAD-02,
+"""Points by which a broker sheds to below the overload threshold, or the average. [OVERLOAD-02,
 THRESHOLD-03]
 """
 
@@ -203,7 +203,7 @@ def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if it may then shed the one bundle that is first by a measure other than traffic."""
+    """True if a broker may then shed the bundle that is first by a measure other than traffic."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)

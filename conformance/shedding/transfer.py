@@ -50,8 +50,8 @@ def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
     return found
 
 
-def _decides(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the loads of a cycle whose first hit decides."""
+def _loads_of_one(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
+    """Return the loads of a cycle, assuming that a single cycle decides."""
     found = _loads(cycle, expect)
     expect.given(cycle.settings.number(HITS) == 0, "one cycle decides")
     return found
@@ -69,7 +69,7 @@ def a_deviation_over_the_target_unloads(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """Bundles are unloaded if the standard deviation exceeds its target."""
-    found = _decides(case, expect)
+    found = _loads_of_one(case, expect)
     why = f"the standard deviation exceeds {plain(found.target)} points"
     _must_unload(found, found.deviates is True, why, answer, expect)
 
@@ -88,7 +88,7 @@ def a_broker_without_traffic_receives_some(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """Bundles are unloaded if the least loaded broker has no traffic."""
-    found = _decides(case, expect)
+    found = _loads_of_one(case, expect)
     rates = case.rates_of(case.brokers[min(found.load, key=lambda name: found.load[name])])
     idle = not rates.messages and not rates.throughput
     _must_unload(found, idle, "a broker has no traffic", answer, expect)
@@ -99,14 +99,14 @@ def an_underloaded_broker_receives_some(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """Bundles are unloaded if a load is under its share of the mean."""
-    found = _decides(case, expect)
+    found = _loads_of_one(case, expect)
     _must_unload(found, found.underloaded is True, "a broker is underloaded", answer, expect)
 
 
 @SHED.check("TRANSFER-05", draws=draws.one_cycle(draws.overloaded_one))
 def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Bundles are unloaded if a load is over the threshold and far over the mean."""
-    found = _decides(case, expect)
+    found = _loads_of_one(case, expect)
     _must_unload(found, found.overloaded is True, "a broker is overloaded", answer, expect)
 
 
@@ -133,7 +133,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles in a row, up to one, since one of these conditions."""
+        """Return the number of cycles after the last with such a condition, up to this one."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -236,7 +236,7 @@ def nothing_goes_soon_after_an_unload(
 def nothing_goes_by_data_from_soon_after_an_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while load data of a source are from soon after its unload."""
+    """Nothing is unloaded while a broker's load data date from soon after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for place, one in enumerate(answer):
@@ -282,7 +282,7 @@ def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: 
 
 
 def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
-    """Return the primary brokers of each isolated namespace of which enough are up."""
+    """Return the primary brokers of each isolated namespace, if enough of them are up."""
     return {
         namespace: set(one["primary"])
         for one in case.case.get("isolation", ())

@@ -36,7 +36,7 @@ TRIGGERS = {"both": all, "either": any}
 
 
 class Amount(NamedTuple):
-    """Traffic by both measures."""
+    """Traffic in messages and in bytes per second."""
 
     messages: Rate
     size: Rate
@@ -52,7 +52,7 @@ class Ends(NamedTuple):
 
     @property
     def gap(self) -> Amount:
-        """The traffic that the most loaded broker has more than the least loaded one."""
+        """The difference in traffic between the most and the least loaded broker."""
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
 
 
@@ -146,7 +146,7 @@ def nothing_goes_within_the_thresholds(
 def nothing_goes_from_the_least_loaded(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The least loaded broker keeps its bundles: to lose load would not even it out."""
+    """The least loaded broker keeps its bundles: losing load would widen the gap."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.least), "it is not overloaded")
@@ -156,7 +156,7 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded broker sheds less than its gap to the least loaded one, by some measure."""
+    """The most loaded broker sheds less than the gap to the least loaded one, by some measure."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
@@ -167,7 +167,7 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
     gone = _together(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
-        allowed = f"less than {ends.most.name} carries more than {ends.least.name}"
+        allowed = f"less than the gap between {ends.most.name} and {ends.least.name}"
         expect.that(less, allowed, answer)
 
 
@@ -195,7 +195,7 @@ def _limits_given(case: SheddingCycle, expect: Expect) -> None:
 
 @SHED.check("UNIFORM-05", draws=limited)
 def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded broker sheds at most the share of its gap, by some measure."""
+    """The most loaded broker sheds at most the set share of the gap, by some measure."""
     _limits_given(case, expect)
     ends = _ends(case, expect)
     gone = _together(case, answer.owned(ends.most))
@@ -204,7 +204,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
         fits = any(
             one <= two * share * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True)
         )
-        allowed = f"a share of what {ends.most.name} carries more than {ends.least.name}"
+        allowed = f"a share of the gap between {ends.most.name} and {ends.least.name}"
         expect.that(fits, allowed, answer)
 
 

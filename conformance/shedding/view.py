@@ -136,7 +136,7 @@ class SheddingCycle:
         return rates.throughput if by_bytes else rates.messages
 
     def traffic(self, bundle: str) -> Rate:
-        """Return the traffic of a bundle, in the measure that the readings choose."""
+        """Return the traffic of a bundle, in the measure of the reading `shed-measure`."""
         if bundle not in self._traffic:
             self._traffic[bundle] = self.measure(self.rates(bundle))
         return self._traffic[bundle]
@@ -146,7 +146,7 @@ class SheddingCycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """Return the traffic of a broker, in the measure that the readings choose."""
+        """Return the traffic of a broker, in the measure of the reading `shed-measure`."""
         return self.measure(self.rates_of(broker))
 
     def carried(self, bundles: Iterable[str]) -> Rate:
@@ -345,7 +345,7 @@ class LoadsOfCycle:
 
     @property
     def overloaded(self) -> bool | None:
-        """True if a load is over the threshold, and by the target over the mean."""
+        """True if a load is over the threshold, and over the mean by more than the target."""
         bounds = (self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target)
         if any(near(one, bound) for one in self.load.values() for bound in bounds):
             return None
@@ -353,13 +353,13 @@ class LoadsOfCycle:
 
     @property
     def uneven(self) -> bool | None:
-        """True if a condition of unloading holds."""
+        """True if a condition for unloading holds."""
         found = (self.deviates, self.idle, self.underloaded, self.overloaded)
         return True if True in found else None if None in found else False
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if others are near to them."""
+        """The least and the most loaded broker; None if another broker's load is near either."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None
@@ -379,7 +379,7 @@ class LoadsOfCycle:
         return all(self._fits(broker, share) for broker in busy)
 
     def _fits(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of several measured top bundles carries less than this share of traffic."""
+        """True if one of at least three measured top bundles carries less than this share."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]

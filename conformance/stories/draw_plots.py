@@ -27,13 +27,13 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 
 
 def overloaded_before_a_late_cycle(draft: StoryDraft) -> None:
-    """Continue as in `overloaded`, but with the load reported long before the first cycle."""
+    """Overload a broker as `overloaded` does, but long before the first cycle."""
     overloaded(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
 
 def above_the_average_before_a_late_cycle(draft: StoryDraft) -> None:
-    """Continue as in `above_the_average`, but with the load reported long before the cycle."""
+    """Load a broker as `above_the_average` does, but long before the cycle."""
     above_the_average(draft, looks=(4, 5, 7))
     _wait_on(draft)
 

@@ -171,7 +171,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
     """A broker that is already in a domain cannot be registered in another one."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
-        allowed = f"{scene}: refused, as {twice[0]} is registered to another domain"
+        allowed = f"{scene}: refused, as {twice[0]} is in another domain"
         expect.that(scene.now.declined is not None, allowed, "accepted")
 
 

@@ -174,7 +174,7 @@ class Course:
 
     @cached_property
     def _split_first(self) -> dict[str, int]:
-        """For each namespace, the index of the first scene in which a bundle of it was split."""
+        """For each namespace, the index of the first scene that splits one of its bundles."""
         found: dict[str, int] = {}
         for scene in self.scenes:
             for one in scene.now.split:
@@ -278,7 +278,7 @@ def _ever(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the steps are the same, apart from the order and the reasons of moves."""
+    """True if the steps are the same, apart from the order of moves and their reasons."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 

@@ -68,7 +68,7 @@ Maker = Callable[[Course, Scene], Iterator[Question]]
 
 
 def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
-    """The cluster when time starts to pass."""
+    """Yield a question about the cluster when time starts to pass."""
     if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
@@ -76,7 +76,7 @@ def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _usage(course: Course, scene: Scene) -> Iterator[Question]:
-    """Each broker by itself, with and without weights."""
+    """Yield questions about each broker by itself, with and without weights."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
@@ -85,7 +85,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Course, scene: Scene) -> Iterator[Question]:
-    """The bundles with known names and their topics, when time starts to pass."""
+    """Yield a question about the bundles with known names, when time starts to pass."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -103,7 +103,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Each assigned bundle, with the brokers just before the assignment."""
+    """Yield a question for each assigned bundle, with the brokers just before the assignment."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {
@@ -128,7 +128,7 @@ def _rates(data: Json) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """A value with fractions converted to numbers of JSON."""
+    """Return a value with fractions converted to JSON numbers."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

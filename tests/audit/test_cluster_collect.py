@@ -342,7 +342,7 @@ def test_a_token_is_sent_and_never_told(cluster, tmp_path, capsys, monkeypatch):
     cluster.token = "very-secret"
     words = ["collect", cluster.url, "--output", str(tmp_path / "one"), "--for", "0.01"]
     assert main(words) == 2
-    assert "HTTP 401, not allowed" in capsys.readouterr().err
+    assert "HTTP 401: the token is missing" in capsys.readouterr().err
     monkeypatch.setenv(TOKEN, "very-secret")
     assert main(words) == 0
     monkeypatch.delenv(TOKEN)

@@ -46,7 +46,7 @@ def test_for_a_time(spark, cluster, tmp_path, capsys, monkeypatch):
     words = ["watch", cluster.url, "--output", str(tmp_path), "--every", "0.5", "--for", "1"]
     words += ["--spark", CORES, "--audit-every", "3600"]
     assert main(words) == 2
-    assert "HTTP 401, not allowed" in capsys.readouterr().err
+    assert "HTTP 401: the token is missing" in capsys.readouterr().err
     monkeypatch.setenv(TOKEN, "very-secret")
     assert main(words) == 0
     told = capsys.readouterr()

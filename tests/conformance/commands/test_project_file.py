@@ -77,10 +77,10 @@ def test_a_report_takes_its_part(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sed = 7", "sed is no key of it; there are adapter, judge-by, rules, "),
-        ('seed = "7"', "seed takes a whole number, and not '7'"),
-        ("adapter = []", "adapter takes a text, or a list of texts, and not []"),
-        ("settings = 3", "settings takes a table of names with their values, and not 3"),
+        ("sed = 7", "sed is not one of its keys; there are adapter, judge-by, rules, "),
+        ('seed = "7"', "seed takes a whole number, not '7'"),
+        ("adapter = []", "adapter takes a string, or a list of strings, not []"),
+        ("settings = 3", "settings takes a table of names with their values, not 3"),
         ("seed = ", "it is not TOML: "),
     ],
 )

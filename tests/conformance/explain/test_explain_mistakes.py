@@ -83,7 +83,7 @@ MISTAKES = {
     "what the case says itself": (
         LEGAL,
         ("--setting", f"loadBalancerLoadSheddingStrategy={UNIFORM}"),
-        "--setting loadBalancerLoadSheddingStrategy: the case says strategy",
+        "--setting loadBalancerLoadSheddingStrategy: strategy of the case, ",
     ),
     "no settings at all": (
         {"ask": "bundles.locate", "case": {"boundaries": [], "topics": []}},

@@ -29,4 +29,4 @@ def test_topics_are_counted_by_bundle(explain):
     status, out, _ = explain({"ask": "bundles.locate", "case": case})
     assert status == 0
     assert "topics in each bundle" in out
-    assert "% of all draws put" in " ".join(out.split())
+    assert "hashed at random, the probability of" in " ".join(out.split())
