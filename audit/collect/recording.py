@@ -139,7 +139,7 @@ def begins(cluster: str, look: Look) -> str:
 
 MISSED = {
     "leader": "cycles are counted from the first line",
-    "settings": "an audit needs them by --setting",
+    "settings": "an audit assumes the documented defaults",
     "domains": "placement by failure domains is not judged",
     "groups": "placement of groups is not judged",
     "causes of unloading": "every unload that is neither a split nor a shutdown is unknown",
