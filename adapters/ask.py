@@ -105,7 +105,7 @@ def _wrong_in(begun: list[Row]) -> str:
 
 
 def _begins_anew(begun: list[Row], line: bytes) -> bool:
-    """True if a line is a question by itself, not part of a longer trial."""
+    """True if a line is a complete question, not part of a value begun earlier."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
     wrong, value = _read([(0, line)])
@@ -119,7 +119,7 @@ def _next_values(begun: list[Row]) -> list[Row]:
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield operation and case of each question in a value, and each part that is no question."""
+    """Yield operation and case of each question in a value, and each part that is not one."""
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
         yield BadLine(number, f"it isn't of the form {FORM}")
@@ -217,7 +217,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="files of questions, or cases that the suite saved; without it, standard input",
+        help="files of questions, or of cases that the suite saved (standard input)",
     )
     add_judged_by(parser, default=None)
     parser.add_argument(
@@ -241,7 +241,7 @@ def _profile_of(files: Iterable[str]) -> str:
         named |= {found: name} if isinstance(found, str) else {}
     if len(named) > 1:
         told = ", ".join(f"{name} names {profile}" for profile, name in named.items())
-        raise UserError(f"{told}; ask them one by one, or name a profile by --judge-by")
+        raise UserError(f"{told}; ask them one by one, or name a profile with --judge-by")
     return next(iter(named), DEFAULT_PROFILE)
 
 

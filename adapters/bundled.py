@@ -21,7 +21,7 @@ from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
 BUILD = 300
-"""Time limit of a build in seconds; the first one compiles Go's own library, in about ten."""
+"""Time limit of a build in seconds; the first takes about ten, to compile Go's own library."""
 
 
 class NotBuilt(UserError):
@@ -42,7 +42,7 @@ class Sample:
     """Leading part of the version that is left out of `least`, if any."""
 
     def command(self) -> list[str]:
-        """The words of the command that starts it. Raises NotBuilt if it cannot be compiled."""
+        """Return the words of the command that starts it. Raises NotBuilt on failure."""
         return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
 
     def lacking(self) -> str | None:

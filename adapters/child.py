@@ -12,7 +12,7 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 TICK = 0.05
-"""Maximum seconds until the exit of a child is noticed although its pipes are still open."""
+"""Maximum seconds before the exit of a child with open pipes is noticed."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
@@ -25,7 +25,7 @@ TERMINATE = 1.0
 """Seconds between asking the process group to end and killing it."""
 
 CLOSED = 0.5
-"""Seconds after closing its output in which a child must exit; otherwise it counts as hanging."""
+"""Seconds within which a child that closed its output must exit, or else it counts as hanging."""
 
 DRAIN = 0.3
 """Seconds that the pipes of an exited child may stay open, unless other processes hold them."""
@@ -123,8 +123,8 @@ class Child:
         while self._process.poll() is None:
             if time.monotonic() > deadline:
                 raise ChildError(
-                    f"did not end within {seconds:g} s after bye",
-                    "leave when bye is read or standard input ends",
+                    f"did not end within {seconds:g} s of bye",
+                    "exit when bye is read or standard input ends",
                 )
             self._discard(TICK)
         deadline = time.monotonic() + DRAIN
@@ -137,7 +137,7 @@ class Child:
             )
 
     def stderr_tail(self) -> str:
-        """The last lines of standard error, with unprintable characters escaped."""
+        """Return the last lines of standard error, with unprintable characters escaped."""
         for _ in range(TAIL_READS):
             if self._err not in self._selector.get_map() or not self._read_error():
                 break
@@ -188,7 +188,7 @@ class Child:
             raise ChildError(
                 f"wrote more than {self._limit} bytes without ending the line; "
                 f"they begin {_quoted(self._unread)}",
-                "one answer is one line; if it is really that long, give a smaller batch in hello",
+                "end each message with a line end, or give a smaller batch in hello",
             )
 
     def _read_error(self) -> bool:
@@ -244,7 +244,7 @@ class Child:
                 "leave standard output open until bye; the protocol needs it",
             )
         return ChildError(
-            f"said nothing for {waited}, the time limit",
+            f"wrote nothing for {waited}, the time limit",
             "flush standard output after each line; if it is slow, give a smaller batch in "
             "hello, or a longer --time-limit",
         )

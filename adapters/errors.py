@@ -22,7 +22,7 @@ class AdapterError(UserError):
         stderr_tail: last lines of the implementation's standard error, may be empty.
         adapter: the name that was given to `connect`, such as `exec:./my-balancer`.
         code: code of an `error` message that the implementation itself sent, else empty.
-        index: which case of the `ask` an invalid answer belongs to, from 0, else None.
+        index: of the case whose answer is invalid, in its `ask`, from 0; else None.
     """
 
     def __init__(

@@ -82,8 +82,8 @@ def _check_rest(kind: str, name: str) -> None:
 def check_no_secret(name: str) -> None:
     """Raise AdapterError for a URL with a password, which would appear in reports."""
     if name.startswith(("cluster:http:", "cluster:https:")) and "@" in name.partition(",")[0]:
-        problem = "a URL holds no secret: give a token in $PULSAR_CONFORMANCE_TOKEN, or a file by "
-        raise AdapterError("start", f"{problem}token-file=")
+        problem = "a URL must hold no secret: use $PULSAR_CONFORMANCE_TOKEN or token-file=FILE"
+        raise AdapterError("start", problem)
 
 
 @cache
@@ -100,13 +100,13 @@ def _loaded(kind: str, name: str) -> Connect:
     first, *others = _kinds()[kind]
     if others:
         packages = " and ".join(map(_package, (first, *others)))
-        problem = f"{kind}: is an adapter of {packages}"
+        problem = f"{kind}: is defined by {packages}"
         raise AdapterError("start", problem, "uninstall one of them", "", name)
     try:
         found: Connect = first.load()
     except (ImportError, AttributeError) as error:
         problem = f"the adapter {first.value} of {_package(first)} can't be loaded: {error}"
-        raise AdapterError("start", problem, "install that package again", "", name) from None
+        raise AdapterError("start", problem, "reinstall that package", "", name) from None
     return found
 
 
@@ -116,7 +116,7 @@ def _package(entry: EntryPoint) -> str:
 
 def _unknown(name: str, kind: str) -> str:
     if kind in FORMS:
-        return f"{name!r} can't be found: install pulsar-conformance, as by pip install ."
+        return f"{name!r} can't be found: install pulsar-conformance, for example by pip install ."
     written = {**FORMS, **{one: f"{one}:..." for one in _kinds() if one not in FORMS}}
     near = get_close_matches(kind, written, n=1)
     meant = f"; did you mean {written[near[0]]}?" if near else ""

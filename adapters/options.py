@@ -13,7 +13,7 @@ def options(
     bad: Callable[[str], Exception],
     place: str = "here",
 ) -> Iterator[tuple[str, str]]:
-    """Return key and value of each part. Errors: `bad` with a message that quotes the format."""
+    """Yield key and value of each part. Errors: `bad` with a message that quotes the format."""
     for part in parts:
         key, equals, value = part.partition("=")
         if key not in keys or not equals or not value:

@@ -62,7 +62,7 @@ class ProcessConnection(Connection):
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """The answers to one batch, one per case, not yet validated."""
+        """Return the answers to one batch, one per case, not yet validated."""
         if self._closed:
             problem = f"{operation}: the connection is closed, {self._closed}"
             raise AdapterError("ask", problem, "connect again", "", self.adapter)
@@ -228,10 +228,10 @@ def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
         if here.exists() and "/" in command:
             return (
                 f"the interpreter that {command} names in its first line was not found",
-                "install it, or name another one before the file",
+                "install it, or name another interpreter before the file",
             )
         if here.exists():
-            return f"command not found: {command}", f"it lies in this folder: write ./{command}"
+            return f"command not found: {command}", f"it is in this folder: write ./{command}"
         hint = "give a path from this folder, or put it on the PATH"
         return f"command not found: {command}", hint
     return (
@@ -264,6 +264,6 @@ def connect_python(
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"
-        raise AdapterError("start", "names no module and object", hint, "", name)
+        raise AdapterError("start", "names no object of a module", hint, "", name)
     host = "pulsar_conformance.adapters.python_host"
     return ProcessConnection([sys.executable, "-m", host, rest], name, profile, readings, limits)

@@ -35,8 +35,8 @@ class Hello:
     `strategies` and `algorithms` are None if the implementation does not list them: each is then
     asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
     the documented one. `readings` are those that the implementation says it follows. `costly` are
-    operations of which a case takes seconds. `own` are all rows of questions that can be asked of
-    what only stands as it is, by the rule that they show; no message tells them.
+    operations whose cases take seconds each. `own` has, by rule, all rows of questions that an
+    existing cluster can answer without a change; it is in no message.
     """
 
     protocol: int
@@ -104,7 +104,7 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def text_of(value: JSON) -> str:
-    """Return compact JSON on one line; raises ValueError for NaN, TypeError for other objects."""
+    """Return compact JSON on one line; raises ValueError for NaN, TypeError for a non-JSON type."""
     return _encode(value)
 
 

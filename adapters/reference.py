@@ -26,7 +26,7 @@ ALGORITHMS = (
 
 
 def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return the name under which the documents of a profile know a setting."""
+    """Return a tuple of the name, empty if the documents of the profile lack the setting."""
     return (name,) if setting in model.defaults else ()
 
 

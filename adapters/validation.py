@@ -49,7 +49,7 @@ def _wrong(validator: Draft202012Validator, value: JSON, name: str) -> str | Non
 
 @cache
 def _validator(name: str, part: str) -> Draft202012Validator:
-    """The validator of one definition of `message` or of an operation."""
+    """Return the validator of one definition of `message` or of an operation."""
     shapes = schema("shapes")
     if name in OPERATIONS:
         whole = schema(f"operations/{name}")
@@ -63,7 +63,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
 
 def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
-    """The deepest error in readable form: path, value and expectation."""
+    """Return the deepest error in readable form: path, value and expectation."""
     errors = list(validator.iter_errors(value))
     if not errors:
         return f"{name}: isn't plain JSON"
@@ -97,7 +97,7 @@ class Untouched:
         self._before = [marshal.dumps(case) for case in cases]
 
     def restore(self) -> dict[int, str]:
-        """Restores every case; returns the indexes of those that had changed, and where in them."""
+        """Restore every case; return the index of each that had changed, and where it had."""
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):
             before: JSON = marshal.loads(text)
@@ -123,7 +123,7 @@ def _restore(value: Any, before: Any) -> Any:
 
 
 def _difference(before: Any, after: Any, path: str) -> str:
-    """The first place where two values differ, as deep as both go."""
+    """Return the path of the first difference, as deep as both values go."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in (*before, *after):
             if name not in before or name not in after or before[name] != after[name]:

@@ -23,12 +23,12 @@ Json = dict[str, Any]
 
 
 class IllegalCase(ValueError):
-    """A case that is not of its operation's form, or that no cluster could be in."""
+    """A case that violates its operation's schema, or that no cluster can produce."""
 
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule that an answer breaks, as a failing test shows it."""
+    """A rule that an answer breaks, formatted for a failing test."""
 
     rule: str
     """The ID of the rule, such as OVERLOAD-02."""
@@ -137,10 +137,10 @@ def run(
     seed: int = 0,
     root: Path | None = None,
 ) -> list[Verdict]:
-    """Judge an implementation by its name, as `pulsar-conformance run` does; return the verdicts.
+    """Judge a named adapter, as `pulsar-conformance run` does, and return the verdicts.
 
     Failing cases are saved below `root`, by default this folder. Errors: `UserError` for an unknown
-    adapter, profile or rule; an implementation that breaks down has verdicts `error`.
+    adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.
     """
     plan = Plan.make([adapter], [profile], rules=rules, examples=examples, seed=seed, root=root)
     session = Session(plan, nobody, alone=True)

@@ -1,4 +1,4 @@
-"""The executable model: every documented rule, in exact fractions, as readable as its sentence."""
+"""The executable model: every documented rule as a small function, in exact fractions."""
 
 from pulsar_conformance.reference.context import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step, fold_steps

@@ -20,7 +20,7 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 """The two time frames, each with its maximum number of samples. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
-"""Averages values, oldest first, over a window of that many samples."""
+"""Averages values, given oldest first, over a window of this many samples."""
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
@@ -72,7 +72,7 @@ def samples_counted(taken: int, window: int) -> int:
 
 
 def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
-    """Return the rates with which a bundle counts in one time frame of its broker. [DATA-09]"""
+    """Return a bundle's share of its broker's rates in one time frame. [DATA-09]"""
     return average_of(bundle, frame) or unmeasured_rates(kilobyte)
 
 
@@ -154,6 +154,6 @@ class Samples:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Number of samples of the long term, and its maximum."""
+        """Number of long-term samples, and its maximum."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}

@@ -103,7 +103,7 @@ class Broker:
 
     @classmethod
     def read(cls, name: str, data: Json) -> Broker:
-        """Parse a broker of the protocol; an absent resource is unused."""
+        """Parse a broker from the protocol; an absent resource is unused."""
         return cls(
             name,
             {resource: percent_of(data.get(resource)) for resource in RESOURCES},

@@ -63,7 +63,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Each step with the deeper ones that follow it."""
+    """Yield each step together with the indented ones that follow it."""
     block: list[Step] = []
     for step in steps:
         if block and _depth(step) <= _depth(block[0]):
@@ -79,7 +79,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """Return a key that is equal for similar blocks; a single step is similar to no other."""
+    """Return a key that is equal for similar blocks; a single step is never similar to another."""
     heading, *below = block
     if not below or heading.text:
         return id(block)

@@ -17,8 +17,8 @@ class Model:
     With `neutral`, settings of a release that no document names have values without effect.
     `context` replaces the defaults, readings and release of the profile.
 
-    Equal questions get equal answers, except where the documents leave the choice to chance: there
-    the choices take turns, beginning with the first.
+    Equal questions get equal answers, except where the documents call for a random choice: there
+    the candidates take turns, beginning with the first.
 
     Errors: `specs.UnknownName` for an unknown profile or reading; `MissingSetting` from `answer`
     if a case leaves out a setting that has no documented default.

@@ -34,7 +34,7 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A broker that may take the bundle: its busiest resource, and its long-term message rate."""
+    """A broker that may take the bundle, with its busiest resource and long-term message rate."""
 
     name: str
     usage: Usage
@@ -118,7 +118,7 @@ class LeastUsage:
     usage: Mapping[str, Percent]
     """The weighted usage of each candidate."""
     below: Percent
-    """Points that a usage has to lie below the mean."""
+    """Percentage points by which a usage has to be below the mean."""
 
     @property
     def mean(self) -> Percent:

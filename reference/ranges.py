@@ -15,7 +15,7 @@ FULL_UPPER = 0xFFFFFFFF
 HASHES = FULL_UPPER + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
-HASHED = "the suite's own, CRC-32 of the whole name; another one may lie elsewhere"
+HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
 """Note on the hashes in a derivation, since the documents name no hash function."""
 
 

@@ -52,16 +52,16 @@ class Report:
 def read(report: object) -> Report:
     """Return the content of a load report, with nothing added or computed.
 
-    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that brokers in the protocol do not
-    have are left out, as are resources with a limit below 0, which were not measured. Errors:
-    `Unreadable`. [REPORT-03 … 08]
+    `report` is the JSON of /loadbalance/brokers/BROKER. Fields unknown to the protocol are left
+    out, and so are resources with a limit below 0, which were not measured. Errors: `Unreadable`.
+    [REPORT-03 … 08]
     """
     if not isinstance(report, Mapping):
         raise Unreadable("a load report is a JSON object")
     manager = manager_of_report(report)
     broker = (_simple if manager == "simple" else _modular)(report)
     if not broker and NESTED not in report:
-        raise Unreadable(f"nothing of a load report is in it, neither {NESTED} nor cpu")
+        raise Unreadable(f"it has neither {NESTED} nor cpu")
     return Report(manager, broker)
 
 
@@ -95,7 +95,7 @@ def _fields(
 ) -> dict[str, Any]:
     """Read the fields that are present, each by its type.
 
-    `above` contains the fields; `called` maps those with a different name there.
+    `above` is the field that contains them; `called` gives those with a different name there.
     """
     found: dict[str, Any] = {}
     for name in names:
@@ -138,7 +138,7 @@ def _count(value: object, place: str) -> int:
 
 
 def _usage(value: object, place: str) -> dict[str, float] | None:
-    """Usage and limit; None if a negative limit says that nothing was measured."""
+    """Parse usage and limit; None if a negative limit means that nothing was measured."""
     data = _object(value, place)
     limit = _number(data.get("limit"), f"{place}.limit")
     if limit < 0:

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.threshold import Levels
 
 
 class Past(NamedTuple):
-    """An earlier cycle, with its unloads, and the minutes since. [TRANSFER-06, TRANSFER-11]"""
+    """An earlier cycle, its unloads, and the minutes since then. [TRANSFER-06, TRANSFER-11]"""
 
     cycle: Cycle
     unloads: tuple[str, ...]
@@ -44,7 +44,7 @@ class CycleSequence:
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return a cycle after earlier ones unloaded these bundles.
+        """Return the cycle that follows cycles with these unloads.
 
         The usages of earlier cycles become the history of its brokers, if the strategy has any.
         """
@@ -65,7 +65,7 @@ class CycleSequence:
         return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return the same cycle for a strategy that keeps the history itself."""
+        """Return that cycle without history, for a strategy that keeps the history itself."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class CycleSequence:
         return found
 
     def minutes(self, earlier: int, later: int) -> Minutes:
-        """Minutes between two cycles."""
+        """Return the minutes between two cycles."""
         cycles = self.case["cycles"][earlier + 1 : later + 1]
         return sum((exact(one["minutes"]) for one in cycles), exact(0))
 

@@ -28,7 +28,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 
 TRANSFER_SHEDDER = "TransferShedder"
 TRANSFER_TARGET = "loadBalancerBrokerLoadTargetStd"
-"""A setting of documents that describe TransferShedder."""
+"""A setting found only in documents that describe TransferShedder."""
 
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
 TRANSFERS = "loadBalancerTransferEnabled"
@@ -84,7 +84,7 @@ class Cycle:
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:
-        """The load reports, by broker."""
+        """The brokers of the case, with their load reports, by name."""
         return {name: Broker.read(name, data) for name, data in self.case["brokers"].items()}
 
     @property
@@ -99,7 +99,7 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if the extensible manager is set, and no strategy. [TRANSFER-18]"""
+        """True if the extensible manager is set but no strategy is. [TRANSFER-18]"""
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
         return not named and names_extensible(self.settings.given)
 
@@ -132,7 +132,7 @@ class Cycle:
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:
-        """Average rates of a bundle, else the assumed ones. [DATA-04 … 06]"""
+        """Average rates of a bundle; assumed before its first sample. [DATA-04 … 06]"""
         return self.measured(bundle) or self.unmeasured
 
     def measured(self, bundle: str) -> Rates | None:
@@ -207,7 +207,7 @@ class Unloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     to: Mapping[str, str] = field(default_factory=dict)
-    """The next owner of each bundle for which it is named. [TRANSFER-09]"""
+    """The next owner of each bundle, if the strategy names one. [TRANSFER-09]"""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.bundles)

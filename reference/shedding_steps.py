@@ -34,7 +34,7 @@ def bundle_steps(
 
 
 def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
-    """Steps for a broker that sheds nothing."""
+    """Yield the steps for a broker that sheds nothing."""
     yield Step("decision", f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
@@ -57,7 +57,7 @@ def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
 
 
 def _lately(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
-    """Return the latest of the recent unloads that keep a bundle, and its age."""
+    """Format the latest of the recent unloads that block a bundle, with its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "

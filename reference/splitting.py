@@ -16,7 +16,7 @@ RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"
 POSITIONS = "specified_positions_divide"
 BY_RATES = "flow_or_qps_equally_divide"
-"""An algorithm that documents describe from 4.2 on. [SPLIT-28 … 30]"""
+"""An algorithm described by documents from 4.2 on. [SPLIT-28 … 30]"""
 
 FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
@@ -83,7 +83,7 @@ class Split:
 
 
 def middle_by_size(bundle: HashRange) -> int:
-    """The position with as many hashes below as above. [SPLIT-10, range-halves: equal]"""
+    """Return the position with as many hashes below as above. [SPLIT-10, range-halves: equal]"""
     return bundle.lower + bundle.width // 2
 
 
@@ -173,7 +173,7 @@ SELECTING_SETTING: Mapping[str, str] = {
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """Return the requested algorithm, or else that of the setting. [SPLIT-15 … 18]
+    """Return the requested algorithm, or that of the setting if none is requested. [SPLIT-15 … 18]
 
     Errors: `Refused` if specified positions are the default, or requested by the broker.
     """
@@ -181,12 +181,12 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]
     if algorithm not in known:
         if algorithm == BY_RATES:
-            raise Refused(f"{algorithm} needs the rates of topics, which no case has")
+            raise Refused(f"{algorithm} needs the rates of topics, which the case lacks")
         raise Refused(f"{algorithm} is no algorithm; there are {', '.join(known)}")
     if algorithm == POSITIONS and asked is None:
         raise Refused(f"{POSITIONS} cannot be set as the default")
     if algorithm == POSITIONS and by != "admin":
-        raise Refused(f"{POSITIONS} is for the admin API alone")
+        raise Refused(f"{POSITIONS} can be requested only over the admin API")
     return algorithm
 
 

@@ -74,7 +74,7 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
     "enough": lambda levels, broker: select_movable(levels.cycle, broker, levels.need_of(broker)),
 }
-"""Unloads of the busiest broker for idle ones, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
+"""Unloads of the busiest broker for idle brokers, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
 
 FEW = 2
 """Up to this many consecutive equal usages are printed one by one."""
@@ -128,7 +128,7 @@ class Levels:
 
     @cached_property
     def places(self) -> int:
-        """Decimal places with which the limit is told apart from each usage."""
+        """Decimal places needed to tell the limit apart from each usage."""
         return max(places_apart(usage, self.limit) for usage in self.usage.values())
 
     @property
@@ -147,7 +147,7 @@ class Levels:
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
-        """True if a broker is far enough above the average, and worth it. [THRESHOLD-01, -20]"""
+        """True if a broker is far enough above the average and sheds enough. [THRESHOLD-01, -20]"""
         triggered = OVER[self.cycle.readings["threshold-trigger"]]
         over = triggered(self.usage[broker.name], self.limit)
         return over and self.is_worthwhile(broker)
@@ -192,7 +192,7 @@ class Levels:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of each broker; if there are none, those by which the busiest relieves idle ones."""
+    """Yield the unloads of each broker, or those of the busiest for idle brokers if none sheds."""
     levels = Levels(cycle)
     taken = {
         name: select_movable(cycle, broker, levels.need_of(broker))
@@ -217,7 +217,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """The cluster's average, and the limits that follow from it."""
+    """Yield steps with the cluster's average, and the limits that follow from it."""
     levels = Levels(cycle)
     average, threshold = plain(levels.average, levels.places), plain(levels.threshold)
     count = len(levels.usage)
@@ -230,7 +230,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
 
 
 def _sum(usages: Iterable[Percent]) -> str:
-    """The terms of a sum; of many equal ones in a row: 80 x 10 + 0."""
+    """Format the terms of a sum; many equal ones in a row become 80 x 10 + 0."""
     runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
     terms = ([f"{usage} x {count}"] if count > FEW else [usage] * count for usage, count in runs)
     return " + ".join(chain.from_iterable(terms))
@@ -246,10 +246,10 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
     cycle = levels.cycle
     yield from _usage_steps(levels, broker)
     if for_idle and cycle.readings["lower-boundary-amount"] == "some":
-        yield Step("to shed", "one bundle, as the busiest broker, for those that are idle")
+        yield Step("to shed", "one bundle, since it is the busiest broker and others are idle")
         yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     elif for_idle:
-        yield Step("relieves", f"as the busiest broker, {', '.join(levels.idle)}")
+        yield Step("relieves", f"{', '.join(levels.idle)}, as the busiest broker")
         yield from _amount_steps(levels, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
     elif levels.is_over(broker):

@@ -51,7 +51,7 @@ UNDERLOADED = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Balance:
-    """Loads of the brokers whose data count, in percent of a resource, and their traffic."""
+    """Loads of the brokers with current data, in percent of a resource, and their traffic."""
 
     cycle: Cycle
     load: Mapping[str, Percent]
@@ -77,7 +77,7 @@ class Balance:
 
     @property
     def target(self) -> Percent:
-        """The standard deviation that is good enough; 0.25 is 25 points."""
+        """The highest acceptable standard deviation; a setting of 0.25 is 25 points."""
         return self.cycle.settings.number(TRANSFER_TARGET) * 100
 
     @property
@@ -108,7 +108,7 @@ class Balance:
         return bool(self.load) and bool(self.deviates or self.underloaded or self.overloaded)
 
     def after(self, source: str, target: str, carried: Rate) -> Balance:
-        """Return the loads after traffic has gone from one broker to another."""
+        """Return the loads after a transfer of traffic from one broker to another."""
         points = self.load[source] * carried / self.traffic[source]
         load = {**self.load, source: self.load[source] - points, target: self.load[target] + points}
         traffic = {**self.traffic, source: self.traffic[source] - carried}
@@ -168,7 +168,7 @@ class TransferPlan:
             return "the load is even enough"
         needed = self.cycle.settings.number(HITS)
         if self.hits <= needed:
-            return f"found in {self.hits} cycles in a row, not in more than {plain(needed)}"
+            return f"found in {self.hits} cycles in a row; more than {plain(needed)} are needed"
         return ""
 
     @cached_property
@@ -235,7 +235,7 @@ def _throughput(cycle: Cycle, bundle: str) -> Rate:
 
 
 def kept_by_policy(cycle: Cycle, bundle: str) -> str:
-    """Return why a bundle stays whatever it carries; empty if it may go. [TRANSFER-14, -16]"""
+    """Return why policies keep a bundle; empty if it may go. [TRANSFER-14, -16]"""
     namespace, settings = namespace_of(bundle), cycle.settings
     if EXCLUDED in settings.defaults and namespace in str(settings.value(EXCLUDED)).split(","):
         return f"{namespace} is excluded"
@@ -260,9 +260,7 @@ def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Return the unloads of each broker, with their destinations if these are named.
-    [TRANSFER-10]
-    """
+    """Yield the unloads of each broker, with destinations if transfer is on. [TRANSFER-10]"""
     plan, named = TransferPlan(cycle), cycle.settings.flag(TRANSFERS)
     by_source = {one.source: one for one in plan.moves}
     for name in cycle.brokers:
@@ -273,7 +271,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the loads, each condition, and the cycles that found them."""
+    """Yield steps with the loads, each condition, and the number of hits."""
     plan = TransferPlan(cycle)
     balance = plan.balance
     for name in cycle.brokers:

@@ -84,7 +84,7 @@ class Imbalance:
 
     @property
     def most_loaded(self) -> Broker:
-        """The broker with the most traffic, the first of several."""
+        """The broker with the most traffic; among equals, the first."""
         return max(self.cycle.brokers.values(), key=self.cycle.traffic_of)
 
     @property
@@ -115,7 +115,7 @@ class Imbalance:
 
     @property
     def triggers(self) -> bool:
-        """True if the difference is higher than the thresholds. [UNIFORM-01, UNIFORM-02]"""
+        """True if the differences exceed the thresholds. [UNIFORM-01, UNIFORM-02]"""
         if not self.is_worthwhile:
             return False
         triggered = TRIGGERED[self.cycle.readings["uniform-trigger"]]
@@ -123,7 +123,7 @@ class Imbalance:
 
     @property
     def is_worthwhile(self) -> bool:
-        """True if the share of a difference is not below its minimum. [UNIFORM-06]
+        """True if the share to move reaches its minimum for either measure. [UNIFORM-06]
 
         Always true under documents without such minimums.
         """
@@ -136,7 +136,7 @@ class Imbalance:
 
 
 def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
-    """Bundles that fit into what may move, most traffic first. [UNIFORM-01, UNIFORM-03]"""
+    """Return bundles that fit into the movable part, most traffic first. [UNIFORM-01, -03]"""
     taken, left = [], movable_part(cycle, gap)
     for bundle in cycle.movable(broker):
         if 0 < cycle.traffic(bundle) <= left:
@@ -146,14 +146,14 @@ def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 
 
 def movable_part(cycle: Cycle, gap: Rate) -> Rate:
-    """Return what may move: half of the gap, but no more than the documented share. [UNIFORM-05]"""
+    """Return the amount to move: half of the gap, at most the documented share. [UNIFORM-05]"""
     if MOST_SHARE not in cycle.settings.defaults:
         return gap / 2
     return min(gap / 2, gap * cycle.settings.number(MOST_SHARE))
 
 
 def most_bundles(cycle: Cycle) -> int | None:
-    """Return how many bundles may move in a cycle; None without a limit. [UNIFORM-07]"""
+    """Return the maximum number of bundles per cycle; None without a limit. [UNIFORM-07]"""
     if MOST_BUNDLES not in cycle.settings.defaults:
         return None
     most = int(cycle.settings.number(MOST_BUNDLES))
@@ -161,7 +161,7 @@ def most_bundles(cycle: Cycle) -> int | None:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of the most loaded broker; the others keep all."""
+    """Yield the unloads of the most loaded broker; the others keep all bundles."""
     spread, brokers = Imbalance(cycle), list(cycle.brokers.values())
     most = spread.most_loaded
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))
@@ -173,7 +173,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Report the differences between the brokers, and whether they exceed the thresholds."""
+    """Yield steps with the differences between brokers, and whether they exceed the thresholds."""
     spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)
@@ -249,7 +249,7 @@ EARLIER = "earlier"
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
 LEAST_BY_MEASURE = (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES))
-"""The least unload by measure, in the order in which they are tried. [AVERAGE-06]"""
+"""Setting of the minimum unload for each measure, in the order of preference. [AVERAGE-06]"""
 
 
 @dataclass(frozen=True)
@@ -293,8 +293,8 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """Traffic to move: messages if they are worth it, else bytes, else none. [AVERAGE-05,
-        AVERAGE-06]
+        """Measure and traffic to move: messages if over their minimum, else bytes, else none.
+        [AVERAGE-05, AVERAGE-06]
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MOST_SHARE)
@@ -314,7 +314,7 @@ class ExtremePair:
         return taken
 
     def in_order(self, broker: Broker) -> list[str]:
-        """The movable bundles, those with the most traffic in the measure of the amount first."""
+        """The movable bundles, most traffic in the measure of the amount first."""
         return sorted(self.cycle.movable(broker), key=lambda one: (-self.carried(one), one))
 
     def carried(self, bundle: str) -> Rate:
@@ -332,7 +332,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Return the unloads of the cycle's most used broker; all others keep theirs. [AVERAGE-07]"""
+    """Yield the unloads of the most used broker; all others keep their bundles. [AVERAGE-07]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
@@ -379,7 +379,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
-    """Yield a step for each measure that was tried: the share of the difference, and its least."""
+    """Yield a step for each measure tried: the share of the difference, and its minimum."""
     cycle, chosen = pair.cycle, pair.amount
     idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
     share = cycle.settings.number(MOST_SHARE)

@@ -25,35 +25,37 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 @dataclass(frozen=True)
 class Usage:
-    """A broker's usage: percent of its busiest resource, and which that is (none when idle)."""
+    """A broker's usage: its busiest resource, in percent (no resource if it is idle)."""
 
     percent: Percent
     resource: str | None
 
 
 def weights(settings: Settings) -> dict[str, Fraction]:
-    """The weight of each resource, as a share of one."""
+    """Return the weight of each resource, as a share of one."""
     return {name: settings.number(WEIGHT_SETTINGS[name]) for name in RESOURCES}
 
 
 def maximum(broker: Broker) -> Usage:
-    """The usage of the busiest resource. [USAGE-01]"""
+    """Return the usage of the busiest resource. [USAGE-01]"""
     return _largest(broker.percent)
 
 
 def weighted_maximum(broker: Broker, weight: Mapping[str, Fraction]) -> Usage:
-    """The largest usage after weighting, and a resource that has it. [USAGE-02, USAGE-03]"""
+    """Return the largest usage after weighting, and a resource that has it. [USAGE-02, USAGE-03]"""
     return _largest({name: used and used * weight[name] for name, used in broker.percent.items()})
 
 
 def _largest(percents: Mapping[str, Percent]) -> Usage:
-    """The largest of these usages, and the first resource that has it."""
+    """Return the largest of these usages, and the first resource that has it."""
     resource = max(percents, key=percents.__getitem__)
     return Usage(percents[resource], resource if percents[resource] else None)
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
-    """Gbit/s of the network interface: the override, or else the reported speed. [USAGE-05 … 07]"""
+    """Return the speed of the network interface in Gbit/s: the override, or the reported one.
+    [USAGE-05 … 07]
+    """
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
     if override is None or not NUMBER.fullmatch(str(override)):
         return reported

@@ -1,4 +1,4 @@
-"""Load data that brokers write: when they do, and of which bundles. [REPORT-13 … 22]"""
+"""Load data that brokers write: at which times, and for which bundles. [REPORT-13 … 22]"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
 LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 MOST_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MILLIS, SECONDS = 1000, 60
-"""Milliseconds of a second, and seconds of a minute."""
+"""Milliseconds in a second, and seconds in a minute."""
 
 
 def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
@@ -91,7 +91,7 @@ class TopBundles:
 
     @property
     def most(self) -> int:
-        """The number of bundles that are reported at most. [REPORT-18, REPORT-19, REPORT-21]"""
+        """The maximum number of reported bundles. [REPORT-18, REPORT-19, REPORT-21]"""
         each = int(self.settings.number(MOST_BUNDLES))
         if each < 0:
             return len(self.case["stats"])
@@ -99,7 +99,7 @@ class TopBundles:
 
     @property
     def reported(self) -> list[str]:
-        """The busiest bundles, by bytes a second and then by messages. [REPORT-20]"""
+        """The busiest bundles, by bytes and then messages per second. [REPORT-20]"""
         rates = {name: Rates.read(one) for name, one in self.case["stats"].items()}
         loads = {name: (one.throughput, one.messages) for name, one in rates.items()}
         busiest = sorted(loads, key=lambda name: loads[name], reverse=True)

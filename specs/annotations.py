@@ -45,7 +45,7 @@ class Annotations:
         return dict(self.sheet.data["documents"])
 
     def _held(self, by_release: JSON, document: str) -> JSON | None:
-        """Return the value that applies in the release of a document, or None if none does yet."""
+        """Return the value in a document's release, or None if it came later."""
         if not isinstance(by_release, Mapping):
             return by_release
         order: Sequence[str] = self.broker["releases"]
@@ -59,9 +59,7 @@ class Annotations:
         return tuple(one for one in self._releases if self._held(texts, one))
 
     def documents(self) -> dict[str, Document]:
-        """Return a document for each release, with a section for each setting and one sentence in
-        it.
-        """
+        """Return a document for each release, with a section of one sentence for each setting."""
         return {
             document: Document(
                 id=document,
@@ -126,8 +124,7 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: those of the rule file with further sources, and new
-        ones.
+        """Yield the rules about defaults: written ones with added sources, and new ones.
 
         A profile has a rule if an annotation in its documents gives the default.
         """

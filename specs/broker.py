@@ -19,12 +19,12 @@ Value = str | float | int | bool
 
 @dataclass(frozen=True)
 class BrokerSetting:
-    """A setting of releases; its strings and tuples are empty if it belongs to no category."""
+    """A setting of releases; fields for categories that it does not belong to are empty."""
 
     name: str
     type: str
     defaults: Mapping[str, Value]
-    """Default values, by the release from which on each applies."""
+    """Default values, each by the first release with it."""
     since: str
     deprecated: str = ""
     replaces: str = ""
@@ -53,7 +53,7 @@ def broker_settings() -> Mapping[str, BrokerSetting]:
 
 @cache
 def renamed() -> Mapping[str, str]:
-    """Return the current name of each setting by its former ones."""
+    """Return the current names of renamed settings, by former name."""
     return dict(_data()["renamed"])
 
 
@@ -64,9 +64,9 @@ def known_releases() -> tuple[str, ...]:
 
 
 def nearest_release(version: str) -> str:
-    """Return the newest known release that is not newer than a version, or else the oldest.
+    """Return the newest known release up to a version; if all are newer, the oldest.
 
-    Errors: `UnknownName` for text that does not start with the number of a version.
+    Errors: `UnknownName` for text that does not start with a version number.
     """
     wanted = _numbers(version)
     return max(
@@ -91,7 +91,7 @@ def nearest_profile(version: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, int]:
-    """Return major and minor version; later parts make no difference between known releases."""
+    """Return major and minor version, which suffice to tell known releases apart."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     if not found:
         raise UnknownName(version, "version of Pulsar", known_releases())

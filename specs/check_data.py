@@ -130,14 +130,14 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
             problem = unknown(profile.based_on, "profile", specs.profiles)
             raise sheet.error((profile.id, "based_on"), f"{profile.id}: {problem}")
         if (profile.kind == "documented") != bool(profile.documents):
-            problem = "a documented profile, and only that, is a set of documents"
+            problem = "documented profiles need documents, and no other profile may have any"
             raise sheet.error((profile.id, "documents"), f"{profile.id}: {problem}")
         check_reading_values(specs, sheet, (profile.id, "readings"), profile.id, profile.readings)
     for profile in specs.profiles.values():
         seen, step = {profile.id}, profile.based_on
         while step is not None:
             if step in seen:
-                problem = f"{profile.id}: is based on itself, by way of {step}"
+                problem = f"{profile.id}: is based on itself, through {step}"
                 raise sheet.error((profile.id, "based_on"), problem)
             seen.add(step)
             step = specs.profiles[step].based_on
@@ -148,7 +148,7 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     """Check that defaults and rules of a release differ from those of its base."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
-        problem = "ways and hidden are a release's, and this is none"
+        problem = "only a profile of a release may have ways and hidden"
         raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
     for name, value in profile.defaults.items():
         settings = {**specs.annotated, **specs.settings}
@@ -192,7 +192,7 @@ def _check_values(
     given: Mapping[str, str],
     known: Mapping[str, Collection[str]],
 ) -> None:
-    """Check that names of a kind, which something gives, and their values are known."""
+    """Check that the given names of a kind are known, and so are their values."""
     for name, value in given.items():
         if name not in known:
             problem = unknown(name, kind, known)
@@ -217,7 +217,7 @@ MAX_UNTESTABLE = 5
 
 
 def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
-    """Raise SpecError for the first thing that does not fit."""
+    """Raise SpecError for the first inconsistency of a rule."""
     untestable = 0
     for sheet, index, rule in _with_places(specs, sheets):
         _check_area(sheet, index, rule)
@@ -314,7 +314,7 @@ def _check_claims(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
                 said = "carries no rule" if sentence.none is not None else "awaits another area"
                 problem = (
                     f"claims sentence {claimed} of {source.document} § {source.section}, which "
-                    f"documents.yaml says {said}; only one can be"
+                    f"documents.yaml says {said}; correct one of the two"
                 )
                 place = (index, "sources", number, "sentences", position)
                 raise sheet.error(place, f"{rule.id}: {problem}")

@@ -29,7 +29,7 @@ class Defaults(dict[str, JSON]):
     """Settings whose default applies whatever value is set."""
 
     unlimited: Mapping[str, float] = MappingProxyType({})
-    """The value of each limit at which it is none."""
+    """The value of each limit that means unlimited."""
 
     renamed: Mapping[str, str] = MappingProxyType({})
     """The new name of each setting that is deprecated for another name; the new name wins."""
@@ -73,7 +73,7 @@ class Specs:
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def documents_of(self, profile: str) -> tuple[str, ...]:
-        """Return the documents of a profile, or else of the profile that it is based on."""
+        """Return a profile's documents; without any, those of the profile it is based on."""
         found = self.profile(profile)
         if found.documents or not found.based_on:
             return found.documents
@@ -134,7 +134,7 @@ class Specs:
                 yield from self._repeated(before, title, section.sentences[number - 1])
 
     def says(self, profile: str, source: Source) -> bool:
-        """True if a document of the profile has, or repeats, a sentence of a source."""
+        """True if the profile's documents contain, or repeat, a sentence of a source."""
         held = self._sentences[profile]
         places = ((source.document, source.section, number) for number in source.sentences)
         return source.document in self.documents_of(profile) or any(one in held for one in places)
@@ -157,7 +157,7 @@ class Specs:
         return values
 
     def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading between which a profile leaves the choice, its own first.
+        """Return the values of a reading that a profile leaves open, its own first.
 
         These are the values that its documents allow and the profile's own value. If its documents
         do not mention the subject, they are all values that any document allows.
@@ -170,7 +170,7 @@ class Specs:
         """Return the rules of the profile, under any readings.
 
         They include the rules of profiles that it is based on, except those that either profile
-        excludes. Assumptions that no document states stand alone.
+        excludes. A profile of assumptions that no document states has only its own rules.
         """
         found = self.profile(profile)
         lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)

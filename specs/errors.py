@@ -10,7 +10,7 @@ UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
 MOST_LISTED = 14
-"""Maximum number of names that a message lists in full; of more, only similar ones are listed."""
+"""Maximum number of known names listed in full; if there are more, only similar ones are listed."""
 
 
 class UserError(Exception):
@@ -67,7 +67,7 @@ def there_are(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if len(names) <= MOST_LISTED:
         return f"there are {', '.join(names)}" if names else "there are none"
-    # Rules are in capitals and settings in camel case; wrong case is not worth a wrong guess.
+    # Compared in lower case, since users mistype the case of rules and settings.
     spelled = {known.lower(): known for known in names}
     near = [spelled[one] for one in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
     listed = ", ".join(near or names[:3])

@@ -51,7 +51,7 @@ def read_sheet(directory: Path, file: str) -> Sheet:
     except yaml.YAMLError as problem:
         raise SpecError(file, 1, f"not YAML: {problem}") from problem
     except RecursionError:
-        raise SpecError(file, 1, "is nested too deeply, or holds itself") from None
+        raise SpecError(file, 1, "is nested too deeply, or contains itself") from None
     return Sheet(file, data, lines)
 
 

@@ -1,4 +1,4 @@
-"""Loading of the specifications: first their structure is checked, then their consistency."""
+"""Load the specifications, and check first their structure, then their consistency."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents, with the sentences that each one repeats from the page it follows."""
+    """Return the documents, with the sentences that each repeats from the page it follows."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -181,7 +181,7 @@ def profiles(data: Entry) -> dict[str, Profile]:
     }
 
 
-OVER_CYCLES = "no single answer shows it; the command {} judges it by a course of cycles"
+OVER_CYCLES = "no single answer shows it; the command {} judges it over many cycles"
 
 
 def _rule(sheet: Sheet, index: int) -> Rule:
@@ -313,7 +313,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
 def _in_order(
     written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
 ) -> dict[str, Rule]:
-    """Return the rules of the files and of the annotations, in the order of their areas."""
+    """Return the written rules and those from annotations, ordered by area."""
     every = {**written, **{rule.id: rule for rule in annotations.rules(written, profiles)}}
     areas = {area: number for number, area in enumerate(AREAS)}
     return dict(sorted(every.items(), key=lambda one: (areas.get(one[1].area, len(areas)), one[0])))

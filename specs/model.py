@@ -59,7 +59,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a document by its printed title, which is empty before the first section."""
+    """A section of a document; the title is empty for text before the first heading."""
 
     title: str
     sentences: tuple[Sentence, ...]
@@ -119,7 +119,7 @@ class Setting:
     unused: bool = False
     """True if its value has no effect, by its annotation."""
     unlimited: float | None = None
-    """The value of a limit that is none, by its annotation."""
+    """The value of a limit that means unlimited, by its annotation."""
     dynamic: bool | None = None
     """True if it can be changed at runtime; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()
@@ -217,7 +217,7 @@ class Profile:
     without: Mapping[str, str] = field(default_factory=dict)
     """Rules of the profile it is based on that do not hold here, each with the reason."""
     settled: Mapping[str, str] = field(default_factory=dict)
-    """Readings that its documents decide by sentences of their own, each with the reason."""
+    """Readings that its own documents decide, each with the reason."""
 
     @property
     def released(self) -> bool:
@@ -227,7 +227,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a statement that can be broken while the rest of it is kept."""
+    """A part of a statement that can be broken by itself."""
 
     says: str
     broken_by: str | None = None
@@ -266,7 +266,7 @@ class Rule:
     clauses: tuple[Clause, ...] = ()
     """Clauses of its statement; empty if they have not been listed yet."""
     judged_by: str = ""
-    """Command that judges it by a course of cycles, if no single answer shows it."""
+    """Command that judges it over many cycles, if no single answer shows it."""
 
     @property
     def word(self) -> str:

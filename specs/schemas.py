@@ -52,7 +52,7 @@ def check_shape(sheet: Sheet, name: str) -> None:
 
 
 def problem_with(value: JSON, name: str) -> str | None:
-    """Describe why and where a value is invalid by a schema; None if it is valid."""
+    """Describe where and how a value violates a schema; None if it is valid."""
     error = _mistake(value, name)
     if error is None:
         return None
@@ -136,7 +136,7 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
         "minItems": f"at least {limit} must be given",
         "minProperties": f"at least {limit} must be given",
         "maxProperties": f"at most {limit} may be given",
-        "uniqueItems": f"{_shown(value)} holds something twice",
+        "uniqueItems": f"{_shown(value)} contains duplicates",
     }
     problem = words.get(kind.name, error.message)
     description = wanted.get("description")
@@ -144,7 +144,7 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
 
 
 def _missing(error: ValidationError) -> str:
-    """Return the keys that each alternative lacks; "" if one has a different error."""
+    """Return the keys that each alternative lacks; "" if any fails for another reason."""
     kind: Any = error.kind
     if any(one.kind.name != "required" for errors in kind.context for one in errors):
         return ""

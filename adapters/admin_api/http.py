@@ -18,7 +18,7 @@ import urllib3
 from urllib3 import exceptions as failures
 
 LARGEST = 64 * 1024 * 1024
-"""Maximum size of an answer in bytes; a load report of 10,000 bundles has some 3 MB."""
+"""Maximum size of an answer in bytes; a load report of 10,000 bundles has about 3 MB."""
 
 CHUNK = 1 << 16
 MOST_HOSTS = 1000
@@ -32,7 +32,7 @@ class NoAnswer(Exception):
     """A request without a usable answer; the message gives the request and the reason.
 
     Attributes:
-        status: of the answer, or 0 without one.
+        status: of the answer; 0 if there was none.
     """
 
     def __init__(self, problem: str, status: int = 0) -> None:
@@ -189,9 +189,9 @@ class Client:
             while chunk := response.read1(CHUNK):
                 content += chunk
                 if len(content) > LARGEST:
-                    raise NoAnswer(f"{url}: more than {LARGEST} bytes; not read on")
+                    raise NoAnswer(f"{url}: the answer is longer than {LARGEST} bytes")
                 if time.monotonic() > end:
-                    raise NoAnswer(f"{url}: the answer has no end within {seconds:g} s")
+                    raise NoAnswer(f"{url}: the answer did not end within {seconds:g} s")
         except BaseException:
             response.close()
             raise
@@ -200,7 +200,7 @@ class Client:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason why there is no answer, in a few words."""
+    """Return in a few words why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in REASONS.items():
         if any(type(one) is kind for one in causes):
@@ -215,7 +215,7 @@ def _reason(error: BaseException) -> str:
 
 
 REASONS: Mapping[type[BaseException], str] = {
-    ConnectionRefusedError: "nobody listens there",
+    ConnectionRefusedError: "nothing listens there",
     http.client.BadStatusLine: "the server does not speak HTTP",
     failures.NameResolutionError: "there is no such host",
 }

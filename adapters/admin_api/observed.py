@@ -10,7 +10,7 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
 Held = tuple[str, int | None]
-"""The owner of a bundle and the transaction of acquisition, or None for a part that it kept."""
+"""The owner of a bundle, and the transaction of acquisition; None for a part kept after a split."""
 
 
 class Declined(Exception):
@@ -49,7 +49,7 @@ class SeenStep:
     """The outcome of one event."""
 
     reason: str
-    """Reason for the release of bundles in this step, unless another one is known."""
+    """Reason why bundles are released in this step, unless a more specific one is known."""
     leaving: str | None = None
     """A broker that goes down in this step, whose bundles are lost rather than unloaded."""
     assigned: list[dict[str, Any]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class SeenStep:
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """For each broker that wrote local data: the times, and the latest data."""
+    """The times at which each broker wrote local data, and the latest data."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
     """Times at which the leader wrote bundle data, and the number of samples in the data."""
     time_passed: bool = False

@@ -50,7 +50,7 @@ class Access:
         """Parse the options that a user gives. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
-            raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN} or a file")
+            raise BadUrl(f"a URL must hold no secret: give a token in ${TOKEN} or a file")
         if parts.path.rstrip("/") or parts.query or parts.fragment:
             raise BadUrl(f"{url}: write scheme, host and port alone, as in http://localhost:8080")
         token = os.environ.get(TOKEN)
@@ -58,12 +58,12 @@ class Access:
             try:
                 token = token_file.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                raise BadUrl(f"the token file {token_file}: it cannot be read, {error}") from None
+                raise BadUrl(f"the token file {token_file} cannot be read: {error}") from None
         token = token.strip() if token else None
         if token and not (token.isascii() and token.isprintable()):
             raise BadUrl("the token does not fit into an HTTP header; give one line of ASCII")
         if trust is not None and not trust.is_file():
-            raise BadUrl(f"the certificates {trust}: there is no such file")
+            raise BadUrl(f"the file of certificates {trust}: there is no such file")
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)
 
 
@@ -136,7 +136,7 @@ def _stays_secure(url: str, to: str) -> None:
 def _read(reply: Reply, *, text: bool) -> Any:
     url, status = reply.url, reply.status
     if status in FORBIDDEN:
-        raise NoAnswer(f"{url}: HTTP {status}, not allowed with this token, or without one", status)
+        raise NoAnswer(f"{url}: HTTP {status}: the token is missing or does not allow this", status)
     if not reply.fine:
         raise NoAnswer(f"{url}: {reply.why}", status)
     try:
@@ -145,5 +145,5 @@ def _read(reply: Reply, *, text: bool) -> Any:
         if text:
             return reply.body.decode("utf-8", "replace").strip() or None
         begin = " ".join(reply.body[:60].decode("utf-8", "replace").split())
-        problem = f"{url}: no JSON, but {begin!r}; is this the admin URL of a broker?"
+        problem = f"{url}: the answer is not JSON but {begin!r}; is this the admin URL of a broker?"
         raise NoAnswer(problem, status) from None

@@ -15,7 +15,7 @@ Request = tuple[str, str, Any]
 
 
 def namespace_of_topic(topic: str) -> str:
-    """Tenant and namespace of a topic."""
+    """Return the tenant and namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 

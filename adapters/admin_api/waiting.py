@@ -36,7 +36,7 @@ class Alarm:
                 return
             left = end - time.monotonic()
             if left <= 0:
-                raise Unsettled(f"{what}: not within {seconds:g} s")
+                raise Unsettled(f"not within {seconds:g} s: {what}")
             with self._changed:
                 if self._told == seen:
                     self._changed.wait(min(GLANCE, left))

@@ -1,4 +1,4 @@
-"""The brokers and metadata of a cluster: starting, asking, watching, and bringing them to rest."""
+"""The brokers and metadata of a cluster: starting, asking, watching, and waiting for rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 
 
 PATIENCE = 20.0
-"""Seconds that brokers may take to stop together."""
+"""Time limit in seconds for brokers that stop concurrently."""
 
 
 class LiveCluster:
@@ -103,7 +103,7 @@ class LiveCluster:
         return self._metadata()
 
     def renew(self) -> None:
-        """Discard the metadata, and start new ones."""
+        """Discard the brokers and the metadata, and start new metadata."""
         self.metadata = self._other(self.metadata, (*self.brokers.values(), *self._crashed))
         self.brokers, self._crashed = {}, []
 
@@ -118,7 +118,7 @@ class LiveCluster:
         return {name: ports.broker for name, ports in self._ports.items()}
 
     def name_of(self, port: int) -> str:
-        """Return the broker of the story that has a web port."""
+        """Return the story's name of the broker with this web port."""
         return next(
             (name for name, ports in self._ports.items() if ports.web == port), f"port {port}"
         )
@@ -235,7 +235,7 @@ class LiveCluster:
         of: int = 0,
         seconds: float = loopback.SECONDS,
     ) -> Reply:
-        """Send a request to the `of`th running broker. Errors: `NoAnswer`."""
+        """Send a request to running broker number `of`, counted in a circle. Errors: `NoAnswer`."""
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
@@ -262,7 +262,7 @@ class LiveCluster:
             "each broker has the reports of all",
         )
         self.alarm.until(
-            lambda: all(broker.manager.rests for broker in brokers), "no bundle is on its way"
+            lambda: all(broker.manager.rests for broker in brokers), "no bundle is in transit"
         )
 
     def _agree(self) -> bool:
@@ -314,6 +314,6 @@ def _end(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
     threads.shutdown(wait=False)
     _, late = wait(leaving, PATIENCE)
     if late:
-        raise Unsettled(f"{len(late)} brokers end: not within {PATIENCE:g} s")
+        raise Unsettled(f"{len(late)} brokers did not stop within {PATIENCE:g} s")
     for one in leaving:
         one.result()

@@ -34,7 +34,7 @@ FRAME = "# Problematic frame:"
 class ClusterConnection(ProcessConnection):
     """A child whose JVM holds a whole cluster.
 
-    If that JVM crashes, the cluster is lost, and a new one tries the story again once.
+    If that JVM crashes, the cluster is lost, and the story is retried once on a new one.
     """
 
     def __init__(

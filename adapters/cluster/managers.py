@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.cluster.timers import no_task
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 MILLIS = 60_000
-"""Milliseconds of a minute."""
+"""Milliseconds in a minute."""
 
 
 class LoadManager(ABC):
@@ -54,14 +54,14 @@ class LoadManager(ABC):
     def feel(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
         """Notify it of a new traffic table, unless it checks the table by itself."""
 
-    def hear(self) -> None:  # noqa: B027  most say all that they have to say in the metadata
+    def hear(self) -> None:  # noqa: B027  most communicate through the metadata
         """Process what other brokers have sent, unless that is in the metadata."""
 
-    def leave(self) -> None:  # noqa: B027  most are ended with their broker, and quickly
+    def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
         """Stop without a handover, as no other broker is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that it knows, or none if the metadata have them."""
+        """Return the bundles and owners that it knows; None if the metadata have them."""
         return None
 
     @property

@@ -18,7 +18,7 @@ BATCH = 32
 """Number of cases that are asked together."""
 
 WORTH = 8
-"""Number of cases from which on a second cluster is used, which takes seconds to start."""
+"""Minimum number of cases for a second cluster, which takes seconds to start."""
 
 
 class ClusterPair(Connection):
@@ -51,7 +51,7 @@ class ClusterPair(Connection):
         return self._first.pid
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """The answers to one batch, one per case, not yet validated. Errors: `AdapterError`."""
+        """Return one answer per case of a batch, not yet validated. Errors: `AdapterError`."""
         if len(batch) < WORTH:
             return _one_by_one(self._first, operation, batch)
         with ThreadPoolExecutor(1) as aside:

@@ -133,7 +133,7 @@ class SeparateTimers:
         self._line.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Return the tasks that are due at a minute of the story."""
+        """Yield the tasks that are due at a minute of the story."""
         for one in self._line.ask("timers", "due", by):
             yield Timer(*one)
 
@@ -143,7 +143,7 @@ class SeparateTimers:
 
 
 class SeparateNotifications:
-    """The notifications by its metadata store."""
+    """The notifications from its metadata store."""
 
     def __init__(self, line: Line) -> None:
         self._line = line

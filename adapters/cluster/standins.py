@@ -24,15 +24,15 @@ STANDINS: Mapping[str, str] = {
     "once, in the JVM that it shares with the others; it releases nothing in order",
     "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
     "ServletContainer.init, ServletContainer.destroy": "Jersey takes six times as long for the "
-    "admin API as a broker for all else; what it made for a broker that is gone serves the next "
-    "one, which it knows by the servlet's context",
+    "admin API as a broker for everything else; an application of a stopped broker serves the next "
+    "one, which it finds by the servlet's context",
     "/conformance, a node of the metadata, and a key in system topics": "it is written after each "
     "change; a broker that has seen it has seen the change",
     "A broker that is killed": "where the adapter's name says crash=kill, each broker that a story "
     "lets crash has a JVM of its own, with the same two sensors and timers",
-    "All brokers but one, where a decision alone is asked for": "the one that leads decides; the "
-    "others are registered in the metadata, each at an address of loopback where nobody listens",
-    "LoadData, there": (
+    "All brokers but one, where a decision alone is asked for": "the leader decides; the "
+    "others are registered in the metadata, each at a loopback address where nothing listens",
+    "LoadData, where a decision alone is asked for": (
         "data that a leader collects from reports over hours is set as the question gives it"
     ),
     "ModularLoadManagerStrategy, where the question is what is shed": (
@@ -43,7 +43,7 @@ STANDINS: Mapping[str, str] = {
         "if the choice is random, it is "
         "repeated until each possible broker has appeared, and the answers take turns"
     ),
-    "PulsarAdmin of the leader, there": (
+    "PulsarAdmin of the leader, where a decision alone is asked for": (
         "its requests to unload and to split are recorded and granted; stories show their effects"
     ),
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "

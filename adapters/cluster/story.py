@@ -49,7 +49,7 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """True while time passes: timers run, and shedding is one of them."""
+        """True while time passes, when the timer for shedding may run."""
         self._asked = 0
 
     def reason(self, kind: str) -> str:
@@ -103,7 +103,7 @@ class LiveStory(StoryPlayer):
         self._cluster.depose()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace, and first its tenant."""
+        """Create a namespace and, before it, its tenant."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.ask_granted(requests.create_namespace(name, bundles))
 
@@ -126,7 +126,7 @@ class LiveStory(StoryPlayer):
                 lambda: all(
                     one.setting(name) == expected for one in self._cluster.brokers.values()
                 ),
-                f"every broker takes {name} over",
+                f"every broker applies {name}",
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
@@ -238,7 +238,7 @@ class LiveStory(StoryPlayer):
         return "shed" if manager is not None and bundle in manager.shed() else None
 
     def unloads_parts(self) -> bool:
-        """True if the first broker's setting says so."""
+        """True if the first broker is set to unload the parts of a split bundle."""
         broker = next(iter(self._cluster.brokers.values()))
         return bool(broker.setting(UNLOADS_PARTS))
 
@@ -249,7 +249,7 @@ class LiveStory(StoryPlayer):
             raise Declined(how_declined(reply.status), reply.why)
 
     def ask(self, request: Request) -> Reply | None:
-        """Send a request to each broker in turn; without one, as soon as one runs.
+        """Send a request to the next broker in turn; if none runs, queue it until one does.
 
         When it returns, all brokers know the changes made by the request.
         """

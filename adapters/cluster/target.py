@@ -53,7 +53,7 @@ class ClusterTarget:
         """Parse the text after `cluster:`. Errors: `BadCluster`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadCluster(f"names no version and no folder; write {CLUSTER}")
+            raise BadCluster(f"names neither a version nor a folder; write {CLUSTER}")
         manager, brokers, crash, settings = "modular", MOST_BROKERS, CRASHES[0], {}
         for key, value in options(rest, KEYS, CLUSTER, BadCluster):
             if key == "manager":

@@ -34,7 +34,7 @@ GRAIN = 30 * NANOS
 """Nanoseconds to which delays are rounded up, to compensate for time passed since they were set."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""Delay in nanoseconds that stands for never."""
+"""Delay in nanoseconds that means never."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Timer:
     """An intercepted task of a broker, and the minute of the story at which it is due.
 
     Attributes:
-        task: Java's, or its number in a JVM that is not this one.
+        task: the Java object, or its number in another JVM.
         kind: a name of `KINDS`, if it is one that runs.
     """
 
@@ -74,7 +74,7 @@ class Timers:
             self._at(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Return the tasks that are due at a minute of the story."""
+        """Yield the tasks that are due at a minute of the story."""
         for timer in self._known.values():
             if timer.kind in KINDS and timer.due <= by:
                 yield timer

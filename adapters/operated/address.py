@@ -22,7 +22,7 @@ class Address:
 
     Attributes:
         access: the admin URL, with the token and what is trusted.
-        cluster: its name, or none where there is only one.
+        cluster: its name, or None if there is only one.
         changes: whether stories may be played, in a tenant of their own.
     """
 

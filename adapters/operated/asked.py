@@ -1,4 +1,4 @@
-"""Questions that a cluster can answer as it is, by rule; and its answers."""
+"""Questions that a cluster can answer without a change, by rule; and its answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OwnQuestions:
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
-        """The sequences of questions that can be asked, by the rule that they test."""
+        """Return the sequences of questions that can be asked, by the rule that they test."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -60,7 +60,7 @@ class OwnQuestions:
                 yield rule, (("manager.choose", case),)
 
     def _divided(self) -> list[JSON]:
-        """Yield a case for each number of bundles that a namespace has."""
+        """Return a case for each number of bundles that a namespace has."""
         counts = {len(cuts) - 1 for cuts in self._standing.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 
@@ -83,7 +83,7 @@ class OwnQuestions:
                 yield {"report": self._standing.look.reports[broker]}
 
     def _configured(self) -> list[JSON]:
-        """Yield the configuration of brokers whose reports show their load manager."""
+        """Return the configuration of each broker whose report shows its load manager."""
         found = []
         for broker in sorted(self._standing.managers()):
             case = self._configuration(broker)
@@ -118,7 +118,7 @@ class OwnQuestions:
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
         if self._standing.boundaries.get(space) != cuts:
-            why = "the topics of one of its namespaces, with the boundaries that this has"
+            why = "the topics of one of its namespaces, with the boundaries of that namespace"
             return {"unsupported": NOT_THIS.format("bundles.locate", why)}
         try:
             brokers = self._standing.sight.owners

@@ -13,9 +13,9 @@ from pulsar_conformance.adapters.operated import stories
 from pulsar_conformance.adapters.operated.address import PATIENCE, Address
 from pulsar_conformance.adapters.operated.asked import OwnQuestions
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
+from pulsar_conformance.adapters.operated.remarks import remark_lines
 from pulsar_conformance.adapters.operated.standing import Reader
 from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
-from pulsar_conformance.adapters.operated.told import remark_lines
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
@@ -39,7 +39,7 @@ class OperatedConnection(Connection):
             raise AdapterError("start", str(error), "", "", name) from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             self.close()
-            problem = f"the reply has another shape than Pulsar's ({error!r})"
+            problem = f"the reply is not in Pulsar's format ({error!r})"
             raise AdapterError("start", problem, "", "", name) from None
         self._asked = OwnQuestions(standing, reader)
         self._standing = standing

@@ -25,7 +25,7 @@ UNLOADED = "brk_lb_unload_bundle_total"
 
 GLOBAL = "global"
 RARELY = 10
-"""Number of observations between readings of anti-affinity groups: a request for each namespace."""
+"""Number of observations between readings of groups, which take a request for each namespace."""
 
 Found = TypeVar("Found")
 
@@ -217,7 +217,7 @@ class Looker:
         except NoAnswer as error:
             troubles[what] = str(error)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            troubles[what] = f"the answer is of another shape than Pulsar's ({error!r})"
+            troubles[what] = f"the answer is not in Pulsar's format ({error!r})"
         return None
 
 

@@ -28,7 +28,7 @@ UNREACHED = (0, *FORBIDDEN)
 
 
 class PlayedCluster:
-    """The cluster with the names of a story: brokers by order, namespaces by number."""
+    """The cluster under the names of a story: brokers by order, namespaces by number."""
 
     def __init__(self, api: AdminApi, standing: Standing, tenant: OwnTenant) -> None:
         self._api = api
@@ -60,7 +60,7 @@ class PlayedCluster:
         return f"{domain}{there}{'/'.join((self._spaces[f'{tenant}/{space}'], *local))}"
 
     def ranges(self, namespace: str) -> list[str]:
-        """The bundles of a namespace, by range. Errors: `NoAnswer`."""
+        """Return the bundles of a namespace, by range. Errors: `NoAnswer`."""
         path = f"{ADMIN}/namespaces/{quote(self.real(namespace))}/bundles"
         cuts = self._api.get(path)["boundaries"]
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
@@ -99,13 +99,13 @@ class PlayedCluster:
         return names[0]
 
     def leader(self) -> str | None:
-        """The leader, as reported by the brokers. Errors: `NoAnswer`."""
+        """Return the leader, as reported by the brokers. Errors: `NoAnswer`."""
         told = self._api.get(f"{ADMIN}/brokers/leaderBroker")
         leads = told.get("brokerId") or urlsplit(str(told.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def every(self, path: str, told: Any) -> Callable[[], bool]:
-        """True if every broker gives this answer."""
+        """Return a condition: every broker gives an answer that `told` accepts."""
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(told(self._api.get(path, base, text=True)) for base in bases)
 
@@ -163,7 +163,7 @@ class PlayedStory(StoryPlayer):
         self._tenant.seen(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:
-        """True if the setting in force says so."""
+        """True if the setting in force is to unload the parts of a split bundle."""
         return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:

@@ -15,7 +15,7 @@ class Sight:
         owners: broker to its bundles; those last known if it did not answer.
         silent: active brokers that did not answer.
         leader: the leading broker, if known.
-        settings: those in force that documents name.
+        settings: the documented settings in force.
         domains: failure domain to its brokers.
         groups: anti-affinity group to its namespaces.
         shed: number of bundles that the leader has shed since its election, if known.
@@ -32,5 +32,5 @@ class Sight:
     divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def holder(self) -> dict[str, str]:
-        """The owner of each owned bundle."""
+        """Return the owner of each owned bundle."""
         return {bundle: broker for broker, held in self.owners.items() for bundle in held}

@@ -31,13 +31,13 @@ class Standing:
 
     Attributes:
         cluster: its name.
-        version: of the broker that was asked, or nothing.
+        version: of the broker that was asked, or empty.
         look: owners, leader, domains, groups, settings in force, load reports.
         boundaries: of each namespace that was asked about.
-        topics: of each of these, some that it has, filled up with names that might be topics.
-        namespaces: how many have bundles that a broker owns.
+        topics: some of each of these namespaces, supplemented by made-up names.
+        namespaces: number of those with owned bundles.
         dynamic: settings that were changed while brokers ran, by name.
-        classes: broker to the load manager's class that it is configured with.
+        classes: broker to the load manager class that it is configured with.
     """
 
     cluster: str
@@ -55,16 +55,16 @@ class Standing:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """The load manager that wrote each broker's report, if its format shows that."""
+        """Return the load manager that wrote each broker's report, if its format shows that."""
         told = {broker: shape_of(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in told.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
-        """The load manager whose class a broker is configured with, if it is documented."""
+        """Return the load manager whose class a broker is configured with, if documented."""
         return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
-        """The bundles that several brokers report as their own."""
+        """Return the bundles that several brokers report as their own."""
         found = defaultdict(list)
         for broker, held in sorted(self.sight.owners.items()):
             for bundle in held:

@@ -110,12 +110,12 @@ def unplayable(
 
 
 def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Kind and subject of each event."""
+    """Return kind and fields of each event."""
     return [next(iter(event.items())) for event in case["events"]]
 
 
 def _kept_apart(case: Mapping[str, Any]) -> bool:
-    """True for stories about groups or domains, which decide while no broker is overloaded."""
+    """True for stories about groups or domains, which decide only if no broker is overloaded."""
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
@@ -126,7 +126,7 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
     first = list(takewhile(lambda event: event[0] == "broker_up", events))
     started = [about["broker"] for kind, about in events if kind == "broker_up"]
     if len(first) < len(started) or len(set(started)) < len(started):
-        yield "no broker is started meanwhile"
+        yield "no broker is started during a story"
     there = len(standing.sight.owners)
     if len(started) != there:
         yield f"it has {counted(len(started), 'broker')}, and the cluster {there}"
@@ -155,7 +155,7 @@ def _in_force(standing: Standing, name: str, value: Any) -> bool:
 
 
 def _busy(api: AdminApi, standing: Standing) -> str | None:
-    """Return the reason why load may influence placement; None if no broker is busy.
+    """Return why load may influence placement; None if no broker is busy.
 
     Errors: `NoAnswer`.
     """
@@ -171,7 +171,7 @@ def _busy(api: AdminApi, standing: Standing) -> str | None:
         weighed = [name for name, weight in weights.items() if weight != 0]
         percent = max((_percent(usages.get(name)) for name in weighed), default=0.0)
         if percent > CALM:
-            return f"{broker} is used {percent:.0f} %, which may influence placement"
+            return f"{broker} uses {percent:.0f} %, which may influence placement"
     return None
 
 
@@ -181,7 +181,7 @@ def _percent(usage: Any) -> float:
 
 
 def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
-    """Return stories for the existing brokers under the settings in force, by rule."""
+    """Yield stories for the existing brokers under the settings in force, each with its rule."""
     brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
     settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
@@ -199,7 +199,7 @@ def _topic(space: str, number: int = 1) -> str:
 
 
 def _ownership(*, split: bool) -> list[JSON]:
-    """Return first uses with unloads by the administrator, or with splits if parts are reported."""
+    """Return events that use topics, unload them by hand and, if `split`, split a bundle."""
     topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
     return [
         {"namespace": {"name": "shop/eu", "bundles": 4}},
@@ -234,7 +234,7 @@ def _groups(brokers: int) -> list[JSON]:
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Return changes of domains: two, none, two again, and one with a broker of the other."""
+    """Return events with two domains, then none, then the two again, then one inside the other."""
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [
         {"domain": {"name": "north", "brokers": north}},

@@ -73,7 +73,7 @@ class Admin:
     def _arguments(
         self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
     ) -> Iterator[Java]:
-        """Return the arguments of the request in the order that the release expects."""
+        """Yield the arguments of the request in the order that the release expects."""
         texts = iter((part, algorithm))
         for kind in methods(self._java, name)[0].getParameterTypes():
             simple = str(kind.getSimpleName())
@@ -138,7 +138,7 @@ def _wraps(error: Java) -> bool:
 
 
 def _refuses(error: Java) -> bool:
-    """True for a response that says that the request is at fault."""
+    """True for a response that blames the request."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

@@ -61,7 +61,7 @@ class Configurations:
         return self.type_of(name) is not None
 
     def type_of(self, name: str) -> str | None:
-        """The Java type of a setting, or None if the release has no such setting."""
+        """Return the Java type of a setting, or None if the release has no such setting."""
         if name not in self._types:
             found = field(self._kind, name)
             self._types[name] = None if found is None else str(found.getType().getName())

@@ -76,7 +76,7 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child whose JVM holds one release; for an unexamined one, the nearest release is found.
+    """A child whose JVM holds one release; if it was not examined, the nearest that was is found.
 
     `others` names the parts that were taken from another release.
     """
@@ -101,7 +101,7 @@ class ReleasedConnection(ProcessConnection):
                 self.close()
                 raise
         if others:
-            parts = f"{', '.join(others)} stand in for its own, which cannot be fetched"
+            parts = f"{', '.join(others)} replace its own, which cannot be fetched"
             line = f"pulsar {self.hello.version}: {parts}; they decide nothing about load balancing"
             self._remarks.append(line)
 
@@ -115,7 +115,7 @@ class ReleasedConnection(ProcessConnection):
         return answer
 
     def remarks(self) -> list[str]:
-        """Return which examined release is the nearest, if the release was not examined itself."""
+        """Return remarks about an unexamined release and about parts of other releases."""
         return self._remarks
 
 

@@ -43,7 +43,7 @@ class Released:
         jvm.start([*plugin, *folders])
 
     def _make(self, told: Mapping[str, Any], profile: str) -> None:
-        """Return the release, ready for questions. Errors: `CannotLoad`."""
+        """Create the release, ready for questions. Errors: `CannotLoad`."""
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
 

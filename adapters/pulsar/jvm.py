@@ -48,7 +48,7 @@ def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
 
 
 def jars(folder: Path) -> list[Path]:
-    """The jars of a folder, in an order that does not depend on the file system."""
+    """Return the jars of a folder, in an order that does not depend on the file system."""
     return sorted(folder.glob("*.jar"))
 
 
@@ -62,7 +62,7 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return a message that classes cannot be loaded, which is no decision of the release."""
+    """Return an error if classes cannot be loaded, which is not a decision of the release."""
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
     said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="

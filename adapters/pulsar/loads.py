@@ -80,8 +80,8 @@ class Loads:
     ) -> None:
         """Fill the leader's load data: reports, and the averages of bundles that have any.
 
-        It has no data of an unmeasured bundle, unless every owned bundle was `assigned`: then it
-        has the values that it assumes.
+        Unmeasured bundles have no data, unless every owned bundle was `assigned`: then they have
+        the values that the leader assumes.
         """
         written = {self._identify(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
@@ -108,7 +108,7 @@ class Loads:
         return found
 
     def stats(self, samples: Sequence[Json]) -> Java:
-        """Yield the samples of a bundle in order, as `NamespaceBundleStats`."""
+        """Return the samples of a bundle in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._samples)
 
     def _averages(self, data: Json) -> Json:

@@ -46,7 +46,7 @@ class Manager:
             _pipeline(self.java).set(0, wrapped)
 
     def look_who_is_up(self) -> None:
-        """Do what precedes each decision in some releases."""
+        """Remove data of brokers that are down, as some releases do before each decision."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
 

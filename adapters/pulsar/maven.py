@@ -32,7 +32,7 @@ class CannotFetch(UserError):
     """Maven did not download the jars; the message says what happened and what to do about it.
 
     Attributes:
-        missing: the artifact that no repository in reach has, as group:name:..., if that is why.
+        missing: the artifact that no reachable repository has, as group:name:..., else empty.
     """
 
     def __init__(self, problem: str, hint: str, tail: str = "", missing: str = "") -> None:

@@ -30,7 +30,7 @@ class Point:
     """A case or a default in which releases differ.
 
     Attributes:
-        what: the question, in a few words.
+        what: short text of the question.
         found: the answer of the release in question.
         known: the answer of each examined release.
     """
@@ -79,7 +79,7 @@ def nearest(version: str, found: list[Point]) -> str:
 
 
 def remarks(version: str, ask: Ask) -> list[str]:
-    """Yield which examined release is nearest and why, what to judge by, and the differences."""
+    """Return which examined release is nearest and why, what to judge by, and the differences."""
     found = list(points(ask))
     near = nearest(version, found)
     apart = [one for one in found if one.known[near] != one.found]
@@ -91,8 +91,8 @@ def remarks(version: str, ask: Ask) -> list[str]:
     profiles = [documents_of(version), f"released-{line}"]
     judged = " ".join(f"--judge-by {one}" for one in profiles if one in load().profiles)
     lines = [
-        f"pulsar {version} was not examined; by what its own classes answer it is nearest to "
-        f"{near}: of {counted(len(found), 'telling point')} it shares {alike}",
+        f"pulsar {version} was not examined; its own classes answer as if nearest to {near}: of "
+        f"{counted(len(found), 'distinguishing answer')}, it shares {alike}",
         f"pulsar {version}: judge it by both: {judged}",
     ]
     return lines + [

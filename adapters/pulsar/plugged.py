@@ -33,7 +33,7 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
         strategy = find_strategy(asked, (SHEDDING, PLACEMENT), version)
         java = java_class(strategy).class_
     except NoStrategy as none:
-        yours = "; a class of yours is named in full, and its jar or folder by classpath="
+        yours = "; name your own class in full, and its jar or folder in classpath="
         raise CannotLoad(f"{none}{yours if none.absent else ''}") from None
     except jpype.JException as error:
         taken = [setting for _, setting in KINDS.values() if configurations.knows(setting)]
@@ -83,8 +83,8 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
         made = ""
     if made != strategy:
         needed = "a class that is not abstract, with a public constructor without parameters"
-        problem = f"Pulsar {version} cannot make {strategy}{_why(strategy)}"
-        raise CannotLoad(f"{problem}; it has to be {needed}, which must not fail")
+        problem = f"Pulsar {version} cannot instantiate {strategy}{_why(strategy)}"
+        raise CannotLoad(f"{problem}; it must be {needed} that does not fail")
 
 
 def _why(strategy: str) -> str:

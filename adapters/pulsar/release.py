@@ -35,12 +35,12 @@ class Release:
 
     Attributes:
         version: as the jars say.
-        defaults: the documented defaults of the profile it is judged by, which stand where a
-            case sets nothing.
-        neutral: settings that no document names, at values under which they do nothing.
+        defaults: the documented defaults of the profile it is judged by, used where a case sets
+            nothing.
+        neutral: undocumented settings, at values under which they have no effect.
         shedder: the class of a user's own shedding strategy in place of Pulsar's.
         placer: the class of a user's own placement strategy in place of Pulsar's.
-        identify: a broker's name in a case to the name under which it is registered.
+        identify: maps a broker's name in a case to its registered name.
     """
 
     version: str

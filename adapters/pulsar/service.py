@@ -17,7 +17,7 @@ class Service:
     """One broker for one case, and the requests that its classes sent.
 
     Attributes:
-        told: the requests to the admin client, in order: the method and its arguments.
+        told: requests to the admin client, in order: method and arguments.
     """
 
     def __init__(

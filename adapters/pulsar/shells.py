@@ -24,14 +24,13 @@ STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it returns the configuration and the other stubs",
     "NamespaceService": "needs a running broker; returns the number of bundles in the case",
     "LeaderElectionService": "needs a metadata store; the case decides whether this broker leads",
-    "BrokerService": "its own methods take dynamic settings; of its fields only those of settings "
-    "are there",
+    "BrokerService": "its own methods apply dynamic settings; only the fields for settings are set",
     "DynamicConfigurationResources, ZooKeeperDataCache": (
         "need a metadata store; the case gives the dynamic settings"
     ),
     "PulsarAdmin": "a client of a cluster; records the requested unloads and splits",
-    "PulsarResources, ConfigurationCacheService": "need a metadata store; of policies there are "
-    "anti-affinity groups, failure domains and policies of isolation, where the case has them",
+    "PulsarResources, ConfigurationCacheService": "need a metadata store; the case gives "
+    "anti-affinity groups, failure domains and isolation policies, and there are no others",
     "The choice among brokers that the anti-affinity filter leaves": (
         "made by the placement strategy, at random among brokers without traffic"
     ),
@@ -39,7 +38,7 @@ STANDINS: Mapping[str, str] = {
         "need a metadata store; the active brokers are those of the case"
     ),
     "MetadataStore, ZooKeeper": "nothing is stored except the data of the case",
-    "OwnershipCache": "needs a metadata store; every new bundle may be owned",
+    "OwnershipCache": "needs a metadata store; every new bundle can be acquired",
     "ModularLoadManagerImpl.selectBroker": (
         "the destination of a bundle is decided by "
         "place.select, at random among equals; here it is any broker that does not own the bundle"
@@ -74,9 +73,7 @@ class Shells:
         return self._real(type_name, settings)
 
     def unmade(self, type_name: str) -> Java:
-        """Like `around`, but without calling a constructor: all fields except the
-        logger are set.
-        """
+        """Return an object like `around`, but made without a constructor, with a logger."""
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
@@ -144,7 +141,7 @@ def stub_error(error: Java) -> str | None:
             return text
         returned = NULL_OF.search(text)
         if returned and returned[2] in UNREPLIED:
-            return f"no stand-in answers {returned[2]}, {text}"
+            return f"no stub answers {returned[2]}, {text}"
         error = error.getCause()
     return None
 

@@ -38,7 +38,7 @@ class NoStrategy(Exception):
     """A name that is not a strategy of the requested kind; the message gives the reason.
 
     Attributes:
-        absent: there is no class of that name at all.
+        absent: true if there is no class of that name at all.
     """
 
     def __init__(self, why: str, absent: bool = False) -> None:
@@ -89,7 +89,7 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
     """Return the settings that select a strategy of a kind, or of both kinds for a pair.
 
     A manager refuses to start if only one of the settings names such a class. 3.0 compares the
-    setting for shedding with `COMPARED`, which only the simple manager reads otherwise.
+    setting for shedding with `COMPARED`, which otherwise only the simple manager reads.
     """
     if not is_pair(name):
         return {SETTINGS[kind]: name}

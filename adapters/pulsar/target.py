@@ -39,7 +39,7 @@ class Target:
         """Parse the text after `pulsar:`. Errors: `BadTarget`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadTarget(f"names no version and no folder; write {PULSAR}")
+            raise BadTarget(f"names neither a version nor a folder; write {PULSAR}")
         strategy, paths, settings = None, [], {}
         for key, value in options(rest, KEYS, PULSAR, BadTarget):
             if key == "strategy":

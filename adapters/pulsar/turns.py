@@ -40,6 +40,6 @@ class NextAnswers:
 
 
 def turn_of(question: Mapping[str, Any], choices: int) -> int:
-    """Return one of several places, determined by the question alone."""
+    """Return an index below `choices`, determined by the question alone."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

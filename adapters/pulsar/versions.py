@@ -35,9 +35,9 @@ class Known:
     """Data about a release that is needed before its classes can be asked.
 
     Attributes:
-        documents: the documented profile to judge it by, of the newest documents that speak of it.
-        pins: artefacts as group:name:version, which stand before what the release asks for.
-        notes: anything a person should know.
+        documents: the profile of the newest documents that cover it.
+        pins: artifacts as group:name:version, in place of the versions that the release names.
+        notes: anything else that users should know.
     """
 
     version: str

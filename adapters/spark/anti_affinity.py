@@ -3,10 +3,10 @@
 Rows are brokers and the namespaces of the group that they serve, with these columns. Any number of
 placements can be together.
 
-    cycle       what tells the placements apart
+    cycle       identifies the placement
     broker      its name
     candidate   whether it may take the namespace
-    domain      its failure domain; null where it is in none: all of those count as one domain
+    domain      its failure domain; all brokers in none, which have null, count as one domain
     rival       another namespace of the group that it serves; null in the one row of a broker that
                 serves none
 """
@@ -26,10 +26,10 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """A row a broker: how many of the group it and its domain serve, and whether it may be chosen.
+    """Return a row for each broker: how many of the group it serves, and whether it may be chosen.
 
-    Beside `cycle`, `broker`, `candidate` and `domain` that is `serves`, `domain_serves`,
-    `best_domain` and `best`. [ANTI-01, ANTI-02, ANTI-05]
+    Columns: `cycle`, `broker`, `candidate`, `domain`, `serves`, `domain_serves`, `best_domain`,
+    `best`. [ANTI-01, ANTI-02, ANTI-05]
     """
     brokers = rows.groupBy("cycle", "broker").agg(
         F.any_value("candidate").alias("candidate"),

@@ -24,10 +24,10 @@ HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, *LEAST.values(), *usage.WEIGHTS.values())
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
-"""Settings of each threshold, and of how often in a row it has to be exceeded."""
+"""The settings for each threshold and for how often in a row it has to be exceeded."""
 
 FILLED = "average_filled"
-"""The column for how much of the amount the bundles so far in the queue fill."""
+"""The column for how much of the amount the bundles fill, down to this one in the queue."""
 
 EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 
@@ -35,10 +35,10 @@ EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add `avgshedder`: the pair of the cycle, its hits, and the amount to move.
 
-    That is the broker's `usage`; `idle` and `busy`, the names of the least and the most used one,
-    and how far they are `apart`; the hits of each threshold, `low` and `high`; whether they are
-    `over`; whether this broker is the most used (`most_used`); and `need` in `measure`, that may
-    move from one to the other.
+    Fields: the broker's `usage`; `idle` and `busy`, the names of the least and the most used one,
+    and how far they are `apart`; the hits of each threshold, `low` and `high`; whether there are
+    enough (`over`); whether this broker is the most used (`most_used`); and `need`, the amount in
+    `measure` that may move from one to the other.
     """
     del readings
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
@@ -84,7 +84,7 @@ MADE = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
 def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Column:
-    """Return in how many cycles in a row, with this one, the pair exceeded a threshold."""
+    """Return in how many cycles in a row, up to this one, the pair exceeded a threshold."""
     most = F.col("settings")[HITS[threshold][0]]
     before = F.lit(0)
     if "streak" in given:
@@ -152,6 +152,6 @@ def average_fitting() -> Column:
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle goes."""
+    """True if a bundle is shed."""
     pair = F.col("avgshedder")
     return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED) <= pair["need"])

@@ -19,7 +19,7 @@ NTH = "_nth"
 
 @dataclass(frozen=True)
 class Timeline:
-    """Samples and observations in the order of time: key columns, and order."""
+    """The time order of samples and observations: columns of keys, and columns to order by."""
 
     keys: Sequence[str]
     order: Sequence[str]
@@ -49,7 +49,7 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
-"""Adds the needed columns to rows, and returns the struct of a window's samples at a look."""
+"""Adds the needed columns to rows, and returns a struct of the sums in a window at each row."""
 
 
 WHOLE = 1 << 56
@@ -153,16 +153,16 @@ def averages(
     of_sums: Mapping[str, Column] = MappingProxyType({}),
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return the averages at each look, of the samples before it. [DATA-01 … 07]
+    """Return the rows with the averages at each observation, of the samples so far. [DATA-01 … 07]
 
-    Rows are samples and looks: `keys` tell bundles apart, `order` tells which comes first, and
-    `RATE_FIELDS` are what was measured, null in a look. Each time frame of `frames`, with the
-    number of samples that count in it, or the column that has it, adds a struct of `RATE_FIELDS`
-    and `numSamples`. It is told in the looks alone.
+    Rows are samples and observations: `keys` identify a bundle, `order` is the order of time, and
+    `RATE_FIELDS` are the sample, null in an observation. Each of `frames`, named with its number of
+    samples or the column that has it, adds a struct of `RATE_FIELDS` and `numSamples`. Only those
+    in observations are meant to be used.
 
-    More columns over the same course cost little here: `beside` are of what is given, and `of_sums`
-    may ask for `NTH` and `sum_of`, too. `others` are further alternatives of the reading `window`,
-    by a prefix for the names of their averages.
+    Further window columns cost little here: `beside` use the given columns, and `of_sums` may also
+    use `NTH` and `sum_of`. `others` are more alternatives of the reading `window`, by a prefix for
+    the names of their averages.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()

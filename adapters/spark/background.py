@@ -31,5 +31,5 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
     """
     promised = background(work, "within")
     if not wait([promised], seconds).done:
-        raise TimeoutError(f"nothing within {seconds:g} s")
+        raise TimeoutError(f"no result within {seconds:g} s")
     return promised.result()

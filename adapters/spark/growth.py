@@ -1,10 +1,11 @@
 """Bundles that the leader splits automatically. [SPLIT-01 … 09]
 
-Rows are the bundles that brokers report, with these columns. Any number of looks can be together.
+Rows are the bundles that brokers report, with these columns. Any number of inspections can
+be together.
 
-    cycle       what tells the looks apart
+    cycle       identifies the inspection
     settings    struct of `SETTINGS` in force
-    leader      whether it is the leader that looks
+    leader      whether the inspecting broker leads
     bundle      its full name; null if no report has its statistics: it is not split
     namespace   of the bundle
     bundles     how many bundles that namespace has
@@ -33,7 +34,7 @@ LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
 WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
-"""The rates that are held against the limits, by the reading `split-rate-window`."""
+"""The rates that are compared with the limits, by the reading `split-rate-window`."""
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),
@@ -45,9 +46,9 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Rows with the limits each bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
+    """Add the limits that a bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
 
-    `exceeds` names the limits; `turn` counts those of a namespace that exceed any. [SPLIT-05, 06]
+    `turn` numbers the bundles of a namespace, those that exceed a limit first. [SPLIT-05, 06]
     """
     rates = F.col(WINDOW[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}

@@ -29,7 +29,7 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
 }
-"""True if a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
+"""True if a bundle is among those that are shed, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:

@@ -3,7 +3,7 @@
 Rows are the bundles that candidates have or were assigned, with these columns. Any number of
 placements can be together.
 
-    cycle       what tells the placements apart
+    cycle       identifies the placement
     settings    struct of `SETTINGS` in force
     broker      the candidate; null in the one row of a placement without candidates
     percent     struct of what it uses of each resource (`usage.percents`)
@@ -42,10 +42,10 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """One row per candidate: the compared values, and whether it may be chosen (`best`).
+    """Return a row for each candidate: the compared values, and whether it may be chosen (`best`).
 
-    Beside `cycle` and `broker` that is `usage` in percent, `rate`, `left_out`, `score`, and
-    `by_chance`: all candidates are overloaded, and any of them may take the bundle. [PLACE-05]
+    Columns: `cycle`, `broker`, `usage` in percent, `rate`, `left_out`, `score`, and `by_chance`,
+    true if all candidates are overloaded, so that any may take the bundle. [PLACE-05]
     """
     summed = rows.groupBy("cycle", "broker").agg(
         or_nothing(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),

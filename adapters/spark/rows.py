@@ -20,7 +20,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Yield one answer for each case; a job computes one cycle of all cases that have it."""
+    """Return one answer for each case; a job computes one cycle of all cases that have it."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages(rows, ask)
@@ -89,7 +89,7 @@ def _cycle(
 
 
 def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:
-    """Return every bundle unloaded in some cycles, with the minutes before the last of them."""
+    """Yield each bundle unloaded in these cycles, with the minutes from then to the last cycle."""
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])
         for bundle, ago in cycle["recentlyUnloaded"].items():

@@ -78,7 +78,7 @@ _PROCESS = _Process()
 
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
-"""Valid places of a Spark, besides `SUBMITTED`."""
+"""Pattern of the places of Spark, besides `SUBMITTED`."""
 
 
 def check_place(target: str, adapter: str) -> None:
@@ -252,7 +252,7 @@ def _connected(url: str, adapter: str) -> Spark:
         configure(session, OF_THE_SESSION)
     except Exception as error:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        problem = f"{url} gives no session: {exception_message(error)}"
+        problem = f"{url} provides no session: {exception_message(error)}"
         raise AdapterError(
             "start", problem, f"for its client, {SPARK_EXTRA}", "", adapter
         ) from None

@@ -36,14 +36,14 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 
 
 INFINITE = float("inf")
-"""A limit that documents call none."""
+"""The value of a limit that, by the documents, switches it off."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
     """Return a struct of settings; null if a setting is not given and has no documented default.
 
-    A setting that no page names is null even without a default: documents without an annotation of
-    it give it no effect. `given` maps names to text, in the format of JSON.
+    An undocumented setting has its default or null even if given, since the documents give it no
+    effect. `given` maps names to text, in the format of JSON.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}

@@ -28,7 +28,7 @@ BROKER = (
 SETTINGS = "map<string, string>"
 
 NEVER_MEASURED = 50
-"""Messages and kilobytes per second, each way, before the first sample. [DATA-04, DATA-05]"""
+"""Messages and kilobytes per second, in each direction, of a new bundle. [DATA-04, DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
 """Bytes, by the reading `kilobyte`."""

@@ -1,11 +1,11 @@
 """One cycle of shedding: what each bundle carries, whether it may go, and whether it does. [SHED]
 
-Brokers and their bundles are rows of two frames. Any number of cycles can be together.
+Brokers and their bundles are rows of two frames. Any number of cycles can be together. Both have:
 
-    cycle       what tells the cycles apart, of both: a number, a struct of cluster and time
-    broker      its name, of both; null in the one row of a cycle without brokers
+    cycle       identifies the cycle: a number, or a struct of cluster and time
+    broker      its name; null in the one row of a cycle without brokers
 
-Of brokers also:
+Brokers also have:
 
     settings    struct of `SETTINGS` in force, by their names in broker.conf
     strategy    class name, without Pulsar's own package
@@ -14,19 +14,19 @@ Of brokers also:
                 `smoothed` may be its usage with all of them and the present one
     carries     struct of what it carries: `messages` and `bytes` per second
 
-Of bundles also:
+Bundles also have:
 
     bundle      its full name
     load        struct of what the bundle carries in the short term, as `carries`
     moved       minutes since it was last unloaded; null where it was not
 
-Of brokers may be:
+Brokers may have:
 
-    least       bytes per second that a broker of ThresholdShedder has to shed more than, or null
+    least       bytes per second; ThresholdShedder sheds only more than this; null without a limit
     earlier     earlier cycles, or
     streak      what remains of them, for AvgShedder; see `average`
 
-Where brokers come with their bundles, one frame is enough: `owns` is an array of structs of these.
+If brokers have their bundles in an array of structs, `owns`, that one frame is enough.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ BROKER = ("cycle", "broker")
 
 @dataclass(frozen=True)
 class Strategy:
-    """The decision of a strategy: the state of brokers, and which of their bundles it takes.
+    """The decision of a strategy: the state of brokers, and which of their bundles it sheds.
 
-    `levels` adds a struct of its name in small letters to brokers. `takes` is of a bundle in the
-    queue of its broker; `sums` are traffic that it adds up along the queue, by name.
+    `levels` adds the state to brokers, a struct with the strategy's name in lower case. `takes` is
+    true for a row of `queued` that is shed; `sums` are traffic to sum along the queue, by column.
     """
 
     settings: tuple[str, ...]
@@ -98,7 +98,7 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""The strategies that shed whichever is set, by the reading `overload-scope`. [SHED-08]"""
+"""The strategies that shed whichever one is set, by the reading `overload-scope`. [SHED-08]"""
 
 
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
@@ -113,12 +113,10 @@ def decision_rows(
     readings: Readings,
     strategies: Iterable[str] = tuple(STRATEGIES),
 ) -> DataFrame:
-    """One row per bundle, and per broker without any: its unloads and the reasons.
+    """Return a row for each bundle, and each broker without any: whether it is `chosen`, and why.
 
-    It has what is given, except what a broker uses and carries, and what `with_counts` and
-    `queued` add, a struct for each strategy (`Strategy.levels`), and `chosen`.
-
-    Under strategies that are not among `strategies` nothing is chosen.
+    Columns: those given except `MEASURED`, those that `with_counts` and `queued` add, a struct for
+    each strategy (`Strategy.levels`), and `chosen`, which is false under any other strategy.
     """
     planned = _planned(strategies, readings)
     known = _levels(with_counts(brokers, bundles, readings), readings, planned)
@@ -146,7 +144,7 @@ def decisions_of_owners(
 
 
 def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return these strategies, and those that shed whichever is set."""
+    """Return these strategies, and those that shed whichever one is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 
@@ -178,9 +176,11 @@ MEASURED = (
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
-    """Brokers with `owned` and `able` (how many bundles they have, and how many of them may move),
-    `first` (whether it is one), `brokers` (of the cycle), and `weight` (in the measure of the
-    readings)."""
+    """Add `owned` and `able` to brokers, how many bundles they have and how many of them may move.
+
+    Also `first`, whether the row has a broker; `brokers`, how many the cycle has; and `weight`, the
+    load in the measure that readings select.
+    """
     alike = bundles.groupBy(*BROKER, "moved").agg(
         F.count("bundle").alias("many"),
         *(F.sum(f"load.{name}").alias(name) for name in _added(brokers.columns, readings)),
@@ -247,12 +247,11 @@ def blocked(moved: Column, readings: Readings) -> Column:
 
 
 def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
+    """Add to bundles their place in the queue for unloading. [SHED-02, SHED-04, SHED-07]
 
-    Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
-    ones with the most traffic first; ties are ordered by name), `rank` (the same,
-    the most expensive first), `above` (what the movable ones before it carry together), and the
-    sums of strategies.
+    Columns: `traffic` in the measure that readings select; `movable`; `place` from 1, the movable
+    ones with the most traffic first, ties by name; `rank`, the same with the most expensive first;
+    `above`, the traffic of the movable ones before it; and the sums of strategies.
     """
     rows = rows.withColumns(
         {

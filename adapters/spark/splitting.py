@@ -179,6 +179,9 @@ def refusal(
     return (
         F.when(~known, F.concat(algorithm, F.lit(" is no algorithm")))
         .when(at_positions & asked.isNull(), F.lit(f"{POSITIONS} cannot be set as the default"))
-        .when(at_positions & (by != "admin"), F.lit(f"{POSITIONS} is for the admin API alone"))
+        .when(
+            at_positions & (by != "admin"),
+            F.lit(f"{POSITIONS} can be requested only over the admin API"),
+        )
         .when(upper - lower == 1, F.lit("no position lies inside the bundle"))
     )

@@ -48,21 +48,21 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
-"""Under which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+"""The usage below which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
 
 
 RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""True if a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
+"""True if a bundle is shed because a broker is idle, by `lower-boundary-amount`. [THRESHOLD-13]"""
 
 
 def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Brokers with `thresholdshedder`: what its levels are, and whether it relieves an idle one.
+    """Add `thresholdshedder` to brokers: its levels, and whether an idle broker makes it shed.
 
-    That is usage, average, threshold, limit, target and bound in percent, over, need, and whether
-    it `relieves` a broker of the cycle that is idle.
+    Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent, `over`,
+    `need`, and `relieves`, true if it sheds because another broker of the cycle is idle.
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")
@@ -86,7 +86,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if a bundle goes."""
+    """True if a bundle is shed."""
     level = F.col("thresholdshedder")
     enough, relief = RELIEF["enough"], RELIEF[readings["lower-boundary-amount"]]
     own = level["over"] & F.col("movable") & enough(F.col("place"), F.col("above"), level["need"])
@@ -96,11 +96,11 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """The usage of each broker, the average over all, and what follows from it. [THRESHOLD-05 … 07]
+    """Add each broker's usage, the average over all, and the levels from them. [THRESHOLD-05 … 07]
 
-    The mean is the sum over the count: exact where usages are and the brokers are a power of two,
-    and else always rounded alike, as the brokers are summed in the order of their names.
-    The usages are those of `smoothed` where the rows have it.
+    The average is exact if usages are and the number of brokers is a power of two; otherwise it is
+    always rounded alike, since brokers are summed in the order of their names.
+    The usages are `smoothed` if rows have that.
     """
     settings = F.col("settings")
     rows = rows.withColumn("_used", _used(rows.columns))

@@ -48,36 +48,36 @@ def _fits() -> Column:
 
 
 FILLED = "filled"
-"""The column for how much of half the gap the bundles so far in the queue fill."""
+"""The column for how much of half the gap the bundles fill, down to this one in the queue."""
 
 
 def fitting() -> Column:
-    """The traffic of a bundle if it is no more than half of the gap."""
+    """Return the traffic of a bundle if it is no more than half of the gap."""
     return F.when(_fits(), F.col("traffic"))
 
 
 COUNTED = "fitting"
-"""The column for how many of the bundles so far in the queue fit."""
+"""The column for how many bundles fit, down to this one in the queue."""
 
 
 def one_if_fitting() -> Column:
-    """One for a bundle that fits."""
+    """Return 1 for a bundle that fits."""
     return F.when(_fits(), F.lit(1))
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle goes."""
+    """True if a bundle is shed."""
     ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MOST_BUNDLES}")
     few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
     return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few
 
 
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Brokers with `uniformloadshedder`: the extremes of their cycle.
+    """Add `uniformloadshedder` to brokers: the extremes of their cycle.
 
-    That is the least and the most `messages` and `bytes` per second of a broker, whether the
-    thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), and half
-    of the gap between the two, or the documented share of it (`need`).
+    Fields: `least` and `most`, each the `messages` and `bytes` per second of a broker; `over`, true
+    if the difference exceeds a threshold; `most_loaded`, true for that broker; and `need`, half of
+    the gap between the extremes, or the documented share of it.
     """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
@@ -109,7 +109,7 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile() -> Column:
-    """True if the share of a difference is not below its minimum, or there is none. [UNIFORM-06]"""
+    """True if the share of a difference reaches its minimum, or there is none. [UNIFORM-06]"""
     settings = F.col("settings")
     enough = (
         F.coalesce(

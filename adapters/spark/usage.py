@@ -21,9 +21,9 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 
 def percents(report: Column) -> Column:
-    """Struct of the five resources of a load report, each in percent of its limit.
+    """Return a struct of the five resources of a load report, each in percent of its limit.
 
-    Multiplied before it is divided: 25, 50, 75 and 100 of 100 stay exact.
+    Values are multiplied before the division, so that 25, 50, 75 and 100 of 100 stay exact.
     """
     return F.struct(
         *(
@@ -34,17 +34,17 @@ def percents(report: Column) -> Column:
 
 
 def maximum(percent: Column) -> Column:
-    """The usage of the busiest resource. [USAGE-01]"""
+    """Return the usage of the busiest resource. [USAGE-01]"""
     return F.greatest(*(percent[name] for name in RESOURCES))
 
 
 def weighed(percent: Column, settings: Column) -> Column:
-    """The percentages, each times the weight that the settings give it. [USAGE-02, USAGE-04]"""
+    """Return the percentages times the weights in the settings. [USAGE-02, USAGE-04]"""
     return F.struct(*((percent[name] * settings[WEIGHTS[name]]).alias(name) for name in RESOURCES))
 
 
 def busiest(percent: Column) -> Column:
-    """The name of the resource with the largest percentage; null where all are 0. [USAGE-03]"""
+    """Return the resource with the largest percentage; null if all are 0. [USAGE-03]"""
     most = maximum(percent)
     return F.coalesce(
         *(F.when((most > 0) & (percent[name] == most), F.lit(name)) for name in RESOURCES)
@@ -52,9 +52,9 @@ def busiest(percent: Column) -> Column:
 
 
 def smoothed(history: Column, present: Column, kept: Column) -> Column:
-    """A usage after earlier ones, the oldest first: each new one takes its share. [THRESHOLD-07]
+    """Return a usage smoothed by earlier ones, oldest first; each takes its share. [THRESHOLD-07]
 
-    `kept` is the share of what was, from 0 to 1.
+    `kept` is the share of the past, from 0 to 1.
     """
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
@@ -64,15 +64,15 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
 
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
-    """A smoothed usage after one more observation; the first one counts as it is. [THRESHOLD-07]"""
+    """Return a smoothed usage after one more observation; the first counts as is. [THRESHOLD-07]"""
     return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
-    """The mixed usage if there was an earlier one; null if it or the history share is unknown."""
+    """Return the mixed usage after an earlier one; null if that or the history share is unknown."""
     return was * kept + seen * (constant(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Gbit/s of a network interface: the setting, or else the reported speed. [USAGE-05 … 07]"""
+    """Return the Gbit/s of a network interface, as set or else as reported. [USAGE-05 … 07]"""
     return F.coalesce(override, reported)

@@ -37,7 +37,7 @@ EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNames
 
 
 def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The usage that a release's strategies compare."""
+    """Return the usage that a release's strategies compare."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
     known = Leader(one, context.settings(case), release)
     if case["weighted"] and release.ways["shedders"] == "overload":
@@ -70,7 +70,7 @@ def _failed(why: str) -> tuple[Step]:
 
 
 def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The bundles of topics, unless a topic has a cluster in its name or is in no bundle."""
+    """Return the bundles of topics, or a failure for an old-style name or a topic in no bundle."""
     failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
     return failed or answers.bundles.locate(context, case)
 
@@ -100,7 +100,7 @@ def _topics_without_bundle(
 
 
 def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation:
-    """The defaults of the settings that a release has."""
+    """Return the defaults of a release's settings."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
     known = {name: value for name, value in context.defaults.items() if name != without}
     return answers.managers.defaults_answer(known)
@@ -114,14 +114,14 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The bundles that a release's leader splits, and those whose parts it unloads."""
+    """Return the bundles that a release's leader splits, and those whose parts it unloads."""
     task = SplitterTask(Leader(case, context.settings(case), release))
     decided = {"split": list(task.split), "unload": list(task.unload)}
     return Derivation(decided, task.steps)
 
 
 def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The choice of a release's placement strategy; equal candidates take turns."""
+    """Return the choice of a release's placement strategy; equal candidates take turns."""
     known = Leader(case, context.settings(case), release)
     placing = ReleasedPlacement(known, tuple(case["candidates"]))
     if placing.strategy not in CHOICE:
@@ -135,7 +135,7 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The broker that a release's load manager assigns; equal candidates take turns."""
+    """Return the broker that a release's load manager assigns; equal candidates take turns."""
     assigning = ReleasedAssignment(case, context.settings(case), release)
     declined = assigning.declined
     if declined is not None:
@@ -148,7 +148,7 @@ def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The candidates that a release's filter leaves."""
+    """Return the candidates that a release's anti-affinity filter keeps."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
     group = group_of(spread.groups, spread.namespace)
@@ -177,12 +177,12 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
 
 
 def shed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The unloads of one cycle."""
+    """Return the unloads of one cycle."""
     return shedding.select(Cycle(case, context.settings(case), context.readings), release)
 
 
 def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The unloads of consecutive cycles, in which a strategy remembers the earlier ones."""
+    """Return the unloads of consecutive cycles; the strategy keeps its state between them."""
     row, memory = CycleSequence(case, context.settings(case), context.readings), CycleMemory()
     return answers.shedding.decide_in_turn(
         row,
@@ -209,7 +209,7 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     ),
     answers.load_data.read: lambda _context, case, release: reports.read(case, release),
 }
-"""The answers of a release, by the answers of its documents that they replace."""
+"""Answers of a release, keyed by the documents' answers that they replace."""
 
 
 def answer_of_release(

@@ -45,9 +45,7 @@ Candidates = Sequence[str]
 
 
 class ReleasedAssignment:
-    """One bundle to assign: each filter passes candidates to the next, then the
-    strategy chooses.
-    """
+    """Assignment of one bundle: filters narrow the candidates, then the strategy chooses."""
 
     def __init__(self, case: Json, settings: Settings, release: ReleasedWays) -> None:
         self.known = Leader(case, settings, release)
@@ -66,10 +64,10 @@ class ReleasedAssignment:
 
     @cached_property
     def permitted(self) -> Candidates:
-        """The brokers that isolation policies permit; of several policies, the first in a hash map.
+        """The brokers that isolation policies permit; if several apply, the first in a hash map
+        decides.
 
-        Brokers are in the order of a hash set of all of them, which the metadata store lists by
-        name.
+        They are in the iteration order of a hash set of all brokers, added by name.
         """
         addresses = with_ports(self.known.case["brokers"])
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
@@ -116,7 +114,7 @@ class ReleasedAssignment:
 
     @cached_property
     def second(self) -> ReleasedPlacement | None:
-        """The choice among all permitted brokers, if the first choice may be an overloaded one."""
+        """The choice among all permitted brokers, if the first choice may be overloaded."""
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
         among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
@@ -153,14 +151,14 @@ class ReleasedAssignment:
         return ReleasedPlacement(self.known, candidates, instead, places(len(self.permitted)))
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Brokers within the limit of topics, or all brokers if none is within it."""
+        """Return brokers within the limit of topics, or all brokers if none is."""
         reports = self.known.case["brokers"]
         most = self.known.number(MOST_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
-        """Brokers that serve the fewest of the group, in the domains that do."""
+        """Return brokers that serve the fewest of the group, in the domains with the fewest."""
         groups = self.known.case["groups"]
         if group_of(groups, self._all.namespace) is None:
             return among
@@ -169,7 +167,7 @@ class ReleasedAssignment:
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
-        """Brokers with the fewest bundles of the namespace."""
+        """Return brokers with the fewest bundles of the namespace."""
         namespace = self._all.namespace
         by_setting = self._release.ways["even-spread"] == "setting" and namespace != SYSTEM
         if by_setting and not self._settings.flag(EVENLY):
@@ -177,7 +175,7 @@ class ReleasedAssignment:
         return fewest(among, {name: self.served[name][namespace] for name in among})
 
     def _latest(self, among: Candidates) -> Candidates:
-        """Brokers of the latest version; all permitted ones if a version is unknown."""
+        """Return brokers of the latest version; all permitted ones if a version is unknown."""
         if not self._settings.flag(LATER) or not among:
             return among
         versions = self.known.case["versions"]

@@ -29,7 +29,7 @@ PLACE = "AvgShedder.findBundlesForUnloading"
 
 @dataclass(frozen=True)
 class _Pair:
-    """A broker that sheds bundles to another one, and the amount."""
+    """Two brokers, the busy one shedding to the idle one, and the amount."""
 
     idle: str
     busy: str
@@ -87,7 +87,7 @@ def _shedding(
 def _pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
-    """Return pairs that differ by the low threshold or more; count how often in a row."""
+    """Yield pairs that differ by the low threshold or more, and count their hits in a row."""
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
     for place in range((len(brokers) + 1) // 2):
@@ -114,7 +114,7 @@ def _forget(memory: CycleMemory, *brokers: str) -> None:
 
 
 def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
-    """The bundles of a broker that fit into its share of the difference."""
+    """Return the pair with the bundles that fit into its share of the difference."""
     known = view.known
     for kind, least in LEAST.items():
         need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)

@@ -128,7 +128,7 @@ def settings_of(
     defaults: Mapping[str, Value],
     later: Version = (),
 ) -> Settings:
-    """Return the settings of a release with this broker.conf, over given and own defaults.
+    """Return the settings in force: this broker.conf, else `defaults`, else the release's own.
 
     If a later version is given, settings added up to that version are read as well.
 

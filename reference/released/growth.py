@@ -84,7 +84,7 @@ class SplitterTask:
         return {name: value for name, value in tested.items() if value > self.limits[name]}
 
     def few(self, stats: Json) -> bool:
-        """True if a bundle has fewer topics than a split needs."""
+        """True if a bundle has too few topics to be split."""
         return self.known.way("few-topics") == "keeps" and stats.get("topics", 0) < FEWEST
 
     @cached_property

@@ -12,7 +12,7 @@ INT = 2**31
 
 
 def single(number: float) -> float:
-    """The float of 32 bits nearest to a number."""
+    """Return the 32-bit float nearest to a number."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
@@ -25,7 +25,7 @@ def to_int(number: float) -> int:
 
 
 def wrapped(number: int) -> int:
-    """A whole number after overflow of a Java int."""
+    """Return a whole number as a Java int, after overflow."""
     return (number + INT) % (2 * INT) - INT
 
 
@@ -39,7 +39,9 @@ def java_hash(text: str) -> int:
 
 
 def places(count: int, concurrent: bool = False, size: int = TABLE) -> int:
-    """Capacity of a HashMap or ConcurrentHashMap of `size` after it holds `count` entries."""
+    """Return the capacity to which a HashMap or ConcurrentHashMap of `size` grows for `count`
+    entries.
+    """
     while count >= size * 3 // 4 + (0 if concurrent else 1):
         size *= 2
     return size
@@ -48,8 +50,8 @@ def places(count: int, concurrent: bool = False, size: int = TABLE) -> int:
 def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
     """Return names in the iteration order of a HashMap or a ConcurrentHashMap.
 
-    `size` is its capacity before; capacities never shrink. Names in one bucket, which are few,
-    keep their order of insertion.
+    `size` is its initial capacity, which never shrinks. Names in the same bucket keep their order
+    of insertion.
     """
     known = list(dict.fromkeys(names))
     size = places(len(known), concurrent, size)

@@ -37,7 +37,7 @@ SHARE_OF_HEAP = "memory"
 
 @dataclass(frozen=True)
 class Leader:
-    """State of the leader of a release in a case."""
+    """State of a release's leader, as given by a case."""
 
     case: Json
     settings: Settings
@@ -97,7 +97,7 @@ class Leader:
         self._places("bundles", self._stored())
 
     def _stored(self) -> list[str]:
-        """Return the bundles with data; the leader has default data of bundles that it assigned."""
+        """Return the bundles with data, which are default data for bundles just assigned."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
@@ -112,7 +112,7 @@ class Leader:
         return self.tables[table]
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
-        """Average traffic of a bundle both ways, or the assumed one without samples."""
+        """Average traffic of a bundle both ways; assumed if it has no samples."""
         data = self.case["bundles"].get(bundle, {}).get(frame)
         if not data or not data["numSamples"]:
             return 2 * ASSUMED[kind]

@@ -25,7 +25,7 @@ IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
-    """Return why no manager starts with these shedding and placement strategies, or None.
+    """Return the reason why no manager starts with this pair of strategies, or None.
 
     A class that is both kinds of strategy is assumed to be set for both.
     """
@@ -39,7 +39,7 @@ def why_no_pair(settings: Settings, shedding: str) -> str | None:
 
 @dataclass(frozen=True)
 class ReleasedPlacement:
-    """One bundle to place among candidates, by a strategy that has not placed any bundle before."""
+    """Placement of one bundle among candidates, as the strategy's first decision."""
 
     known: Leader
     candidates: Sequence[str]
@@ -80,7 +80,7 @@ class ReleasedPlacement:
 
     @cached_property
     def best(self) -> Sequence[str]:
-        """The candidates of which the strategy chooses one at random."""
+        """The candidates among which the strategy chooses at random."""
         return CHOICE[self.strategy](self) if self.candidates else ()
 
     @cached_property
@@ -103,7 +103,7 @@ class ReleasedPlacement:
         return self._sum(ahead) + self._sum(owned)
 
     def _sum(self, bundles: Sequence[str]) -> float:
-        """Sum in the order in which the release adds."""
+        """Return the sum, added in the release's order."""
         total = 0.0
         for bundle in bundles:
             total += self.known.traffic(bundle, "msgRate", FRAME)

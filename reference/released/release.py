@@ -19,11 +19,10 @@ class ReleasedWays:
     """A released profile's behaviour beyond rules and readings.
 
     Attributes:
-        title: the profile's, which names the version.
+        title: the profile's title, which names the version.
         ways: for each way, the alternative that the release takes.
-        hidden: the settings that no document names, each with the value it has where a case sets
-            none.
-        later: a later version whose settings are read, too, if any.
+        hidden: undocumented settings, each with the value used if a case sets none.
+        later: a later version whose settings are also read, if any.
     """
 
     title: str
@@ -56,7 +55,7 @@ class ReleasedWays:
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Method that leaves heap memory out of a usage; empty if heap memory counts."""
+        """Name of the method that ignores heap memory; empty if heap memory counts."""
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:
             return ""

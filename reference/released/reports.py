@@ -76,7 +76,7 @@ def is_simple(report: Mapping[str, Any]) -> bool:
 
 
 def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
-    """Resources at the top; numbers that are left out are 0."""
+    """Parse a modular report: resources at the top level; missing numbers are 0."""
     _check(report, _boolean(release), SWITCHES)
     _check(report, _whole(LONG), ("lastUpdate",))
     known = {name: _usage(report[name]) for name in RESOURCES if report.get(name) is not None}
@@ -92,7 +92,7 @@ def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]
 
 
 def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
-    """Resources below `systemResourceUsage`; loads are summed over the bundles."""
+    """Parse a simple report: resources in `systemResourceUsage`; loads summed over bundles."""
     _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
     _check(report, _whole(LONG), ("timestamp",))
     _check(report, _whole(LONG if release.version >= V4 else INT), ("numTopics",))
@@ -126,7 +126,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _usage(value: Any) -> dict[str, float] | None:
-    """Usage and limit; None if a limit below 0 says that nothing was measured."""
+    """Parse usage and limit; None if a limit below 0 means that nothing was measured."""
     data = _object(value)
     usage, limit = _double(data.get("usage")), _double(data.get("limit"))
     return None if limit < 0 else {"usage": usage, "limit": limit}
@@ -175,7 +175,7 @@ def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
 
 
 def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
-    """The bundles of a field, each once; nothing if it is null."""
+    """Return the distinct bundles of a field; nothing if it is null."""
     value = report.get(field, [])
     if value is None:
         return {}

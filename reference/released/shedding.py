@@ -136,7 +136,8 @@ def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> I
                 yield Step("stays", f"{bundle}, on {name}: {off}", detail=True)
     if release.ways["destination"] == "asked" and any(one.bundles for one in sheds):
         place = release.place("destination")
-        yield Step("destination", f"taken to be another broker; else it stays ({place})")
+        assumed = "assumed to be another broker; otherwise the bundle stays"
+        yield Step("destination", f"{assumed} ({place})")
     for one in sheds:
         yield Step(one.broker, "")
         for step in one.explain():

@@ -34,7 +34,7 @@ class CycleMemory:
     transfer: TransferMemory | None = None
 
     def observe(self, now: Mapping[str, float], kept: float) -> None:
-        """Add an observation of each broker."""
+        """Mix the current usage of each broker into the smoothed one."""
         total = 0.0
         for broker, usage in now.items():
             before = self.usage.get(broker)
@@ -44,7 +44,7 @@ class CycleMemory:
         self.average = total / len(now) if now else 0.0
 
     def forget_all_but(self, brokers: Container[str]) -> None:
-        """Forget the usages of the brokers that are gone."""
+        """Forget the usages of all other brokers."""
         self.usage = {name: usage for name, usage in self.usage.items() if name in brokers}
 
 
@@ -94,7 +94,7 @@ def bundle_steps(
     kind: str = "msgThroughput",
     stays: str = "enough has gone",
 ) -> Iterator[Step]:
-    """Steps for each bundle: goes or stays, and why."""
+    """Yield a step for each bundle: it goes or stays, and why."""
     known, free = view.known, set(eligible)
     carried = 0.0
     for bundle in known.busiest_first(list(eligible), kind):
@@ -111,7 +111,7 @@ def bundle_steps(
 
 
 def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
-    """Steps for a broker that sheds nothing."""
+    """Yield the steps for a broker that sheds nothing."""
     yield Step("decision", f"{why}: it keeps all")
     for bundle in view.known.owned(broker):
         yield Step("stays", f"{bundle}, {broker} keeps all", detail=True)

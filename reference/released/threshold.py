@@ -28,7 +28,7 @@ HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources in which an earlier usage is expressed: the first with a weight."""
+"""Resources that can express an earlier usage; the first with a weight does."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Return the busiest broker if another one is below the boundary; smooth all usages again."""
+    """Return the busiest broker if any is below the boundary; smooth all usages once more."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))

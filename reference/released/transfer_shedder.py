@@ -1,4 +1,4 @@
-"""TransferShedder of a release, and what UnloadScheduler keeps for it."""
+"""TransferShedder of a release, and the state that UnloadScheduler keeps for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = "loadBalancerHistoryResourcePercentage"
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 MINUTE = 60
 ENOUGH = 0.75
-"""Share of its throughput under which the busier broker comes by an exchange."""
+"""Share of its throughput to which an exchange has to reduce the busier broker."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
 """Steps in which NamespaceBundleStats.compareTo compares, in its order."""
@@ -81,7 +81,7 @@ class _Stats:
         self.high = len(self.order) - 1
 
     def offload(self, most: float, least: float, amount: float) -> None:
-        """Follow a transfer, as LoadStats.offload does."""
+        """Update the sums after a transfer, as LoadStats.offload does."""
         self.squares -= most * most + least * least
         less, more = max(0.0, most - amount), least + amount
         self.squares += less * less + more * more
@@ -107,7 +107,7 @@ class ReleasedTransfer:
         return [names[one] for one in in_map(names, concurrent=True)]
 
     def decide(self) -> list[Unload]:
-        """Return the unloads of the cycle, and remember them."""
+        """Return the unloads of the cycle, and record them."""
         for name in self.brokers:
             self.memory.loads[name] = self._smoothed(name)
         stats = self._stats()
@@ -127,7 +127,7 @@ class ReleasedTransfer:
         return found
 
     def _smoothed(self, name: str) -> Smoothed:
-        """Return the load after this report, as BrokerLoadData.update computes it."""
+        """Return the smoothed load after this report, as BrokerLoadData.update computes it."""
         report, kept = self.known.report(name), self.known.number(KEPT)
         used = (percent(report.get(one)) * self.known.weight(one) for one in RESOURCES)
         now = Smoothed(max(used) / 100, self.known.carries(name, "msgThroughput"))
@@ -170,7 +170,7 @@ class ReleasedTransfer:
         return _Stats(order, loads, squares, count, mean, deviation)
 
     def _why(self, stats: _Stats) -> bool:
-        """True if the deviation or one of both ends asks for unloads."""
+        """True if the deviation, the least or the most loaded broker calls for unloads."""
         return (
             stats.deviation > self.known.number(TRANSFER_TARGET)
             or self._underloaded(stats)
@@ -210,7 +210,7 @@ class ReleasedTransfer:
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
-        """Yield the unloads of a pair: smaller bundles first, and then perhaps an exchange."""
+        """Yield the unloads of a pair: smaller bundles first, then an exchange if it helps."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self._top(target))
         marked, left = 0.0, len(top)
@@ -241,7 +241,9 @@ class ReleasedTransfer:
         after: tuple[float, float],
         whole: float,
     ) -> list[Unload]:
-        """Return bundles that go back so that a large one may go; none if that does not help."""
+        """Return an exchange: a large bundle, and those sent back for it; empty if it does not
+        help.
+        """
         if not self.known.settings.flag(TRANSFERS):
             return []
         high, low = after
@@ -260,7 +262,7 @@ class ReleasedTransfer:
 
     @property
     def _takes_unused(self) -> bool:
-        """True in 3.0, which reports and moves bundles without traffic, too."""
+        """True in 3.0, which also reports and moves bundles without traffic."""
         return self.known.release.version < (4,)
 
     def _carried(self, bundle: str) -> float:
@@ -315,7 +317,7 @@ Comparing = Callable[[str, str], int]
 
 
 def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[str]:
-    """Return names with the largest first, as TopKBundles.partitionSort leaves them."""
+    """Return names with the largest first, in the order that TopKBundles.partitionSort produces."""
     found = list(names)
     start, end, target = 0, len(found) - 1, most - 1
     while start < end:
@@ -347,7 +349,7 @@ def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[
 
 
 def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
-    """Return the place of an unload in an answer: by broker, the smallest bundle first."""
+    """Return a sort key for unloads in an answer: by broker, the smallest bundle first."""
     place = list(known.case["brokers"]).index(unload.source)
     return place, known.traffic(unload.bundle, "msgThroughput"), unload.bundle
 

@@ -32,7 +32,7 @@ MORE = 1000
 
 @dataclass(frozen=True)
 class _Spread:
-    """The busiest and the idlest broker, and how much each carries."""
+    """The busiest broker, and the highest and lowest traffic of any broker."""
 
     busiest: str | None
     most: float
@@ -41,7 +41,7 @@ class _Spread:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The broker that unloads, the measure, and the limits."""
+    """The broker that unloads, the measure of traffic, and the limits."""
 
     broker: str | None
     kind: str
@@ -91,7 +91,7 @@ def _need(view: ClusterView, spread: _Spread) -> int:
 
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
-    """The brokers with most and least of one measure."""
+    """Return the spread of one measure over the brokers."""
     busiest, most, least = None, -1.0, float(INT - 1)
     for name in view.known.brokers:
         carries = view.known.carries(name, kind)
@@ -102,7 +102,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Compare brokers by both measures together: the higher in either is the busiest."""
+    """Return the spreads of both measures, where the busiest broker is the highest in either."""
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
@@ -131,7 +131,7 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Bundles no larger than the remaining need, most traffic first; sums overflow an int."""
+    """Yield bundles that fit into the remaining need, most traffic first; sums overflow as ints."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))
@@ -146,7 +146,7 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
 def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
     if decision.broker is None:
-        over = "neither difference is over its threshold, and one of 0 tests nothing"
+        over = "neither difference is over its threshold; a threshold of 0 switches its test off"
         yield from keep_all_steps(view, name, f"{over} ({place('uniform-share')})")
         return
     if name != decision.broker:

@@ -50,15 +50,13 @@ def assign(
 
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
-    """Return the brokers that a bundle may go to from its owner, by a reading. [OWN-11,
-    SPLIT-20]
-    """
+    """Return the brokers to which a bundle may go from its owner. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return brokers that were, and still are, less loaded than an overloaded one. [SHED-11]"""
+    """Return brokers that were less loaded than `broker`, and still are. [SHED-11]"""
     return [
         name
         for name, member in world.brokers.items()
@@ -67,7 +65,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """The brokers that keep the namespaces of an anti-affinity group apart. [ANTI-11]"""
+    """Return the brokers that keep the namespaces of an anti-affinity group apart. [ANTI-11]"""
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers
@@ -80,7 +78,7 @@ def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
 
 
 def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
-    """Candidates and their load for the placement of a bundle. [PLACE]"""
+    """Return the placement of a bundle: its candidates and their load. [PLACE]"""
     data = world.data()
     candidates = [
         Candidate(name, Usage(world.brokers[name].cpu, "cpu"), rate_of(world.owned_by(name), data))
@@ -110,7 +108,7 @@ def split_bundle(
     positions: Sequence[str],
     by: str,
 ) -> bool:
-    """Split a bundle, and unload its parts if that is set; return True if it was divided.
+    """Split a bundle, and unload its parts if so set; return True if it was divided.
 
     Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
     """
@@ -156,7 +154,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
 def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> None:
     """Unload a bundle to a broker with less load. [OWN-12, SHED-11]"""
     if not idler:
-        result.note(bundle, "stays: no other broker has less to do")
+        result.note(bundle, "stays: no other broker is less loaded")
         return
     owner = world.release(bundle)
     world.unloaded_at[bundle] = world.clock

@@ -29,7 +29,7 @@ LEAST = {
     "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
     "defaultNumberOfNamespaceBundles": 1,
 }
-"""Minimum values of settings that make sense."""
+"""Minimum value of each setting that makes sense."""
 
 MOST_BUNDLES = 65536
 
@@ -52,7 +52,7 @@ def why_invalid(name: str, value: Value) -> str | None:
 
 
 def change_setting(world: World, name: str, value: Value, how: str) -> str:
-    """Set a setting in broker.conf, read at the next start, or dynamically.
+    """Change a setting, either in broker.conf for the next start or dynamically.
 
     Errors: `Ignored` for an unknown setting or an invalid value.
     """
@@ -61,10 +61,10 @@ def change_setting(world: World, name: str, value: Value, how: str) -> str:
         raise Ignored(why)
     if how == "conf":
         world.file[name] = value
-        return f"{value} in the files: in force after a restart"
+        return f"{value} in broker.conf: in force after a restart"
     world.dynamic[name] = value
     world.changed()
-    return f"{value} from now on, or after a restart where it needs one"
+    return f"{value} from now on, or after a restart if it needs one"
 
 
 Event = Callable[[World, Mapping[str, Any], EventResult], None]
@@ -90,7 +90,7 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
     """Let a broker crash; other brokers take its bundles at once. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
-    result.note(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
+    result.note(name, f"goes down; without an owner: {', '.join(lost) or 'no bundle'}")
     _assign_all(world, result, lost)
 
 
@@ -131,9 +131,9 @@ def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
         raise Ignored(f"there is no namespace {tenant}/{space}")
     bundle = world.use(name, f"{tenant}/{space}", Rates.read(event))
     if bundle in world.owner:
-        result.note(name, f"lies in {bundle}, which {world.owner[bundle]} owns")
+        result.note(name, f"is in {bundle}, owned by {world.owner[bundle]}")
         return
-    result.note(name, f"lies in {bundle}, which nobody owns")
+    result.note(name, f"is in {bundle}, owned by no broker")
     assign(world, result, bundle)
 
 
@@ -162,18 +162,19 @@ def _refuse(_world: World, domain: str, brokers: list[str], _happened: EventResu
 
 def _leave(world: World, domain: str, brokers: list[str], result: EventResult) -> None:
     world.domains[domain] = [one for one in world.domains[domain] if one not in brokers]
-    result.note(domain, f"has {', '.join(brokers)} no more")
+    result.note(domain, f"no longer has {', '.join(brokers)}")
 
 
 SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]] = {
     "refused": _refuse,
     "moved": _leave,
 }
-"""Effect on brokers that belong to another domain, by `second-domain`. [ANTI-15, ANTI-16]"""
+"""Effect on brokers that already belong to another domain, by `second-domain`. [ANTI-15, ANTI-16]
+"""
 
 
 def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
-    """Set the group of a namespace, which belongs to the last one set. [ANTI-12]"""
+    """Set the group of a namespace, replacing any earlier one. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
         raise Ignored(f"there is no namespace {name}")

@@ -56,7 +56,7 @@ def _reports(world: World) -> dict[str, Any]:
 
 
 def _stats(world: World, bundle: str) -> dict[str, Any]:
-    """Current rates and number of topics of a bundle."""
+    """Return the current rates and number of topics of a bundle."""
     return {**fields(world.load_of(bundle)), "topics": len(world.topics_in.get(bundle, ()))}
 
 
@@ -69,7 +69,7 @@ def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
     """Advance time: brokers report, and the leader sheds and writes data, at their intervals.
 
     Intervals start at the beginning of the story. If they coincide, reports come first and writing
-    last. Without an interval for writing, the answer does not mention it. [SHED-09, REPORT-11,
+    last. Without an interval for writing, nothing is written. [SHED-09, REPORT-11,
     DATA-12]
     """
     end = world.clock + minutes

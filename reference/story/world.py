@@ -57,7 +57,7 @@ class World:
     topics: dict[str, Rates] = field(default_factory=dict)
     """The topics in use, with their rates."""
     topics_in: dict[str, dict[str, None]] = field(default_factory=dict)
-    """For each bundle, the used topics in it."""
+    """The topics in use, by bundle."""
     bundle_of: dict[str, str] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)
     """The owner of each bundle."""
@@ -67,7 +67,7 @@ class World:
     unloaded_at: dict[str, Minutes] = field(default_factory=dict)
     """Time of each bundle's last unload that starts a grace period."""
     changes: int = field(init=False)
-    """Counter of changes on which a later decision may depend."""
+    """Number of changes on which a later decision may depend."""
     counted: Iterator[int] = field(default_factory=count)
     carried: dict[str, Rates] = field(default_factory=dict)
     """Cached rates of bundles."""
@@ -174,7 +174,7 @@ class World:
             self.changed()
 
     def local_data(self, broker: str) -> dict[str, Any]:
-        """A broker's local data: its CPU in percent, and totals over its bundles."""
+        """Return a broker's local data: CPU in percent, and totals over its bundles."""
         member, owned = self.brokers[broker], self.owned_by(broker)
         rates = zip(RATE_FIELDS, member.reported.each(), strict=True)
         return {
@@ -205,7 +205,7 @@ class World:
         return names
 
     def data(self) -> dict[str, Any]:
-        """Averages of each bundle, in the shape of bundle data."""
+        """Return the averages of each bundle, in the format of bundle data."""
         return {bundle: samples.data for bundle, samples in self.samples.items()}
 
     def unowned(self) -> list[str]:

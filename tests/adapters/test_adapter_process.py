@@ -21,8 +21,8 @@ CASE = {"strategy": None, "settings": {}, "brokers": {}, "bundles": {}, "recentl
 
 AT_HELLO = {
     "exits_at_once": ["hello: exited with status 5", "no licence found", "run it by hand"],
-    "ignores_sigterm_and_hangs": ["hello: said nothing for 4 s", "flush standard output"],
-    "hangs_at_hello": ["hello: said nothing for 4 s, the time limit", "now I hang"],
+    "ignores_sigterm_and_hangs": ["hello: wrote nothing for 4 s", "flush standard output"],
+    "hangs_at_hello": ["hello: wrote nothing for 4 s, the time limit", "now I hang"],
     "speaks_protocol_2": ["speaks protocol 2; this suite speaks protocol 1"],
     "has_no_name": ['hello: answer: "name" is a required property', "schema message"],
     "offers_a_batch_of_0": ["answer.batch: 0 is less than the minimum of 1"],
@@ -36,7 +36,7 @@ IN_A_BATCH = {
     "is_killed_in_mid_batch": ["was killed by SIGKILL"],
     "exits_within_a_line": ['exited with status 0 in the middle of a line that begins \'{"id": 2'],
     "leaves_a_grandchild_in_mid_batch": ["exited with status 3"],
-    "hangs_in_a_batch": ["shed.select, 3 cases: said nothing for 0.4 s", "now I hang"],
+    "hangs_in_a_batch": ["shed.select, 3 cases: wrote nothing for 0.4 s", "now I hang"],
     "writes_half_a_line": ["began a line and did not end it", '20 bytes that begin \'{"id": 2'],
     "floods_stdout": ["wrote more than 1048576 bytes without ending the line", "'xxxx"],
     "closes_stdout": ["closed its standard output but keeps running"],
@@ -191,7 +191,7 @@ def test_many_cases_travel_in_batches_and_megabytes_pass_both_ways():
 @pytest.mark.parametrize(
     ("bug", "told"),
     [
-        ("ignores_bye", "did not end within 0.4 s after bye"),
+        ("ignores_bye", "did not end within 0.4 s of bye"),
         ("leaves_a_grandchild", "left processes behind that hold its output open"),
     ],
 )
@@ -252,7 +252,7 @@ def test_an_interrupted_exchange_ends_the_connection_at_once(monkeypatch):
     [
         ("exec:no-such-balancer", "start: command not found: no-such-balancer"),
         ("exec:./nowhere/balancer", "command not found: ./nowhere/balancer"),
-        ("exec:lies-here", "it lies in this folder: write ./lies-here"),
+        ("exec:lies-here", "it is in this folder: write ./lies-here"),
         ("exec:./lies-here", "./lies-here is not executable"),
         ("exec:./no-first-line", "./no-first-line can't be run: Exec format error"),
         ("exec:./other-interpreter", "the interpreter that ./other-interpreter names"),

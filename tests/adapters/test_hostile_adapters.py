@@ -62,7 +62,7 @@ def test_silence_from_the_start_ends_with_the_time_limit(marks, capfd):
     began = time.monotonic()
     assert main(["check", adapter, "--time-limit", "1"]) == 2
     assert time.monotonic() - began < SOON
-    assert "said nothing for 5 s" in capfd.readouterr().out
+    assert "wrote nothing for 5 s" in capfd.readouterr().out
 
 
 def test_what_cleared_its_mark_is_found_by_its_parent(marks):

@@ -119,13 +119,13 @@ MISTAKES = {
         "  ask: shed.select\n  case: *eight-bundles\n  times: 60\n  allowed:\n"
         "    - unload: [*first, *second]\n",
         "  times: 60",
-        "times goes with ask, and with judged_by_rules",
+        "times needs ask and judged_by_rules",
     ),
     "expanded and written": Mistake(
         "  case: *at-75\n",
         "  case: {topics: []}\n  expand: {topics: {pattern: 'x-{n}', count: 2}}\n",
         "  expand: {topics",
-        "topics is written in the case, too; keep one",
+        "topics is also written in the case; keep one",
     ),
 }
 

@@ -5,7 +5,7 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 
 SAID = {
     "crashes": "exited with status 7",
-    "hangs": "said nothing for 0.5 s, the time limit",
+    "hangs": "wrote nothing for 0.5 s, the time limit",
     "refuses": "it answered with an error, internal: oh",
     "answers nonsense": "answers[",
 }

@@ -35,7 +35,7 @@ MODULAR: Mapping[str, Decision] = {
     "report.read": reading.read,
     "usage.max": reading.maximum,
 }
-"""Further decisions of the modular load manager, about which the documents on load data are."""
+"""Further decisions of the modular load manager, the one whose load data the documents describe."""
 
 
 QUICK = ("usage.max",)

@@ -39,7 +39,7 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
 
 
 def split(leader: AskedLeader, case: Case) -> Answer:
-    """Return the bundles into which one was split, once the request is granted.
+    """Return the parts of the bundle, once the request to split it is granted.
 
     A broker that splits automatically makes the same request, without algorithm and positions.
     """

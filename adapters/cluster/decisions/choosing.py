@@ -1,4 +1,4 @@
-"""manager.choose: a broker starts next to one at which the class was set dynamically."""
+"""manager.choose: the class is set dynamically at one broker; then another broker starts."""
 
 from __future__ import annotations
 

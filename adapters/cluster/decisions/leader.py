@@ -79,7 +79,7 @@ class AskedLeader:
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return weights of the resources that stories cannot load; questions give all usages."""
+        """Return the weights that stories neutralize, since questions give all usages."""
         given = {**self.beneath, **settings}
         return {name: given.get(name, value) for name, value in self._usual.items()}
 

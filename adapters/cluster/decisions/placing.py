@@ -76,7 +76,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
     """Return the leader's choices in a case that is a whole question."""
     up = list(candidates)
     if not up:
-        raise Unsupported("a cluster that decides has a broker")
+        raise Unsupported("a cluster needs a broker to decide")
     if not leader.knows(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)

@@ -25,12 +25,12 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     """
     manager, _ = whose(case["report"])
     if manager != OWN:
-        raise Unsupported("a load manager reads no reports but those of its own kind")
+        raise Unsupported("a load manager reads only reports of its own kind")
     leader.begin({}, [ALONE])
     one = leader.names.identify(OTHER)
     leader.cluster.metadata.register(one, json.dumps(case["report"]))
     leader.cluster.heard()
     data = leader.load_data.getBrokerData().get(one)
     if data is None:
-        raise Unsupported("the leader takes no notice of it")
+        raise Unsupported("the leader ignores it")
     return {"manager": OWN, "broker": said(data.getLocalData(), OWN)}

@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 def candidates(leader: AskedLeader, case: Case) -> Answer:
     """Return the bundles to split, and those whose parts are to be unloaded."""
     if not case["leader"]:
-        raise Unsupported("the broker that is asked leads")
+        raise Unsupported("only the leader can be asked")
     leader.begin(case["settings"], case["brokers"])
     divide(leader, dict(_divided(case)))
     requests = leader.requests()
@@ -29,7 +29,7 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Return the boundaries of each namespace, with its number of bundles and the reported ones."""
+    """Yield each namespace with boundaries for its number of bundles, including reported ones."""
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():
         for bundle in report.get("bundles", ()):

@@ -147,6 +147,4 @@ def is_name_mistake(error: Java) -> bool:
 
 
 MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
-"""Exceptions for names that are no load managers; a name may differ from a class file
-in capitals.
-"""
+"""Exceptions for names that are not load managers; some differ from a class file in case only."""

@@ -117,7 +117,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """Remove preallocated bundles from the manager once a report contains them."""
+    """Preallocate bundles to a broker, except those that its report contains."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

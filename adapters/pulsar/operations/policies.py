@@ -25,10 +25,10 @@ from pulsar_conformance.adapters.pulsar.shells import done
 
 CLUSTERS = "org.apache.pulsar.broker.admin.v2.Clusters"
 COMPARING = "filterAndUnloadMatchedNamespaceAsync"
-"""Method that compares the stored policy with the old one, and unloads namespaces."""
+"""Method that compares the new policy with the old one, and unloads namespaces."""
 
 TENANT = "tenant"
-"""The tenant of whom the admin client lists all namespaces."""
+"""The tenant whose namespaces the admin client lists."""
 
 
 def changed(release: Release, case: Case) -> Answer:
@@ -60,7 +60,7 @@ def changed(release: Release, case: Case) -> Answer:
 
 
 def _replicated() -> Java:
-    """Return policies of a namespace of the cluster; some releases unload no others."""
+    """Return policies of a namespace in the cluster; some releases unload only such namespaces."""
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)
     return policies

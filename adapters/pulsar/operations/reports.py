@@ -87,7 +87,7 @@ def _usage(usage: Java) -> dict[str, float] | None:
     if usage is None or usage.limit < 0:
         return None
     if usage.usage < 0:
-        raise Unsupported(f"the release reads a usage of {float(usage.usage):g}; none is below 0")
+        raise Unsupported(f"the release reads a usage below 0, {float(usage.usage):g}")
     return {"usage": float(usage.usage), "limit": float(usage.limit)}
 
 

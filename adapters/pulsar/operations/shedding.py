@@ -1,6 +1,4 @@
-"""shed.select: one cycle of the manager, `doLoadShedding`, with everything that it
-requests first.
-"""
+"""shed.select: one cycle of the manager, `doLoadShedding`, and the unloads that it requests."""
 
 from __future__ import annotations
 
@@ -232,7 +230,7 @@ class _Watched:
 
 
 def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
-    """Return the unload calls, each with the destination broker that the strategy chose."""
+    """Yield the unload calls, each with the destination broker that the strategy chose."""
     told = iter([f"{call[0]}/{call[1]}" for what, call in service.told if what == "unload"])
     bundle = next(told, None)
     for broker, name in chosen:

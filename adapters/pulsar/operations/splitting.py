@@ -118,5 +118,5 @@ def _namespaces(service: Service) -> Java:
 
 
 def _stored(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
-    """Return ZooKeeper's answer that an operation succeeded."""
+    """Call back as ZooKeeper does after a success."""
     callback.processResult(jpype.JInt(0), path, context, None)

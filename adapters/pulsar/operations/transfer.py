@@ -191,7 +191,7 @@ class _TransferCycles:
             return shedder
         with_policies = self._configuration.isLoadBalancerSheddingBundlesWithPoliciesEnabled()
         if first.get("groups") and with_policies:
-            raise Unsupported("which brokers a group leaves is asked of the modular manager alone")
+            raise Unsupported("only the modular manager is asked which brokers a group leaves")
         pulsar, policies = self._service.pulsar, java_class(POLICIES)(self._service.pulsar)
         helper = java_class(f"{EXTENSIONS}policies.IsolationPoliciesHelper")(policies)
         groups = java_class(f"{EXTENSIONS}policies.AntiAffinityGroupPolicyHelper")(pulsar, None)
@@ -253,7 +253,7 @@ def _ranges(seen: Case) -> dict[str, list[str]]:
 
 
 def _registered(name: str) -> Java:
-    """Return what a broker says of itself: that it takes topics of both kinds."""
+    """Return a broker's registration, which offers topics of both kinds."""
     [made] = java_class(f"{EXTENSIONS}data.BrokerLookupData").class_.getDeclaredConstructors()
     values = {
         "java.lang.String": name,
@@ -276,7 +276,7 @@ def _written(unload: Java) -> Case:
 
 
 def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
-    """Return the place of an unload: by broker, and within it by traffic, as it is decided."""
+    """Return a key to sort unloads by broker, then by traffic, the order of decisions."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
     return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]

@@ -40,7 +40,7 @@ def maximum(release: Release, case: Case) -> Answer:
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
     if most < 0:
-        raise Unsupported(f"the release measures {most * 100:g} %, and no usage is below 0")
+        raise Unsupported(f"the release measures a usage below 0, {most * 100:g} %")
     busiest = None
     if most > 0:
         for name in RESOURCES:
@@ -58,7 +58,7 @@ def _measure(release: Release, case: Case) -> Measure:
         return lambda report: float(report.getMaxResourceUsage())
     found = methods(local, WEIGHTED)
     if not found:
-        raise Unsupported("this release knows no weights")
+        raise Unsupported("this release has no weights")
     weights = [weight(configuration, resource) for resource in WEIGHTS]
     if found[0].getParameterCount() < len(weights):
         del weights[1]

@@ -87,7 +87,7 @@ def last_candidates(manager: Java, bundle: Java) -> Question | None:
 def drawn(
     release: Release, left: Question | None, case: Case, name: Callable[[Java], str]
 ) -> Answer:
-    """Return one of the possible random choices, in turns, and all of them.
+    """Return the next of the possible random choices, and all of them.
 
     `name` returns the case's name of a broker.
     """
@@ -105,7 +105,7 @@ def drawn(
 
 
 def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Give a manager bundles with their owners, reported or preallocated, and then their load."""
+    """Set a manager's bundles with their owners, reported or preallocated, and then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -143,7 +143,7 @@ def metadata(case: Case) -> Mapping[str, Any]:
 
 
 class _Children:
-    """Return the children of a node for releases with ZooKeeper's caches: domains, then brokers."""
+    """The children of a node, for releases with ZooKeeper's caches: domains, then brokers."""
 
     def __init__(self, case: Case) -> None:
         self._domains = java_class("java.util.HashSet")(java_list(case["domains"]))

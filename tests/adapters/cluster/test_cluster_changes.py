@@ -109,7 +109,7 @@ def test_the_settings_of_a_story_are_set_where_that_is_possible(cluster, untouch
         ([*USED, {"restart": {"broker": "b1"}}], "no broker is restarted"),
         ([*USED, {"leader_lost": {}}], "no leader is made to step down"),
         ([*USED, {"tick": {"minutes": 1}}], "the cluster's clock cannot be advanced"),
-        ([UP[0], USED[2], UP[1]], "no broker is started meanwhile"),
+        ([UP[0], USED[2], UP[1]], "no broker is started during a story"),
         ([*USED, {"topic": {"topic": ORDERS, "msgRateIn": 5}}], "no traffic is sent"),
         (
             [*USED, {"setting": {"name": SHEDDING, "value": True, "how": "conf"}}],
@@ -126,7 +126,7 @@ def test_what_an_admin_api_cannot_do_is_unsupported(cluster, events, why):
 def test_groups_are_not_judged_where_load_may_decide(cluster):
     cluster.usage = 80.0
     answer = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})
-    assert "is used 80 %, which may influence placement" in answer["unsupported"]
+    assert "uses 80 %, which may influence placement" in answer["unsupported"]
 
 
 def test_groups_are_not_judged_where_a_broker_tells_no_load(cluster):

@@ -152,7 +152,7 @@ def test_whoever_is_asked_leads(cluster):
         "bundles.split_candidates",
         settings={}, leader=False, brokers={}, bundles={}, namespaceBundles={},
     )  # fmt: skip
-    assert answer == {"unsupported": "the broker that is asked leads"}
+    assert answer == {"unsupported": "only the leader can be asked"}
 
 
 @pytest.mark.parametrize(("cpu", "unloaded"), [(95, [LEFT]), (80, [])])
@@ -199,7 +199,7 @@ def test_a_bundle_goes_where_fewer_messages_are(cluster):
         answer = decided(cluster, "place.select", **case, candidates=candidates)
         assert answer == {"broker": least}
     nobody = decided(cluster, "place.select", **case, candidates=[])
-    assert nobody == {"unsupported": "a cluster that decides has a broker"}
+    assert nobody == {"unsupported": "a cluster needs a broker to decide"}
 
 
 BUSY = {
@@ -293,7 +293,7 @@ def test_a_report_of_its_own_kind_is_read(cluster):
     assert read["broker"]["lastStats"][LEFT]["topics"] == 3
     other = {"loadReportType": "LoadReport", "systemResourceUsage": {}, "bundleStats": {}}
     told = decided(cluster, "report.read", report=other)
-    assert told == {"unsupported": "a load manager reads no reports but those of its own kind"}
+    assert told == {"unsupported": "a load manager reads only reports of its own kind"}
 
 
 def test_a_story_after_a_decision_begins_anew(cluster):

@@ -22,7 +22,7 @@ def test_manager_brokers_and_settings():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no version and no folder"),
+        ("", "names neither a version nor a folder"),
         ("3.0.7,manger=simple", "did you mean manager=?"),
         ("3.0.7,manager=swift", "'swift' is no manager; there are simple, modular, extensible"),
         ("3.0.7,brokers=many", "write a number from 1 to 99"),

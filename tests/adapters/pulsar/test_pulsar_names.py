@@ -31,7 +31,7 @@ def test_a_plug_in_and_settings(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no version and no folder"),
+        ("", "names neither a version nor a folder"),
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
         ("3.0.7,strategy=", "means nothing here"),
         ("3.0.7,set", "means nothing here"),

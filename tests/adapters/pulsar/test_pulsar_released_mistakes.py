@@ -85,7 +85,7 @@ def folder(tmp_path_factory):
 )
 def test_a_strategy_that_cannot_be_made_is_not_replaced_by_pulsars_own(folder, name, why):
     said = refused(f"pulsar:3.0.7,strategy=com.acme.{name},classpath={folder}")
-    assert f"cannot make com.acme.{name}" in said
+    assert f"cannot instantiate com.acme.{name}" in said
     assert why in said
 
 

@@ -303,7 +303,7 @@ def options(*words):
 
 MISTAKES = {
     "no JSON": (no_json, "broker-2.json: it isn't JSON (Expecting value, character 1)"),
-    "no report": (no_report, "broker-2.json: it is not a load report: nothing of a load report is"),
+    "no report": (no_report, "broker-2.json: it is not a load report: it has neither"),
     "no files": (no_files, "reports: there is no *.json in it"),
     "a broker twice": (twice, "broker-1.json: there is already a report of broker-1"),
     "a bundle twice": (two_owners, "is also owned by broker-1"),

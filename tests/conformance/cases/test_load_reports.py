@@ -55,8 +55,8 @@ def test_whose_report_it_is_does_not_depend_on_what_else_is_in_it():
 
 
 UNREADABLE = {
-    "nothing": ({}, "nothing of a load report is in it"),
-    "something else": ({"name": "x"}, "nothing of a load report is in it"),
+    "nothing": ({}, "it has neither systemResourceUsage nor cpu"),
+    "something else": ({"name": "x"}, "it has neither systemResourceUsage nor cpu"),
     "no object": ([{"cpu": {}}], "a load report is a JSON object"),
     "no text": ("{}", "a load report is a JSON object"),
     "a percentage": ({"cpu": 95}, "cpu: 95 is not a JSON object"),

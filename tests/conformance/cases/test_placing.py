@@ -267,7 +267,7 @@ def test_a_cluster_that_does_not_answer_is_reported(capsys):
     with closing(FakeCluster(1)) as gone:
         url = gone.url
     assert main(["case", "--from", url]) == 2
-    assert "nobody listens there" in capsys.readouterr().err
+    assert "nothing listens there" in capsys.readouterr().err
 
 
 def test_two_sources_are_refused(capsys, tmp_path):

@@ -373,4 +373,4 @@ def test_the_settings_of_a_running_broker_are_explained(capsys, kind, release):
     assert f"in force, with the defaults of Pulsar {release}" in out
     assert "secret" not in out
     assert main(["settings", cluster.url]) == 2
-    assert "nobody listens there" in capsys.readouterr().err
+    assert "nothing listens there" in capsys.readouterr().err

@@ -199,7 +199,7 @@ class OnOne(Model):
 """
 WAYS = {
     "os._exit(7)": "exited with status 7",
-    "time.sleep(60)": "said nothing for",
+    "time.sleep(60)": "wrote nothing for",
     "return {'percent': 'much'}": '"much" is not of type',
     "raise KeyError('oh')": "KeyError: 'oh'",
 }

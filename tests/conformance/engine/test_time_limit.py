@@ -17,7 +17,7 @@ BROKEN = Path(__file__).parents[2] / "standins" / "broken.py"
 HANGS = f"exec:{sys.executable} {BROKEN} hangs_in_a_batch"
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 SHORT = ("--time-limit", "0.5")
-WAITED = "said nothing for 0.5"
+WAITED = "wrote nothing for 0.5"
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,8 @@ MOST = 8
 
 UNASKED = (
     "not asked, since nothing may be changed: its unloads, splits and placements, and the "
-    "effects of events; record them by pulsar-conformance collect and audit that, or write "
-    ",changes=allowed "
-    "for a staging cluster"
+    "effects of events; record it with pulsar-conformance collect and audit the record, or, for a "
+    "staging cluster, append ,changes=allowed"
 )
 
 
