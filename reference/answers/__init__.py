@@ -18,7 +18,7 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation
 
 SINCE_4_0 = ("report.due", "report.bundles", "policy.changed")
-"""Operations that only documents from 4.0 on speak of."""
+"""Operations described only by documents from 4.0 on."""
 
 
 @cache

@@ -17,7 +17,7 @@ def due(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         if report.first:
-            yield Step("due", "nothing was written so far")
+            yield Step("due", "nothing has been written yet")
             return
         yield Step("written", f"{plain(exact(case['seconds']))} s ago")
         for name, change in report.changes.items():

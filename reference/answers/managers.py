@@ -39,8 +39,8 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
 def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
     """Return the manager of a class, given its full name. [MANAGER-05]
 
-    An invalid name gives the default manager, and so does none, since no document says which name
-    broker.conf has at first.
+    An invalid name selects the default manager. So does a missing one, since no document says which
+    name broker.conf has initially.
     """
     return DEFAULT if name is None else classes.get(name, DEFAULT)
 

@@ -41,7 +41,7 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Shedding that every strategy adds to its own, by the reading `overload-scope`. [SHED-08]"""
+"""Strategies whose unloads are added to those of any other, by `overload-scope`. [SHED-08]"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -105,7 +105,7 @@ def _is_later(cycle: Cycle) -> bool:
 
 @cache
 def transfer() -> tuple[Strategy, Preface]:
-    """Return what TransferShedder unloads, and its first steps; load its model before."""
+    """Load the model of TransferShedder; return its unloads and first steps."""
     module = import_module("pulsar_conformance.reference.transfer")
     return module.unloads, module.preface
 
@@ -123,7 +123,7 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return the unloads of each broker, by its strategy and by the rules for every strategy.
+    """Return the unloads of each broker, by the strategy and by the rules for every strategy.
     [SHED-06]
     """
     unloads = list(_strategy(cycle)(cycle))
@@ -153,7 +153,7 @@ def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
 def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterator[Step]:
     yield from first.explain()
     if second.bundles:
-        yield Step("besides", f"{second.broker} is overloaded, which every strategy heeds")
+        yield Step("besides", f"{second.broker} is overloaded, which counts under every strategy")
         yield from second.explain()
         yield Step("together", ", ".join(both))
 

@@ -89,7 +89,7 @@ def test_until_it_is_interrupted(cluster, tmp_path):
         (["--spark", "foo"], "'foo' is not a Spark target"),
         (["--reading", "overload-amount"], "write NAME=VALUE"),
         (["--cluster", "us"], "--cluster us: there are eu-1"),
-        ([], "nobody listens there"),
+        ([], "nothing listens there"),
     ],
 )
 def test_mistakes_are_told_before_anything_starts(cluster, more, told, tmp_path, capsys):
