@@ -101,8 +101,8 @@ def judge(
 ) -> list[BrokenRule]:
     """Return the rules that an answer to a case breaks; an empty list if it is allowed.
 
-    Rules that only build on a broken one are left out. `readings` replace those that the profile
-    follows where its documents can be read in several ways. Errors as for `answer`.
+    Rules that only build on a broken one are left out. `readings` override the profile's choice
+    among the interpretations of its documents. Errors as for `answer`.
     """
     _check_case(operation, case, profile, readings)
     known, chosen = specs.load(), Readings.of(profile, readings)

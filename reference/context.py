@@ -20,7 +20,7 @@ from pulsar_conformance.reference.numbers import Fraction, exact
 Value = str | float | int | bool | None
 
 NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
-"""A number as text, as broker.conf and the admin API give it."""
+"""A number as text, in the form of broker.conf and the admin API."""
 
 
 UNLIMITED = Fraction(1 << 80)
@@ -55,7 +55,7 @@ class Settings:
 
     @property
     def _documented(self) -> specs.Defaults:
-        """Return what the profile's documents say of settings that are unused or renamed."""
+        """Return the profile's defaults, which also list unused and renamed settings."""
         return self.defaults if isinstance(self.defaults, specs.Defaults) else specs.Defaults()
 
     def number(self, name: str) -> Fraction:
@@ -126,7 +126,7 @@ Case = Mapping[str, Any]
 
 
 class WithoutAnswer(Exception):
-    """There is no answer; the message gives the reason."""
+    """A question has no answer; the message gives the reason."""
 
     how: ClassVar[str]
     """The field of the protocol that holds the reason."""

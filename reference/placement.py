@@ -176,7 +176,7 @@ def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -
 
 
 def host_of_id(broker: str) -> str:
-    """Return the host of a broker ID: all of it but the port. [ISOLATION-12]"""
+    """Return the host of a broker ID, without the port. [ISOLATION-12]"""
     return broker.rpartition(":")[0]
 
 

@@ -20,7 +20,7 @@ MILLIS, SECONDS = 1000, 60
 
 
 def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
-    """Return a rise or fall as a share of what was written, or None for a rise from 0. [REPORT-13]
+    """Return a rise or fall in percent of the written value, or None for a rise from 0. [REPORT-13]
 
     From 1000 to 1110 messages a second it is 11 %.
     """

@@ -233,7 +233,7 @@ class Clause:
     broken_by: str | None = None
     """Name of the seeded defect that breaks it."""
     most: str | None = None
-    """Name of the implementation that goes as far as the clause allows."""
+    """Name of the implementation that exploits the clause to its limit."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,9 @@ class Rule:
     settings: tuple[str, ...]
     operations: tuple[str, ...]
     any_operation: bool
-    """True if it applies to each operation by itself, so that offering one of them is enough."""
+    """True if it applies to each operation separately, so that an implementation need offer only
+    one.
+    """
     any_strategy: bool
     """True if it applies to every strategy of shedding or placing, even undocumented ones."""
     managers: tuple[str, ...]

@@ -56,7 +56,7 @@ def table(
 ) -> list[str]:
     """Return a table with a line below its headings, without blank lines.
 
-    `numbers`: align all columns but the first to the right. `widest`: width from which on cells are
+    `numbers`: align all columns but the first to the right. `widest`: width above which cells are
     wrapped.
     """
     from rich import box  # Imported late, since it is slow and few commands print tables.

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.specs.text import counted
 
 APART = timedelta(seconds=10)
-"""Time between two log lines from which on they belong to different cycles."""
+"""Minimum time between log lines of different cycles."""
 
 Timed = tuple[datetime, Entry]
 

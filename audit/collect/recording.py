@@ -31,7 +31,7 @@ seconds.
 """
 
 PAUSES_WITHIN = timedelta(seconds=10)
-"""Maximum time between two bundles that a stopping broker releases, or after the last of them."""
+"""Maximum time from one bundle that a stopping broker releases to the next, or to its end."""
 
 
 class Recorder:

@@ -16,7 +16,7 @@ LEAST_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, at the average hour."""
 
 TAIL = 1.4
-"""Exponent of the power law of traffic: a small number of bundles carries most of it."""
+"""Exponent of the power law of traffic, by which a small number of bundles carries most."""
 
 HEAVIEST = 30
 """Maximum traffic of a bundle, as a multiple of the minimum."""

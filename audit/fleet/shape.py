@@ -1,4 +1,4 @@
-"""Resources of a broker, and how much of them its traffic uses."""
+"""Resources of a broker, and their use by its traffic."""
 
 from __future__ import annotations
 

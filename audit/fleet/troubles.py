@@ -21,13 +21,13 @@ OVERLAP = 300
 """Milliseconds for which two leaders overlap."""
 
 BY_HAND_AFTER = 4000
-"""Milliseconds by which unloads by hand are later, so that they look like slow shedding."""
+"""Delay of unloads by hand, in milliseconds, so that they look like slow shedding."""
 
 ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 OTHER = "ThresholdShedder", "OverloadShedder"
-"""Strategies of which the one that is not in force is set half-way."""
+"""Strategies; the one that is not in force is set half-way."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"

@@ -95,8 +95,7 @@ def has_no_time(why: Column) -> Column:
 def deduplicate(rows: DataFrame) -> DataFrame:
     """Add `used`, and the reason for repeated records.
 
-    Of records about the same subject, the one whose text sorts first is used, whichever file it is
-    in.
+    Of records about the same subject, the one whose text sorts first is used, from whichever file.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(

@@ -77,8 +77,8 @@ class TableStep:
     """Called after the whole table has been written."""
 
     refresh: Callable[[Mark], tuple[int, datetime] | None] | None = None
-    """Rebuilds the changed part of a table without parents. Returns the number of rows and the time
-    from which on they were rebuilt, or None if impossible.
+    """Rebuilds the changed part of a table without parents. Returns the number of rows and the
+    first time that was rebuilt, or None if impossible.
     """
 
     @property

@@ -119,7 +119,7 @@ class _Measured:
 
 
 def overload_percentage(course: SimulatedCourse) -> float:
-    """Return the percentage from which on a broker counts as overloaded."""
+    """Return the lowest percentage at which a broker counts as overloaded."""
     return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
 
 

@@ -19,7 +19,7 @@ POINTS = 400
 MOST_MARKS = 1000
 BUNDLES = 50
 TO_AND_FRO = 2
-"""Number of unloads from which on a bundle is listed."""
+"""Minimum number of unloads of a listed bundle."""
 
 STOPS = 8
 """Maximum number of brokers listed for the moves of a bundle."""

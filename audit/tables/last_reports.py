@@ -118,8 +118,9 @@ RHYTHM = 4
 """Number of intervals between reports that show how often a broker reports."""
 
 FAR = 5
-"""After this many times the longest of them without a report, a broker may have gone, unless it
-reports within the longest interval."""
+"""Multiple of the longest of these intervals after which a silent broker may have gone, unless it
+reports within the longest interval that the settings allow.
+"""
 
 
 def _rhythm() -> Column:

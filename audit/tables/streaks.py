@@ -73,9 +73,9 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
 def _in_a_row(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and for how many of them in a row a column has been true.
+    """Return rows, and the number of rows in a row, up to each, in which a column is true.
 
-    `begun` is what counts in addition if it has been true since the first row.
+    `begun` is added to the number if the column has been true since the first row.
     """
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
     first = F.lag(holds).over(term).isNull()

@@ -1,7 +1,7 @@
 """Cycles as cases of `shed.select`, for `explain` and for every adapter.
 
-Under AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle with those
-before it since the last unload, as far as they can count.
+Under AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle, and those
+since the last unload that can count.
 """
 
 from __future__ import annotations

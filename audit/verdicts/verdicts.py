@@ -191,7 +191,7 @@ SHEDS_SOME = (
     *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01"),
     *("AVERAGE-01", "AVERAGE-02"),
 )
-"""Rules that any bundle of a broker satisfies, whichever other has to stay."""
+"""Rules that a broker satisfies by shedding any bundle, even if another has to stay."""
 
 
 def _verdict() -> Column:

@@ -142,7 +142,7 @@ class Shown:
 
 
 def _told_in_time(operation: str, table: Table) -> bool:
-    """True if a table lists events beside their results."""
+    """True if a table lists events with their results."""
     return operation == STORY and table.headings[0] == "events"
 
 

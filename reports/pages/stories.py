@@ -32,7 +32,9 @@ def course(case: Json, answer: Json) -> Table:
 
 
 def course_differences(case: Json, answer: Json, other: Json) -> str:
-    """Return where a story continues differently: minute, event, and the other result."""
+    """Return the events at which a story continues differently: minute, event, and the other
+    result.
+    """
     pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"

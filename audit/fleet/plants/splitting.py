@@ -21,7 +21,7 @@ MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The latest reports and the settings of a cycle, to be changed."""
+    """The latest reports and the settings of a cycle, which an edit changes."""
 
     reports: Mapping[str, Json]
     settings: Json

@@ -1,4 +1,4 @@
-"""`broker_decisions`: bundles and unloads of each broker at a cycle, summed up.
+"""`broker_decisions`: a summary of each broker's bundles and unloads at a cycle.
 
 If an unload may not have been shed, there are two `views` of the broker: one in which all unloads
 were shed, and one in which only the certain ones were.

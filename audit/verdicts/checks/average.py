@@ -72,7 +72,7 @@ def _hits_text(threshold: str, hits: Column) -> Column:
 
 
 def _difference(measure: str) -> Column:
-    """Return the share of what the most used broker carries more than the least used one."""
+    """Return the share to move of the difference between the most and the least used broker."""
     carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
     ends = (
         F.max(F.when(F.col("broker") == _pair(end), carried)).over(of_cycle())

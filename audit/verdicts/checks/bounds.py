@@ -1,4 +1,4 @@
-"""Checks of ThresholdShedder after a leader's first cycle, for any weight of earlier usage.
+"""Checks of ThresholdShedder after a leader's first cycle, valid for any weight of earlier usage.
 
 The documents state that earlier observations count, but not how much. The compared usage lies
 between the lowest and highest observed usage of a broker, which bounds all that follows from it. A

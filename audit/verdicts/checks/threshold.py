@@ -136,7 +136,7 @@ def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
 
 
 def _by_range(excess: Excess) -> RuleColumns:
-    """Return a check of all that holds wherever usages lie in a range."""
+    """Return a check of the decisions that are certain wherever a usage is in its range."""
     lowest, highest = excess
     threshold = _level("threshold")
 
