@@ -28,7 +28,7 @@ def bundle_steps(
             so_far = "" if need is None else f", together {_of(cycle, carried, need)}"
             yield Step("goes", f"{carrying}{so_far}")
         elif moved:
-            yield Step("stays", f"{carrying}, {_lately(cycle, bundle, moved)}")
+            yield Step("stays", f"{carrying}, {_last_unload(cycle, bundle, moved)}")
         else:
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
 
@@ -56,7 +56,7 @@ def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
     return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
-def _lately(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
+def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
     """Format the latest of the recent unloads that block a bundle, with its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))

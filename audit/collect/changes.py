@@ -13,7 +13,7 @@ Entry = dict[str, Any]
 EXTENSIBLE = "ExtensibleLoadManagerImpl"
 
 
-def context(now: Sight) -> Iterator[Entry]:
+def initial_entries(now: Sight) -> Iterator[Entry]:
     """Yield records of the state from which an audit starts; its leader is not a new one."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}

@@ -15,8 +15,8 @@ from pulsar_conformance.audit.collect.changes import (
     Entry,
     as_shutdown,
     as_unknown,
-    context,
     events_between,
+    initial_entries,
     may_be_stopping,
     state_after,
 )
@@ -89,13 +89,13 @@ class Recorder:
         look = self._looker.look(before)
         at = datetime.now(UTC)
         if first:
-            self._tell(begins(self._looker.cluster, look))
+            self._tell(describe_recording(self._looker.cluster, look))
         self._trouble(dict(look.troubles))
         for _, held in self._held:
             as_shutdown(held, look.sight)
         if self._before is None or self._recording.begins(at):
             self.flush()
-            entries = list(context(look.sight))
+            entries = list(initial_entries(look.sight))
         else:
             entries = list(events_between(before, look.sight))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
@@ -126,7 +126,7 @@ def _report(broker: str, report: object) -> Entry:
     return {"kind": "load_report", "broker": broker, "report": report}
 
 
-def begins(cluster: str, look: Look) -> str:
+def describe_recording(cluster: str, look: Look) -> str:
     """Describe what is recorded, what cannot be observed, and what that means for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     unseen.append("bundle data (averages begin with this history)")

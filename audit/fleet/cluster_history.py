@@ -86,7 +86,7 @@ class ClusterHistory:
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _flush(self, period: int) -> Iterator[tuple[str, str]]:
-        now = SECOND * self.fleet.begins(period)
+        now = SECOND * self.fleet.start_of(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
         elected = period - 1 in self.world.events.leaders
         troubles = Period(now, elected, chance)
@@ -100,7 +100,7 @@ class ClusterHistory:
 
     def _begin(self, period: int) -> None:
         """Run the cycle that is due, or elect a new leader with an empty memory."""
-        now = SECOND * self.fleet.begins(period)
+        now = SECOND * self.fleet.start_of(period)
         if period in self.fleet.settings:
             self.settings = dict(self.fleet.settings[period])
             at = now - (SECOND if period else 0)
@@ -117,7 +117,7 @@ class ClusterHistory:
 
     def known(self, now: int) -> dict[str, Json]:
         """Return the last reports of the brokers that the leader considers alive."""
-        period = (now // SECOND - self.fleet.begins(0)) // self.fleet.seconds
+        period = (now // SECOND - self.fleet.start_of(0)) // self.fleet.period_seconds
         up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
         return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
 
@@ -166,7 +166,7 @@ class ClusterHistory:
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
     def _carried(self, number: int, now: int) -> float:
-        period = (now // SECOND - self.fleet.begins(0)) // self.fleet.seconds - 1
+        period = (now // SECOND - self.fleet.start_of(0)) // self.fleet.period_seconds - 1
         return float(self.world.rates[number, period, 2:].sum())
 
     def assign(self, number: int, broker: int, at: int) -> None:
@@ -177,7 +177,7 @@ class ClusterHistory:
 
     def _apply_events(self, period: int) -> None:
         """Take brokers down, split bundles, and unload some bundles by hand."""
-        now, events = SECOND * self.fleet.begins(period), self.world.events
+        now, events = SECOND * self.fleet.start_of(period), self.world.events
         for restart in events.restarts:
             if restart.down == period:
                 self._down(restart.broker, period, now + DOWN_AFTER)
@@ -250,7 +250,7 @@ class ClusterHistory:
         """True if a broker reports: always, or only if its load changed or its report is old."""
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
-        old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.seconds
+        old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
         counted = any(said[name] != last.said[name] for name in ("bundles", "numTopics"))
         return old or counted or _changed(last.said, said)
 

@@ -65,15 +65,15 @@ def events_of(fleet: Fleet, cluster: int) -> Events:
 
 def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
     """Return one restart for each part of the history, so that no two brokers are down together."""
-    grid = fleet.periods // fleet.every
+    grid = fleet.periods // fleet.cycle_periods
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
     if fleet.brokers < FEWEST_BROKERS or room < 4:
         return ()
     found = []
     for place in range(count):
-        down = (place * room + chance.randrange(1, room - 1)) * fleet.every
-        end = (place + 1) * room * fleet.every
+        down = (place * room + chance.randrange(1, room - 1)) * fleet.cycle_periods
+        end = (place + 1) * room * fleet.cycle_periods
         up = min(down + chance.randrange(*DOWN), end)
         stays = 1 if ENDS in fleet.troubles else STAYS_DOWN
         if place == count - 1 and chance.random() < stays:
@@ -84,7 +84,7 @@ def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
     """Return the first leader, changes every few hours, and changes when the leader goes down."""
-    grid = range(fleet.every, fleet.periods, fleet.every)
+    grid = range(fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
     wanted = fleet.hours // LEADER_HOURS
     changes = set(chance.sample(grid, min(wanted, len(grid))))
     found = {0: chance.randrange(fleet.brokers)}
@@ -100,7 +100,11 @@ def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Map
 def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
     """Return splits at cycles that are not close to a restart."""
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
-    grid = [p for p in range(2 * fleet.every, fleet.periods, fleet.every) if p not in near]
+    grid = [
+        p
+        for p in range(2 * fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
+        if p not in near
+    ]
     count = min(max(1, fleet.hours // SPLIT_HOURS), len(grid), fleet.of_cluster)
     bundles = chance.sample(range(fleet.of_cluster), count)
     return dict(zip(bundles, sorted(chance.sample(grid, count)), strict=True))

@@ -103,8 +103,10 @@ class Fleet:
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"
             raise BadFleet(f"--interval {self.interval}: {problem}, so cycles would lack reports")
-        if not 0 <= self.jitter <= self.seconds // LATEST:
-            problem = f"give at most {self.seconds // LATEST}, so that reports precede the cycle"
+        if not 0 <= self.jitter <= self.period_seconds // LATEST:
+            problem = (
+                f"give at most {self.period_seconds // LATEST}, so that reports precede the cycle"
+            )
             raise BadFleet(f"--jitter {self.jitter}: {problem}")
         if self.hours * MINUTE % self.interval:
             problem = f"{self.hours} hours are not a whole number of such intervals"
@@ -116,12 +118,12 @@ class Fleet:
         return self.hours * MINUTE // self.report
 
     @property
-    def every(self) -> int:
+    def cycle_periods(self) -> int:
         """Number of periods from one cycle to the next."""
         return self.interval // self.report
 
     @property
-    def seconds(self) -> int:
+    def period_seconds(self) -> int:
         """Length of a period in seconds."""
         return self.report * MINUTE
 
@@ -140,14 +142,14 @@ class Fleet:
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
         both = {**IN_FORCE, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}
-        half = self.periods // 2 // self.every * self.every
+        half = self.periods // 2 // self.cycle_periods * self.cycle_periods
         if GRACE in self.given or not half:
             return {0: first}
         return {0: first, half: {**first, GRACE: LATER_GRACE}}
 
-    def begins(self, period: int) -> int:
+    def start_of(self, period: int) -> int:
         """Return the start of a period, in seconds since 1970."""
-        return START + period * self.seconds
+        return START + period * self.period_seconds
 
     def cluster(self, number: int) -> str:
         """Return the name of a cluster, counted from 0."""
@@ -159,7 +161,7 @@ class Fleet:
 
     def cycle_at(self, period: int) -> bool:
         """True if a cycle is due at the start of a period."""
-        return period > 0 and period % self.every == 0
+        return period > 0 and period % self.cycle_periods == 0
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,9 @@ class SimulatedCluster:
     def reported_at(self, broker: int, period: int) -> int:
         """Return the time of a report, in milliseconds since 1970."""
         place = (broker + 0.5) / self.fleet.brokers
-        at = self.fleet.begins(period) + int(self.fleet.seconds * (place * SPAN + EARLIEST))
+        at = self.fleet.start_of(period) + int(
+            self.fleet.period_seconds * (place * SPAN + EARLIEST)
+        )
         if not self.fleet.jitter:
             return 1000 * at
         chance = Random(f"{self.fleet.seed}/{self.name}/late/{broker}/{period}")

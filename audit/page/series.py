@@ -50,7 +50,7 @@ FLEET = 1000
 def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any]]) -> list[Json]:
     """Return the first clusters of the fleet with lines, marks and bundles."""
     clusters = {str(row[0]): int(row[1]) for row in fleet[:CLUSTERS]}
-    points, marks = shares(list(clusters.values()))
+    points, marks = drawing_limits(list(clusters.values()))
     return [
         {
             "name": name,
@@ -62,7 +62,7 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
     ]
 
 
-def shares(brokers: Sequence[int]) -> tuple[int, int]:
+def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
     """Return the number of points of each line, and of marks of each cluster."""
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))

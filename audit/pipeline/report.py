@@ -274,7 +274,7 @@ def _reported(
         found["documents"] = summary.compared_findings(made, documents)
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **summary.compared_settings(made)}
-    found["wrong"] = summary.wrong(found)
+    found["wrong"] = summary.fault_count(found)
     lines = list(report_text.report_lines(found, faults, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
         lines.append(f"drawn in {making.write_page(content, output, lines, how.refresh)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, wrong
+from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, fault_count
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 
 Json = dict[str, Any]
@@ -104,7 +104,7 @@ def _by_documents(compared: Json, profile: str) -> Iterator[str]:
 
 def verdict(found: Json) -> str:
     """Return the last line: the number of faults, or that there are none."""
-    total, follow = wrong(found), found["follow"]
+    total, follow = fault_count(found), found["follow"]
     if total:
         more = f", {follow} of them consequences of others" if follow else ""
         return f"{counted(total, 'fault')}{more}"

@@ -216,7 +216,7 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     }
 
 
-def wrong(found: Json) -> int:
+def fault_count(found: Json) -> int:
     """Number of verdicts that make the audit fail."""
     return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
 

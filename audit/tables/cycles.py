@@ -62,7 +62,7 @@ def _instant() -> Column:
     return F.expr("interval 1 microsecond")
 
 
-def starts(silver: Silver, days: DataFrame) -> DataFrame:
+def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
     The time before the first recorded start of a leader is also a term, but not `led`, since its
@@ -131,7 +131,7 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     why it cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
     """
     days = recorded_days(silver)
-    begun, counted = starts(silver, days), days.where("ran").select("cluster").distinct()
+    begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
     rows, assumed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
     if not assumed.isEmpty():
         rows = rows.unionByName(_with_moments(silver, _assumed(silver, plan, begun, assumed)))
@@ -233,7 +233,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
     return each.drop("moments", "day")
 
 
-def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
+def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies that the plan's cycles follow, found by a small job."""
     ran, documented = of_plan(made["cycles"], plan), shedding.documented_strategies(plan.defaults)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()

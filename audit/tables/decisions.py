@@ -70,7 +70,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     `cycle` is a struct of `KEY`; then follow `broker` and `DECIDED`.
     """
     ran = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-    strategies = cycles.followed(made, plan)
+    strategies = cycles.strategies_followed(made, plan)
     ran = streaks.with_streaks(ran, made, plan, strategies)
     brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)

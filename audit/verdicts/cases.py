@@ -35,7 +35,7 @@ def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
     rows = _cycle_rows(keys, moments, made)
     lines = rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
     documented = average.NAME in shedding.documented_strategies(plan.defaults)
-    if not documented or average.NAME not in cycles.followed(made, plan):
+    if not documented or average.NAME not in cycles.strategies_followed(made, plan):
         return lines
     return _with_rows_of_cycles(lines, keys, made, plan)
 

@@ -69,7 +69,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     about splits have the time of the split as `cycle`.
     """
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-    strategies = cycles.followed(made, plan)
+    strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
     rules = checks_for_strategies(strategies, plan)
     said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)

@@ -10,7 +10,7 @@ from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map, in_set, places
+from pulsar_conformance.reference.released.java import in_map, in_set, map_capacity
 from pulsar_conformance.reference.released.loads import Json, Leader, with_ports
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
@@ -148,7 +148,7 @@ class ReleasedAssignment:
         """Return the choice among candidates; namespaces that are never shed are placed in turn."""
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
         instead = IN_TURN if excluded and self._all.namespace in spared else None
-        return ReleasedPlacement(self.known, candidates, instead, places(len(self.permitted)))
+        return ReleasedPlacement(self.known, candidates, instead, map_capacity(len(self.permitted)))
 
     def _few_topics(self, among: Candidates) -> Candidates:
         """Return brokers within the limit of topics, or all brokers if none is."""

@@ -18,7 +18,7 @@ from pulsar_conformance.reference.candidates import (
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.released.java import in_map, wrapped
+from pulsar_conformance.reference.released.java import in_map, wrap_int
 from pulsar_conformance.reference.released.loads import Json, Leader
 
 MEBIBYTE = 1024 * 1024
@@ -63,7 +63,7 @@ class SplitterTask:
         """The four limits, bandwidth in bytes per second."""
         plain_ones = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES)
         limits = {name: self.known.number(name) for name in plain_ones}
-        limits[MAX_MEGABYTES] = float(wrapped(int(self.known.number(MAX_MEGABYTES)) * MEBIBYTE))
+        limits[MAX_MEGABYTES] = float(wrap_int(int(self.known.number(MAX_MEGABYTES)) * MEBIBYTE))
         return limits
 
     def over(self, bundle: str, stats: Json) -> dict[str, float]:
@@ -83,7 +83,7 @@ class SplitterTask:
         tested = {name: value for name, value in has.items() if not (off and name == MAX_SESSIONS)}
         return {name: value for name, value in tested.items() if value > self.limits[name]}
 
-    def few(self, stats: Json) -> bool:
+    def has_too_few_topics(self, stats: Json) -> bool:
         """True if a bundle has too few topics to be split."""
         return self.known.way("few-topics") == "keeps" and stats.get("topics", 0) < FEWEST
 
@@ -96,7 +96,7 @@ class SplitterTask:
         for bundle, stats in self.stats:
             space = namespace_of(bundle)
             bundles = int(self.known.case["namespaceBundles"].get(space, 1))
-            if self.few(stats):
+            if self.has_too_few_topics(stats):
                 found[bundle] = f"it has fewer than 2 topics ({self._place('few-topics')})"
             elif not self.over(bundle, stats):
                 found[bundle] = "nothing is exceeded"

@@ -11,7 +11,7 @@ TABLE = 16
 INT = 2**31
 
 
-def single(number: float) -> float:
+def to_float32(number: float) -> float:
     """Return the 32-bit float nearest to a number."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
@@ -24,7 +24,7 @@ def to_int(number: float) -> int:
     return max(-INT, min(INT - 1, int(number))) if abs(number) != float("inf") else INT - 1
 
 
-def wrapped(number: int) -> int:
+def wrap_int(number: int) -> int:
     """Return a whole number as a Java int, after overflow."""
     return (number + INT) % (2 * INT) - INT
 
@@ -38,7 +38,7 @@ def java_hash(text: str) -> int:
     return found
 
 
-def places(count: int, concurrent: bool = False, size: int = TABLE) -> int:
+def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int:
     """Return the capacity to which a HashMap or ConcurrentHashMap of `size` grows for `count`
     entries.
     """
@@ -54,7 +54,7 @@ def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) ->
     of insertion.
     """
     known = list(dict.fromkeys(names))
-    size = places(len(known), concurrent, size)
+    size = map_capacity(len(known), concurrent, size)
     return sorted(known, key=lambda name: _spread(name) & (size - 1))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.context import MissingSetting, Settings, Value
 from pulsar_conformance.reference.numbers import Fraction
-from pulsar_conformance.reference.released.java import TABLE, in_map, places, single
+from pulsar_conformance.reference.released.java import TABLE, in_map, map_capacity, to_float32
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
@@ -108,7 +108,7 @@ class Leader:
     def _places(self, table: str, names: Iterable[str]) -> int:
         """Capacity of a map, which never shrinks."""
         before = self.tables.get(table, TABLE)
-        self.tables[table] = places(len(set(names)), concurrent=True, size=before)
+        self.tables[table] = map_capacity(len(set(names)), concurrent=True, size=before)
         return self.tables[table]
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
@@ -139,7 +139,7 @@ class Leader:
             if share > largest:
                 busiest, largest = name, share
         most = largest / 100
-        return (most if weighted else single(most)), busiest
+        return (most if weighted else to_float32(most)), busiest
 
     def weight(self, resource: str) -> float:
         """Weight of a resource. Errors: `MissingSetting`."""
@@ -154,10 +154,10 @@ def percent(usage: Json | None) -> float:
     """Percent of a limit in 32 bits; 0 without a limit."""
     if usage is None:
         return 0.0
-    limit = single(float(usage.get("limit", 100)))
+    limit = to_float32(float(usage.get("limit", 100)))
     if not limit > 0:
         return 0.0
-    return single(single(single(float(usage.get("usage", 0))) / limit) * 100)
+    return to_float32(to_float32(to_float32(float(usage.get("usage", 0))) / limit) * 100)
 
 
 def as_percent(share: float) -> Fraction:

@@ -113,7 +113,7 @@ class ReleasedTransfer:
         stats = self._stats()
         if stats is None:
             return []
-        if self._why(stats):
+        if self._calls_for_unloads(stats):
             self.memory.hits += 1
         else:
             self.memory.hits = 0
@@ -169,7 +169,7 @@ class ReleasedTransfer:
         order = sorted(self.brokers, key=lambda name: loads[name].load)
         return _Stats(order, loads, squares, count, mean, deviation)
 
-    def _why(self, stats: _Stats) -> bool:
+    def _calls_for_unloads(self, stats: _Stats) -> bool:
         """True if the deviation, the least or the most loaded broker calls for unloads."""
         return (
             stats.deviation > self.known.number(TRANSFER_TARGET)
@@ -190,7 +190,7 @@ class ReleasedTransfer:
 
     def _unloads(self, stats: _Stats) -> Iterator[Unload]:
         limit = int(self.known.number(MOST_BROKERS))
-        while stats.shed < limit and stats.low < stats.high and self._why(stats):
+        while stats.shed < limit and stats.low < stats.high and self._calls_for_unloads(stats):
             source, target = stats.order[stats.high], stats.order[stats.low]
             stats.high -= 1
             most, least = stats.loads[source].load, stats.loads[target].load

@@ -8,7 +8,7 @@ from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.released.java import INT, to_int, wrapped
+from pulsar_conformance.reference.released.java import INT, to_int, wrap_int
 from pulsar_conformance.reference.released.strategy import (
     WRITTEN,
     BrokerUnloads,
@@ -137,9 +137,9 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))
     for bundle in known.busiest_first(view.free_of(broker), kind):
         traffic = known.traffic(bundle, kind)
-        if traffic <= wrapped(left + more) and (most == -1 or count < most):
+        if traffic <= wrap_int(left + more) and (most == -1 or count < most):
             yield bundle
-            left = wrapped(left + to_int(-traffic))
+            left = wrap_int(left + to_int(-traffic))
             count += 1
 
 

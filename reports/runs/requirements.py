@@ -56,7 +56,7 @@ def checksum(value: Any) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def today(profile: str) -> Requirements:
+def current_requirements(profile: str) -> Requirements:
     """Return the current testable rules of a profile. Errors: `UnknownName`."""
     rules = {
         rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
@@ -95,13 +95,13 @@ def _read(file: Path) -> Requirements:
 
 def matching(profile: str) -> Requirements:
     """Return the newest frozen set if it equals the current rules, otherwise the current rules."""
-    current = today(profile)
+    current = current_requirements(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 
 
 def freeze(profile: str) -> Path | None:
     """Write the current rules as a new version; return None if the newest one is equal."""
-    current, before = today(profile), frozen(profile)
+    current, before = current_requirements(profile), frozen(profile)
     if before and before[-1].checksum == current.checksum:
         return None
     number = (before[-1].version or 0) + 1 if before else 1

@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import WIDTH
 
 
 @dataclass(frozen=True)
-class Held:
+class CheckFunction:
     """The function that checks a rule."""
 
     name: str
@@ -37,7 +37,7 @@ class Documented:
     says: str
 
 
-def held(rule: str) -> Held | None:
+def check_of(rule: str) -> CheckFunction | None:
     """Return the check of a rule; None if no question can test the rule."""
     if rule not in checks():
         return None
@@ -45,7 +45,7 @@ def held(rule: str) -> Held | None:
     while isinstance(function, partial):
         function = function.func
     file = f"{function.__module__.removeprefix('pulsar_conformance.').replace('.', '/')}.py"
-    return Held(function.__name__, file, inspect.getdoc(function) or "")
+    return CheckFunction(function.__name__, file, inspect.getdoc(function) or "")
 
 
 def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:

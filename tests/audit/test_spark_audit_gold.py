@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
-from pulsar_conformance.audit.tables.cycles import followed
+from pulsar_conformance.audit.tables.cycles import strategies_followed
 from pulsar_conformance.audit.tables.decisions import decided_bundles
 from pulsar_conformance.audit.verdicts.verdicts import checks_for_strategies
 from pulsar_conformance.conformance.cases.saved import trial_of
@@ -280,7 +280,7 @@ def test_rules_of_strategies_that_no_cycle_follows_are_not_asked(audit_session, 
     rows = [(one, None) for one in named]
     ran = audit_session.createDataFrame(rows, "strategy string, other_strategy string")
     plan = AuditPlan.of(PROFILE)
-    rules = checks_for_strategies(followed({"cycles": ran}, plan), plan)
+    rules = checks_for_strategies(strategies_followed({"cycles": ran}, plan), plan)
     assert {rule.partition("-")[0] for rule in rules} == areas
 
 

@@ -36,15 +36,15 @@ def test_a_name_cannot_end_the_script():
 
 def test_many_large_clusters_share_one_page():
     """A line a broker of 100 at most; 60,000 points and 2,000 marks together."""
-    assert series.shares([]) == (300, 1000)
-    assert series.shares([100]) == (300, 1000)
-    assert series.shares([100] * 2) == (300, 1000)
-    assert series.shares([250] * 6) == (100, 333)
-    assert series.shares([3] * 6) == (300, 333)
+    assert series.drawing_limits([]) == (300, 1000)
+    assert series.drawing_limits([100]) == (300, 1000)
+    assert series.drawing_limits([100] * 2) == (300, 1000)
+    assert series.drawing_limits([250] * 6) == (100, 333)
+    assert series.drawing_limits([3] * 6) == (300, 333)
 
 
 def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
-    points, marks = series.shares([series.BROKERS] * series.CLUSTERS)
+    points, marks = series.drawing_limits([series.BROKERS] * series.CLUSTERS)
     times = [1_795_132_800 + 864 * point for point in range(points)]
     told = "shop/events-001/0x0ccccccc_0x13333333; shedding: " + "the heaviest that may go " * 10
     cluster = {

@@ -115,12 +115,12 @@ def test_every_report_is_one_of_pulsar_and_its_sums_are_those_of_its_bundles(tol
 def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
     owned = defaultdict(list)
     for record in told["load_report"]:
-        period = seconds(record) // SMALL.seconds
+        period = seconds(record) // SMALL.period_seconds
         owned[record["cluster"], period] += record["report"]["bundles"]
     assert len(owned) == SMALL.clusters * SMALL.periods
     split = defaultdict(dict)
     for record in told["split"]:
-        split[record["cluster"]][record["bundle"]] = seconds(record) // SMALL.seconds
+        split[record["cluster"]][record["bundle"]] = seconds(record) // SMALL.period_seconds
     for (cluster, period), names in owned.items():
         assert len(names) == len(set(names))
         before = sum(when <= period for when in split[cluster].values())
@@ -157,7 +157,7 @@ def test_a_broker_that_is_down_says_nothing_and_comes_back_empty(undecided):
         said = defaultdict(dict)
         for record in undecided["load_report"]:
             if record["cluster"] == SMALL.cluster(number):
-                said[record["broker"]][seconds(record) // SMALL.seconds] = record["report"]
+                said[record["broker"]][seconds(record) // SMALL.period_seconds] = record["report"]
         for restart in events.restarts:
             name = SMALL.broker(restart.broker)
             down = [p for p in range(SMALL.periods) if restart.covers(p)]
@@ -166,7 +166,7 @@ def test_a_broker_that_is_down_says_nothing_and_comes_back_empty(undecided):
             if restart.up < SMALL.periods:
                 assert said[name][restart.up]["bundles"] == []
             mine = (one for one in undecided["assigned"] if one["cluster"] == SMALL.cluster(number))
-            moved = [one["broker"] for one in mine if seconds(one) // SMALL.seconds in down]
+            moved = [one["broker"] for one in mine if seconds(one) // SMALL.period_seconds in down]
             assert len(moved) == len(said[name][restart.down - 1]["bundles"])
             assert name not in moved
 
@@ -188,7 +188,9 @@ def test_there_is_as_much_as_was_asked_for(told):
 def test_bundles_carry_the_same_whoever_decides(undecided, decides):
     def loads(told):
         return {
-            (record["cluster"], seconds(record) // SMALL.seconds, name): [one[r] for r in RATES]
+            (record["cluster"], seconds(record) // SMALL.period_seconds, name): [
+                one[r] for r in RATES
+            ]
             for record in told["load_report"]
             for name, one in record["report"]["lastStats"].items()
         }

@@ -14,7 +14,13 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reference.released.java import in_map, java_hash, single, to_int, wrapped
+from pulsar_conformance.reference.released.java import (
+    in_map,
+    java_hash,
+    to_float32,
+    to_int,
+    wrap_int,
+)
 from pulsar_conformance.reference.released.release import ReleasedWays
 
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
@@ -182,10 +188,10 @@ def test_neutral_values_are_those_of_the_adapter():
 def test_java_s_numbers_and_maps():
     """A hash is 31 times what was before, and the next letter; a and q have one place of 16."""
     assert java_hash("ab") == 97 * 31 + 98
-    assert single(0.7) < 0.7 < single(0.7) * 1.001
+    assert to_float32(0.7) < 0.7 < to_float32(0.7) * 1.001
     assert to_int(-3.9) == -3
     assert to_int(1e300) == 2**31 - 1
-    assert wrapped(2**31) == -(2**31)
+    assert wrap_int(2**31) == -(2**31)
     assert in_map(["b", "a", "q"]) == ["a", "q", "b"]
 
 

@@ -164,14 +164,14 @@ def test_a_change_makes_a_new_version_with_the_difference(tmp_path, monkeypatch)
     monkeypatch.setattr(requirements, "FOLDER", tmp_path)
     first = requirements.freeze("documented-3.0")
     assert requirements.freeze("documented-3.0") is None
-    current = requirements.today("documented-3.0")
+    current = requirements.current_requirements("documented-3.0")
     rules = copy.deepcopy(dict(current.rules))
     rules[RULE]["level"] = "should"
     rules["OVERLOAD-03"]["demand"] = "sha256:0"
     del rules["OVERLOAD-04"]
     rules["OVERLOAD-98"] = {"level": "must", "demand": "sha256:1"}
     changed = requirements.Requirements("documented-3.0", None, rules)
-    monkeypatch.setattr(requirements, "today", lambda profile: changed)
+    monkeypatch.setattr(requirements, "current_requirements", lambda profile: changed)
     second = requirements.freeze("documented-3.0")
     assert [first.name, second.name] == ["documented-3.0-1.json", "documented-3.0-2.json"]
     assert json.loads(second.read_text("utf-8"))["changes"] == [

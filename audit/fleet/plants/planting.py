@@ -77,7 +77,7 @@ class Planting(ClusterHistory):
 
     def _one_goes_down(self, now: int) -> bool:
         """True if a broker goes down just after a cycle, so that it may have gone before."""
-        period = (now // 1000 - self.fleet.begins(0)) // self.fleet.seconds
+        period = (now // 1000 - self.fleet.start_of(0)) // self.fleet.period_seconds
         return any(restart.down == period for restart in self.world.events.restarts)
 
     def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
@@ -88,7 +88,7 @@ class Planting(ClusterHistory):
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
         """Run a cycle after which a bundle is split or kept, in violation of a rule."""
-        if any(now == 1000 * self.fleet.begins(one) for one in self.world.events.splits.values()):
+        if any(now == 1000 * self.fleet.start_of(one) for one in self.world.events.splits.values()):
             return False
         growth = SplitInput(self.known(now), dict(self.settings))
         self._due = plant.split(growth) if plant.split else None
@@ -102,7 +102,7 @@ class Planting(ClusterHistory):
         super()._apply_events(period)
         if self._due is not None:
             if self._due.split:
-                at = 1000 * self.fleet.begins(period) + SPLIT_AFTER
+                at = 1000 * self.fleet.start_of(period) + SPLIT_AFTER
                 self.split(self.world.number[self._due.bundle], at)
             self._due = None
         alone = self.left[:1] == [LONELY] and self._wait <= 0
@@ -112,6 +112,6 @@ class Planting(ClusterHistory):
     def _leave_one(self, period: int) -> None:
         """Move all but one bundle of a broker to other brokers, as an administrator would."""
         first, *others = self.world.up(period)
-        at = 1000 * self.fleet.begins(period) + LEFT_AFTER
+        at = 1000 * self.fleet.start_of(period) + LEFT_AFTER
         for place, number in enumerate(self.world.owned(first).tolist()[1:]):
             self.assign(number, others[place % len(others)], at + place)
