@@ -225,7 +225,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
     yield Step("limit", f"{average} + {threshold} = {plain(levels.limit, levels.places)} %")
     if levels.looks_for_idle:
         bound = BOUND_WRITTEN[cycle.readings["lower-boundary"]](average, threshold)
-        under = f"{', '.join(levels.idle) or 'nobody'} under it"
+        under = f"{', '.join(levels.idle) or 'no broker'} under it"
         yield Step("lower boundary", f"{bound} = {plain(levels.bound)} %, {under}")
 
 

@@ -293,10 +293,10 @@ def _conditions(balance: Balance) -> Iterator[Step]:
     over = ">" if balance.deviates else "<="
     yield Step("standard deviation", f"{deviation} points {over} {plain(balance.target)}")
     bound = f"no traffic, or under {plain(balance.low_bound)} %"
-    yield Step("underloaded", f"{', '.join(balance.underloaded) or 'nobody'}: {bound}")
+    yield Step("underloaded", f"{', '.join(balance.underloaded) or 'none'}: {bound}")
     threshold = plain(balance.cycle.settings.number(OVERLOAD_THRESHOLD))
     high = f"over {threshold} % and over {plain(balance.mean + balance.target)} %"
-    yield Step("overloaded", f"{', '.join(balance.overloaded) or 'nobody'}: {high}")
+    yield Step("overloaded", f"{', '.join(balance.overloaded) or 'none'}: {high}")
 
 
 def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Step]:

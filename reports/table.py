@@ -237,5 +237,5 @@ def _neutral(run: Line) -> Iterator[str]:
         for name, why in one.get("neutral", {}).items()
     }
     for (implementation, name), why in told.items():
-        said = f"  made neutral in {implementation}: {name} = {why}"
+        said = f"  neutralized in {implementation}: {name} = {why}"
         yield from paragraph(said, 4, "")

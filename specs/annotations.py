@@ -78,7 +78,7 @@ class Annotations:
         }
 
     def _sentence(self, entry: Mapping[str, JSON], document: str) -> Sentence:
-        left = f"What it does is left to rules of {entry['left']}." if "left" in entry else None
+        left = f"Its effect is left to rules of {entry['left']}." if "left" in entry else None
         return Sentence(1, str(self._held(entry["texts"], document)), besides=left)
 
     def settings(self, of_pages: Mapping[str, Setting]) -> dict[str, Setting]:

@@ -248,7 +248,7 @@ def _check_area(sheet: Sheet, index: int, rule: Rule) -> None:
         raise sheet.error((index, "id"), f"{rule.id}: {problem}")
     if PurePosixPath(sheet.file).stem != rule.area.lower():
         right = f"rules/{rule.area.lower()}.yaml"
-        raise sheet.error((index, "id"), f"{rule.id}: belongs into {right}")
+        raise sheet.error((index, "id"), f"{rule.id}: belongs in {right}")
 
 
 def _check_names_in_rule(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
@@ -283,18 +283,18 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     documents = {source.document for source in rule.sources}
     originals = {one for one in documents if specs.documents[one].copy_of is None}
     if not originals:
-        problem = f"rests on {', '.join(sorted(documents))} alone, a copy; name the original, too"
+        problem = f"rests on {', '.join(sorted(documents))} alone, a copy; also name the original"
         raise sheet.error((index, "sources"), f"{rule.id}: {problem}")
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
     if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
-        problem = f"its sources put it into {', '.join(allowed)}, and not {_listed(rule.profiles)}"
+        problem = f"its sources put it into {', '.join(allowed)}, not {_listed(rule.profiles)}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 
 
 def _check_observed(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
     if rule.why is None:
-        problem = "an observed rule says why: where it was seen"
+        problem = "an observed rule needs why: the place where it was seen"
         raise sheet.error((index,), f"{rule.id}: {problem}")
     documents = {source.document for source in rule.sources}
     for number, name in enumerate(rule.profiles):

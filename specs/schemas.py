@@ -125,14 +125,14 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
         return None, f"{kind.property} is missing"
     if kind.name == "propertyNames":
         key = str(kind.error.instance)
-        return key, f"the name {key} does not look like {kind.error.kind.pattern}"
+        return key, f"the name {key} does not match {kind.error.kind.pattern}"
     if kind.name == "anyOf" and (missing := _missing(error)):
         return None, missing
     limit = wanted.get(kind.name)
     words = {
         "enum": f"{_shown(value)} is not one of {_listed(limit)}",
         "type": f"{_shown(value)} is not of type {limit}",
-        "pattern": f"{_shown(value)} does not look like {limit}",
+        "pattern": f"{_shown(value)} does not match {limit}",
         "minItems": f"at least {limit} must be given",
         "minProperties": f"at least {limit} must be given",
         "maxProperties": f"at most {limit} may be given",

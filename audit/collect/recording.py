@@ -142,6 +142,6 @@ MISSED = {
     "settings": "an audit assumes the documented defaults",
     "domains": "placement by failure domains is not judged",
     "groups": "placement of groups is not judged",
-    "causes of unloading": "every unload that is neither a split nor a shutdown is unknown",
+    "causes of unloading": "the cause of an unload is unknown unless it is a split or a shutdown",
 }
 """Gaps in an audit, for each part of a cluster that cannot be read."""

@@ -135,7 +135,9 @@ class ClusterHistory:
             return []
         answer = self.connection.ask("shed.select", [case])[0]
         if "unload" not in answer:
-            raise BadFleet(f"--decided-by: it does not answer a cycle, but: {json.dumps(answer)}")
+            raise BadFleet(
+                f"--decided-by: its answer to a cycle is no list of unloads: {json.dumps(answer)}"
+            )
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:

@@ -178,5 +178,5 @@ class HistoryOptions:
             problem = f"give a share from 0 to {MOST_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
         if self.planted and self.decided_by == NOBODY:
-            problem = "an implementation has to decide, as with --decided-by reference"
+            problem = "a violation needs --decided-by, such as reference"
             raise BadFleet(f"--plant {self.planted[0]}: {problem}")

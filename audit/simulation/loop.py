@@ -216,7 +216,7 @@ class Simulation:
             if self.deciding.placing == ITSELF and "to" in one:
                 named[bundle] = one["to"]
             if self.owner.get(bundle, "") != broker:
-                owner = self.owner.get(bundle, "nobody")
+                owner = self.owner.get(bundle, "no broker")
                 self._refused.append(f"{broker} unloads {bundle}, which {owner} owns")
             elif bundle not in bundles:
                 bundles.append(bundle)

@@ -38,7 +38,7 @@ def broker(context: Context, case: Case) -> Derivation:
     placed = found.placement
 
     def explain() -> Iterator[Step]:
-        yield Step("may take it", ", ".join(found.permitted) or "nobody")
+        yield Step("may take it", ", ".join(found.permitted) or "no broker")
         yield from _spread(found.spread)
         yield from _compared(case["bundle"], placed)
 

@@ -134,7 +134,7 @@ class ReleasedAssignment:
         for place, left in self.filtered:
             same = set(left) == set(before)
             named = ", ".join(name for name in brokers if name in left)
-            names = "all of these" if same else named or "nobody"
+            names = "all of these" if same else named or "no broker"
             yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
         if self.second and set(self.second.candidates) != set(before):

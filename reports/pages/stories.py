@@ -92,7 +92,7 @@ def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
         if before.get(topic) != owner and (_space(topic), owner) not in told
     }
     for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
-        yield f"{owner or 'nobody'} owns {listed(list(topics))}"
+        yield f"{owner or 'no broker'} owns {listed(list(topics))}"
 
 
 def _space(topic: str) -> str:

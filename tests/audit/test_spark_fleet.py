@@ -308,7 +308,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
-            "--plant SHED-02: an implementation has to decide, as with --decided-by reference",
+            "--plant SHED-02: a violation needs --decided-by, such as reference",
         ),
         (
             ["--plant", "OVERLOAD-01", "--strategy", "ThresholdShedder"],
@@ -336,7 +336,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
-            "--decided-by: it does not answer a cycle",
+            "--decided-by: its answer to a cycle is no list of unloads",
         ),
     ],
 )

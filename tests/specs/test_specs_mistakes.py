@@ -128,7 +128,7 @@ MISTAKES = {
         "- id: UNIFORM-03",
         "- id: SPLIT-77",
         "- id: SPLIT-77",
-        "SPLIT-77: belongs into rules/split.yaml",
+        "SPLIT-77: belongs in rules/split.yaml",
     ),
     "unknown area": Mistake(
         "rules/uniform.yaml",
@@ -149,7 +149,7 @@ MISTAKES = {
         "profiles: [documented-3.0]",
         "profiles: [documented-2.4, documented-3.0]",
         "  profiles: [documented-2.4, documented-3.0]",
-        "SPLIT-12: its sources put it into documented-3.0, documented-4.2, documented-5.0, and",
+        "SPLIT-12: its sources put it into documented-3.0, documented-4.2, documented-5.0, not",
     ),
     "rule that rests on a copy": Mistake(
         "rules/anti.yaml",
@@ -157,14 +157,14 @@ MISTAKES = {
         "sentences: [1]}\n",
         "",
         "  sources:",
-        "ANTI-04: rests on load-balance-3.0-text alone, a copy; name the original, too",
+        "ANTI-04: rests on load-balance-3.0-text alone, a copy; also name the original",
     ),
     "observed rule without a why": Mistake(
         "rules/bundle.yaml",
         "  why: >-\n    The documents name no hash.",
         "  untestable: >-\n    The documents name no hash.",
         "- id: BUNDLE-11",
-        "BUNDLE-11: an observed rule says why: where it was seen",
+        "BUNDLE-11: an observed rule needs why: the place where it was seen",
     ),
     "observed rule in a documented profile": Mistake(
         "rules/bundle.yaml",
@@ -213,7 +213,7 @@ MISTAKES = {
         "        - 096dff71f985",
         "        - 096dff71f98g",
         "        - 096dff71f98g",
-        "does not look like ^[0-9a-f]{64}$; it should be: 64 hexadecimal digits",
+        "does not match ^[0-9a-f]{64}$; it should be: 64 hexadecimal digits",
     ),
     "sentence that carries no rule and awaits one": Mistake(
         "documents.yaml",

@@ -177,7 +177,9 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
     far_below = lowest < _level("average") - _level("threshold") - POINTS
-    told = F.concat(shed_text(), F.lit("; nobody is above "), plain(_level("limit")), F.lit(" %"))
+    told = F.concat(
+        shed_text(), F.lit("; no broker is above "), plain(_level("limit")), F.lit(" %")
+    )
     judged = may_not(far_below, F.col("total") > 0, told)
     return _under(judged, ~_for_idle_ones(), *_nobody_over())
 
@@ -211,6 +213,8 @@ def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
 def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     idle = any_broker(F.col("first") & ~certainly_not(F.col("under")))
-    told = F.concat(shed_text(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
+    told = F.concat(
+        shed_text(), F.lit("; no broker is under "), plain(_level("bound")), F.lit(" %")
+    )
     judged = may_not(~idle, F.col("total") > 0, told)
     return _under(judged, _for_idle_ones(), *_nobody_over())
