@@ -143,7 +143,7 @@ class Context:
     """Defaults and readings of the profile, and its release.
 
     Random choices are repeatable: equal questions in equal order get equal answers. A question that
-    is repeated as often as there are choices gets each of them. [PLACE-05]
+    is repeated gets each of the choices in turn. [PLACE-05]
     """
 
     defaults: Mapping[str, Value]

@@ -60,8 +60,8 @@ EXACT_PLACES = 3
 def plain(number: Fraction, digits: int = 2) -> str:
     """Return decimal notation without trailing zeros: 80, 0.5, 189.315; 800 / 11 as 72.73.
 
-    A number with at most three decimal places is printed as it is, any other one is rounded to
-    `digits` places.
+    A number with at most three decimal places is printed exactly, any other is rounded to `digits`
+    places.
     """
     if number >= LONG:
         return f"{Decimal(int(number.numerator)) / int(number.denominator):.4g}"
@@ -75,7 +75,7 @@ MOST_PLACES = 15
 
 
 def places_apart(number: Fraction, bound: Fraction) -> int:
-    """Return the number of decimal places with which `plain` tells numbers apart, at least 2."""
+    """Return the number of decimal places by which `plain` tells two numbers apart, at least 2."""
     if number == bound:
         return 2
     places = (

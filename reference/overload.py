@@ -62,7 +62,7 @@ def just_one(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """Return the expense of a bundle, by the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Return how expensive a bundle is, by the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 

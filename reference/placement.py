@@ -255,7 +255,7 @@ class Assignment:
 
     @cached_property
     def placement(self) -> Placement:
-        """The placement among permitted brokers that keeps the namespace's group apart.
+        """The placement among the permitted brokers that keep the namespace's group apart.
         [PLACE-02]
         """
         case = {**self.case, "candidates": self.spread.best}

@@ -93,7 +93,7 @@ def _fields(
     above: str,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Read the fields that are present, each by its type.
+    """Parse the fields that are present, each by its type.
 
     `above` is the field that contains them; `called` gives those with a different name there.
     """

@@ -173,7 +173,7 @@ class TransferPlan:
 
     @cached_property
     def moves(self) -> tuple[Transfer, ...]:
-        """The moves, from the most to the least loaded broker, then inwards. [TRANSFER-09]"""
+        """Moves of each pair: the most with the least loaded broker, and so on. [TRANSFER-09]"""
         return () if self.obstacle else tuple(self._moves())
 
     def _moves(self) -> Iterator[Transfer]:

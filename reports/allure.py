@@ -201,7 +201,7 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """Return Allure's configuration: one file, grouped by implementation, describing the run."""
+    """Return Allure's configuration, for a report in one file that is grouped by implementation."""
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {

@@ -22,7 +22,7 @@ TO = Path("reports/changes")
 Json = Mapping[str, Any]
 
 LONG = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package that is left out of values."""
+"""Package whose name is left out of values."""
 
 CASES = "cases"
 """Folder with the smallest case of each change."""

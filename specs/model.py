@@ -86,9 +86,7 @@ class Document:
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """Return the URL of the section with that title, or of the page for text before
-        the first.
-        """
+        """Return the URL of a section by its title, or of the page if the title is empty."""
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 

@@ -9,7 +9,7 @@ Time runs in periods, with one report of every broker in each. In each period:
     +30 s    bundles with too many topics are split; the parts stay where they are
     30 to 90 %   the brokers report, each at its own time of the period
 
-So every broker that is up has reported everything before the next cycle, and one that is down has
+So each broker that is up has reported everything before the next cycle, and each that is down has
 not reported for more than a period. A new leader knows the last reports, but its averages and its
 memory of usages and unloads are empty; its cycles follow at every interval.
 """

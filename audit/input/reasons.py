@@ -66,19 +66,19 @@ def no_object() -> Column:
 
 
 def bad_broker() -> Column:
-    """True if a broker is missing, or a name is not that of a broker."""
+    """True if the record needs a broker but names none, or names an invalid one."""
     return any_condition(
         lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
     )
 
 
 def no_broker(name: Column) -> Column:
-    """True if this is not the name of a broker."""
+    """True if this is not a valid name of a broker."""
     return ~name.rlike(BROKER)
 
 
 def bad_bundle() -> Column:
-    """True if a bundle is missing, or a name is not that of a bundle."""
+    """True if the record needs a bundle but names none, or names an invalid one."""
     every = (
         F.col("into"),
         F.col("report.bundles"),
@@ -223,7 +223,7 @@ class Reason(NamedTuple):
 
 
 def never() -> Column:
-    """False; the reason is found by comparison with other lines."""
+    """Never true, since the reason is found by comparison with other lines."""
     return F.lit(False)
 
 

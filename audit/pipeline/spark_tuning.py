@@ -1,4 +1,4 @@
-"""Spark's settings by size of the history. Small ones finish before JIT compilation pays off."""
+"""Spark's settings by size of the history; small ones finish before JIT compilation pays off."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) 
 
 
 def _default(plan: AuditPlan, setting: str) -> Any:
-    """Return the value that counts if a setting is not recorded."""
+    """Return the value of a setting that is not recorded."""
     found = plan.defaults.get(setting)
     return OLDEST if found is None and setting == REPORT_AGE else found
 

@@ -191,7 +191,7 @@ class Store:
         return self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{folder}"))
 
     def update(self, table: str, frame: DataFrame, since: datetime) -> int:
-        """Rewrite a table from the day of a time on; return the number of rows.
+        """Rewrite a table from the day of `since` on; return the number of rows.
 
         The frame has all rows of these days and the rows without a day; for a table of cycles, only
         rows from the time on. It may read the same table, since Spark removes old files last.
@@ -203,7 +203,7 @@ class Store:
         return self._renew(table, rows, since)
 
     def _renew(self, table: str, rows: DataFrame, since: datetime) -> int:
-        """Rewrite the days from that of a time on and rows without a day; return their number."""
+        """Rewrite the days since a time, and rows without a day; return the number of rows."""
         there = from_day(self.read(table), since).select(_folder().alias("folder")).distinct()
         before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(_folder()).alias("folders")

@@ -123,7 +123,9 @@ class Simulation:
                 self.leader.establish(one.name, self._rates(one, 0))
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
-        """Simulate a number of cycles. Errors: `BadWorld` without an answer, `AdapterError`."""
+        """Simulate a number of cycles. Errors: `BadWorld` if the implementation gives no answer,
+        `AdapterError`.
+        """
         return self.course([self.cycle(number) for number in range(cycles)], variant)
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:

@@ -116,7 +116,7 @@ GAP = 3
 
 
 def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return columns in groups that fit in the given width."""
+    """Return groups of columns, each of which fits in the given width."""
     found: list[list[str]] = []
     left = 0
     for name, width in widths.items():

@@ -50,7 +50,7 @@ def lost_reports(silver: Silver) -> DataFrame:
 
 
 def deposed(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`: when another broker began to lead in its place."""
+    """Return `cluster`, `broker` and `at`, when another broker replaced it as leader."""
     course = Window.partitionBy("cluster").orderBy("at")
     led = silver.contexts.where("kind = 'leader'").select("cluster", "at", "broker")
     led = led.withColumn("former", F.lag("broker").over(course)).where("broker != former")

@@ -73,7 +73,7 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
 def _in_a_row(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and the number of rows in a row, up to each, in which a column is true.
+    """Return rows, and the number of consecutive rows, ending with each, in which a column is true.
 
     `begun` is added to the number if the column has been true since the first row.
     """

@@ -98,9 +98,9 @@ WHOLE = 100.0
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:
-    """Add `after width`: by how much the usage mixed with history can differ after each cycle.
+    """Add `after width`, the uncertainty of the usage mixed with history after each cycle.
 
-    It is mixed like the usage, from how much this can differ between the moments of a cycle.
+    It is mixed like the usage itself, from the range of the usage over the moments of a cycle.
     """
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
@@ -229,7 +229,7 @@ def _chain(start: Column) -> Column:
 
 
 def _through(course: Column, block: Column) -> Column:
-    """Append the start of a block, and apply the block's map."""
+    """Append the usage before a block, and advance it by the block's map."""
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
         block["scale"] * now + block["shift"]

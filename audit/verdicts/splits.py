@@ -116,9 +116,11 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add `names`, the bundles that the namespace certainly had by the last earlier reports.
+    """Add `names`, the bundles that the namespace certainly had, from the last reports before the
+    split.
 
-    Bundles that contain others had already been split. Null if the bundle itself is not listed.
+    Listed bundles that contain others had already been split. Null if the bundle itself is not
+    listed.
     """
     turn = _turn("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))

@@ -169,7 +169,7 @@ def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
         if isinstance(value, str) and value.strip() in known:
             return
         if value is not None and not isinstance(value, int):
-            raise _Mismatch(f"{value!r} is no boolean")
+            raise _Mismatch(f"{value!r} is not a boolean")
 
     return parse
 

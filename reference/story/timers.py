@@ -68,9 +68,8 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
     """Advance time: brokers report, and the leader sheds and writes data, at their intervals.
 
-    Intervals start at the beginning of the story. If they coincide, reports come first and writing
-    last. Without an interval for writing, nothing is written. [SHED-09, REPORT-11,
-    DATA-12]
+    Intervals start at the beginning of the story. If several end together, reports come first and
+    writing last. Without an interval for writing, nothing is written. [SHED-09, REPORT-11, DATA-12]
     """
     end = world.clock + minutes
     if minutes:

@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class Worked:
-    """An example under the first profile that it belongs to."""
+    """An example with the model's answers under the first profile in which it is legal."""
 
     example: Example
     profile: str

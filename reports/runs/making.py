@@ -63,7 +63,9 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
         chosen = ", ".join(first["rules"])
         raise BadReport(f"the run judged only {chosen}; a report is about all rules of a profile")
     if first["known_deviations"] and not about.known:
-        raise BadReport("the run was given known deviations; name their file, so that others can")
+        raise BadReport(
+            "the run used known deviations; name their file, so that others can repeat it"
+        )
     for one in first["implementations"]:
         pair = one["adapter"], one["profile"]
         of_it = [line for line in verdicts if (line["implementation"], line["profile"]) == pair]

@@ -164,6 +164,6 @@ def no_unloads() -> Column:
 
 
 def both_views_certain(views: Column) -> Column:
-    """Return the views of a broker whose unloads are all certain."""
+    """Return two equal views of a broker whose unloads are all certain."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -66,7 +66,7 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
 
 
 def _viewed(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker; if one broker has two, so have all of the cycle."""
+    """Return a row for each view of a broker; all brokers of a cycle have two if any has."""
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when(
         (most > 1) & (F.size("views") == 1), both_views_certain(F.col("views"))
@@ -82,12 +82,12 @@ def of_cycle() -> Window:
 
 
 def any_broker(holds: Column) -> Column:
-    """True if the condition is true for any broker of the cycle."""
+    """True if the condition holds for any broker of the cycle."""
     return F.max(certainly(holds)).over(of_cycle())
 
 
 def none_of(holds: Column) -> Column:
-    """True if the condition is true for no broker of the cycle."""
+    """True if the condition holds for no broker of the cycle."""
     return ~any_broker(holds)
 
 
@@ -145,8 +145,8 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def worthwhile(needed: Column) -> Column:
-    """True if shedding that many bytes per second, or all that may move, takes more than the
-    minimum throughput; always true without a minimum. [THRESHOLD-20]
+    """True if the needed bytes per second and the movable ones exceed the minimum throughput;
+    always true without a minimum. [THRESHOLD-20]
 
     Null if it depends on which bundles go, or on the size of a megabyte.
     """

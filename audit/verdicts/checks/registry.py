@@ -85,7 +85,7 @@ def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def certainly(holds: Column) -> Column:
-    """True if the condition holds; false if null, as where floating point could decide."""
+    """True if the condition holds; false if it is null, so that floating point could decide it."""
     return F.coalesce(holds, F.lit(False))
 
 
