@@ -56,8 +56,8 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
     assert (status, err) == (0, "")
     [entry] = re.findall(r"^  overload-usage \(\d+ cases?\)\n(.*?)\n(?:\n|\Z)", out, re.M | re.S)
     older, newer = entry.split("    4.2.4\n")
-    assert "overload-usage: The largest of the resources." in older
-    assert "overload-usage: The largest after each was multiplied by its weight." in newer
+    assert "overload-usage: The largest of all resources." in older
+    assert "overload-usage: The largest after weighting." in newer
     assert all("OverloadShedder.findBundlesForUnloading" in one for one in (older, newer))
     assert re.search(r"maximum +100 % of ", older)
     assert "4.2.4 breaks USAGE-01" in older
