@@ -21,7 +21,13 @@ DRAWN = 6
 SAMPLED = [12, pytest.param(40, marks=pytest.mark.thorough)]
 """Trials drawn for a rule, and those judged by all rules under one set of readings."""
 NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
-PROFILES = tuple(name for name, one in specs.load().profiles.items() if one.kind != "released")
+ALWAYS = ("documented-3.0", "documented-5.0", "unwritten-3.0")
+"""Profiles that take part in all runs; the others are among the thorough tests."""
+PROFILES = [
+    name if name in ALWAYS else pytest.param(name, marks=pytest.mark.thorough)
+    for name, one in specs.load().profiles.items()
+    if one.kind != "released"
+]
 """The rules that the model follows, without those that only releases keep."""
 
 
