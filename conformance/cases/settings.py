@@ -28,6 +28,7 @@ MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
+MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """The extensible load manager, and its only shedding strategy."""
 
@@ -207,10 +208,16 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
             yield Unused(read.places[name], name, f"{value}: {why}")
         elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)
-            if setting.name == HEAP and read.released is not None and not read.older:
-                why = "releases no longer count heap memory"
+            if setting.name == HEAP and _ignores_heap(read):
+                why = "the modular load manager no longer counts heap memory"
             if why:
                 yield Unused(read.places[name], name, why)
+
+
+def _ignores_heap(read: SettingsRead) -> bool:
+    """True if a known release reads the settings, with the manager that ignores heap memory."""
+    known = read.released is not None and not read.older
+    return known and manager_by_settings(read.values) == MODULAR
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
@@ -220,9 +227,9 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
 
     manager = manager_by_settings(values)
-    belongs = "modular" if setting.strategies else setting.manager
+    belongs = MODULAR if setting.strategies else setting.manager
     if setting.name == STRATEGY:
-        belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else "modular"
+        belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch
     if belongs and manager not in belongs.split(" or "):
         return f"it belongs to the {belongs} load manager, and {manager} is configured"
@@ -232,7 +239,7 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
         return f"{BALANCING} is false"
     if switch and values.get(switch) is False:
         return f"{switch} is false"
-    if setting.placement and short(PLACEMENT) != setting.placement:
+    if setting.placement and manager == MODULAR and short(PLACEMENT) != setting.placement:
         return f"it belongs to {setting.placement}, and {short(PLACEMENT)} is set"
     if setting.algorithm and short(ALGORITHM) != setting.algorithm:
         return f"it belongs to {setting.algorithm}, and {short(ALGORITHM)} is set"

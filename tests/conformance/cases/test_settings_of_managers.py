@@ -1,0 +1,116 @@
+"""A setting has an effect under a load manager if that manager's classes read it.
+
+The names come from the sources of Pulsar 4.0.7 and 5.0.0-M1: each is listed where no class of the
+manager, nor any class that all managers share, calls the setting's getter.
+"""
+
+import pytest
+from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.specs.broker import broker_settings, known_releases
+
+CLASSES = {
+    "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
+    "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
+    "extensible": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
+}
+OF_SIMPLE = {
+    "loadBalancerPlacementStrategy",
+    "loadBalancerBrokerUnderloadedThresholdPercentage",
+    "loadBalancerBrokerComfortLoadLevelPercentage",
+}
+OF_EXTENSIBLE = {
+    "loadBalancerDebugModeEnabled",
+    "loadBalancerBrokerLoadTargetStd",
+    "loadBalancerSheddingConditionHitCountThreshold",
+    "loadBalancerTransferEnabled",
+    "loadBalancerMaxNumberOfBrokerSheddingPerCycle",
+    "loadBalanceSheddingDelayInSeconds",
+    "loadBalancerBrokerLoadDataTTLInSeconds",
+    "loadBalancerSplitIntervalMinutes",
+    "loadBalancerMaxNumberOfBundlesToSplitPerCycle",
+    "loadBalancerNamespaceBundleSplitConditionHitCountThreshold",
+    "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds",
+    "loadBalancerSheddingBundlesWithPoliciesEnabled",
+    "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis",
+    "loadBalancerServiceUnitStateMonitorIntervalInSeconds",
+    "loadBalancerMultiPhaseBundleUnload",
+    "loadManagerServiceUnitStateTableViewClassName",
+    "loadBalancerServiceUnitTableViewSyncer",
+    "loadBalancerServiceUnitStateMaxConcurrentOverrides",
+}
+OF_STRATEGIES = {
+    "lowerBoundarySheddingEnabled",
+    "loadBalancerBrokerThresholdShedderPercentage",
+    "loadBalancerBundleUnloadMinThroughputThreshold",
+    "loadBalancerAvgShedderLowThreshold",
+    "loadBalancerAvgShedderHighThreshold",
+    "loadBalancerAvgShedderHitCountLowThreshold",
+    "loadBalancerAvgShedderHitCountHighThreshold",
+    "minUnloadMessage",
+    "minUnloadMessageThroughput",
+    "maxUnloadPercentage",
+    "loadBalancerMsgRateDifferenceShedderThreshold",
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold",
+    "maxUnloadBundleNumPerShedding",
+}
+OF_MODULAR = {
+    *OF_STRATEGIES,
+    "loadBalancerLoadPlacementStrategy",
+    "loadBalancerDistributeBundlesEvenlyEnabled",
+    "exposeBundlesMetricsInPrometheus",
+}
+OF_BOTH_OLDER = {
+    "loadBalancerResourceQuotaUpdateIntervalMinutes",
+    "loadBalancerAutoUnloadSplitBundlesEnabled",
+}
+IGNORED = {
+    "modular": OF_SIMPLE | OF_EXTENSIBLE,
+    "extensible": OF_SIMPLE | OF_MODULAR | OF_BOTH_OLDER,
+}
+"""Settings that no class of a manager reads."""
+
+FORMER = {f"loadBalancerBandwith{way}ResourceWeight" for way in ("In", "Out")}
+CHOOSING = {"loadManagerClassName", "loadBalancerLoadSheddingStrategy"}
+"""Settings that choose whose settings count."""
+
+
+def other_value(setting):
+    """A value other than the default, as text."""
+    default = setting.default(known_releases()[-1])
+    if setting.type == "boolean":
+        return str(not default).lower()
+    return {"integer": "7", "number": "0.5", "class": "org.example.Other"}.get(
+        setting.type, "other"
+    )
+
+
+def reasons(folder, manager, name):
+    """Why a setting, changed alone under a manager, has no effect."""
+    file = folder / "broker.conf"
+    changed = f"{name}={other_value(broker_settings()[name])}"
+    file.write_text(f"loadManagerClassName={CLASSES[manager]}\n{changed}\n")
+    return [one.why for one in read_settings(file).without_effect() if one.name == name]
+
+
+@pytest.mark.parametrize("manager", IGNORED)
+@pytest.mark.parametrize("name", sorted({*broker_settings()} - CHOOSING - FORMER))
+def test_a_setting_belongs_to_the_managers_that_read_it(tmp_path, manager, name):
+    found = reasons(tmp_path, manager, name)
+    foreign = [why for why in found if "load manager, and" in why]
+    assert bool(foreign) == (name in IGNORED[manager]), found
+
+
+def test_the_extensible_manager_reads_the_weight_of_heap_memory(tmp_path):
+    name = "loadBalancerMemoryResourceWeight"
+    assert reasons(tmp_path, "extensible", name) == []
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{name}=0.5\n")
+    [unused] = read_settings(file, "4.0.7").without_effect()
+    assert "heap memory" in unused.why
+
+
+def test_the_extensible_manager_always_places_by_the_least_usage(tmp_path):
+    name = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
+    assert reasons(tmp_path, "extensible", name) == []
+    [why] = reasons(tmp_path, "modular", name)
+    assert "LeastResourceUsageWithWeight" in why
