@@ -66,7 +66,7 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
     ]
 
 
-def result(stream: Sequence[Line]) -> str:
+def result_text(stream: Sequence[Line]) -> str:
     """Return a sentence with the number of applicable rules that each implementation breaks."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
@@ -75,7 +75,7 @@ def result(stream: Sequence[Line]) -> str:
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
     if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
         return f"{len(found)} implementations break none of the rules that apply to them"
-    return "; ".join(breaks(name, by_rule) for name, by_rule in words.items())
+    return "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
 
 
 def _runs(stream: Sequence[Line]) -> Sequence[Line]:
@@ -83,7 +83,7 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
     return runs
 
 
-def breaks(name: str, words: Mapping[str, str]) -> str:
+def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     """Return a sentence with the number of applicable rules that an implementation breaks; few are
     named.
     """

@@ -44,7 +44,7 @@ class Annotations:
         """The release of each document."""
         return dict(self.sheet.data["documents"])
 
-    def _held(self, by_release: JSON, document: str) -> JSON | None:
+    def _value_in(self, by_release: JSON, document: str) -> JSON | None:
         """Return the value in a document's release, or None if it came later."""
         if not isinstance(by_release, Mapping):
             return by_release
@@ -56,7 +56,7 @@ class Annotations:
     def _named_in(self, name: str) -> tuple[str, ...]:
         """Return the documents that annotate a setting."""
         texts = self._entries[name]["texts"]
-        return tuple(one for one in self._releases if self._held(texts, one))
+        return tuple(one for one in self._releases if self._value_in(texts, one))
 
     def documents(self) -> dict[str, Document]:
         """Return a document for each release, with a section of one sentence for each setting."""
@@ -79,7 +79,7 @@ class Annotations:
 
     def _sentence(self, entry: Mapping[str, JSON], document: str) -> Sentence:
         left = f"Its effect is left to rules of {entry['left']}." if "left" in entry else None
-        return Sentence(1, str(self._held(entry["texts"], document)), besides=left)
+        return Sentence(1, str(self._value_in(entry["texts"], document)), besides=left)
 
     def settings(self, of_pages: Mapping[str, Setting]) -> dict[str, Setting]:
         """Return every annotated setting, with its defaults by document."""
@@ -94,7 +94,7 @@ class Annotations:
             unit=of_page.unit if of_page else entry.get("unit"),
             meaning=of_page.meaning if of_page else entry["meaning"],
             documents=documents,
-            defaults={one: self._held(known["default"], one) for one in documents},
+            defaults={one: self._value_in(known["default"], one) for one in documents},
             no_default=None,
             choices=of_page.choices if of_page else (),
             range=of_page.range if of_page else None,
@@ -109,7 +109,7 @@ class Annotations:
         self, known: Mapping[str, JSON], documents: Sequence[str]
     ) -> tuple[str, ...]:
         since = known.get("deprecated")
-        return tuple(one for one in documents if since and self._held({since: True}, one))
+        return tuple(one for one in documents if since and self._value_in({since: True}, one))
 
     def _replaced_by(self, name: str) -> str | None:
         every = self.broker["settings"].items()
@@ -145,12 +145,12 @@ class Annotations:
         """Return the rules about the defaults of a setting, with their documents."""
         found: dict[str, list[str]] = {}
         for document in self._named_in(name):
-            rule = str(self._held(self._entries[name]["rule"], document))
+            rule = str(self._value_in(self._entries[name]["rule"], document))
             found.setdefault(rule, []).append(document)
         return found
 
     def _rule(self, rule: str, name: str, document: str) -> Rule:
-        value = self._held(self.broker["settings"][name]["default"], document)
+        value = self._value_in(self.broker["settings"][name]["default"], document)
         text = value if isinstance(value, str) else json.dumps(value)
         whole = f"has the value {text}" if text else "is empty: left out, null or an empty text"
         return Rule(

@@ -115,9 +115,9 @@ class Specs:
     @cached_property
     def _sentences(self) -> dict[str, frozenset[Where]]:
         """Return the sentences in each profile's documents, including repeated ones."""
-        return {name: frozenset(self._held(name)) for name in self.profiles}
+        return {name: frozenset(self._sentences_of(name)) for name in self.profiles}
 
-    def _held(self, profile: str) -> Iterator[Where]:
+    def _sentences_of(self, profile: str) -> Iterator[Where]:
         for document in map(self.documents.__getitem__, self.documents_of(profile)):
             for section in document.sections:
                 for sentence in section.sentences:

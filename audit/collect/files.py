@@ -32,7 +32,7 @@ class Recording:
         except OSError as error:
             raise CannotWrite(f"{folder}: {error.strerror or error}") from None
 
-    def before(self) -> Iterator[Entry]:
+    def newest_records(self) -> Iterator[Entry]:
         """Yield the records of the newest file, except load reports."""
         files = self._files()
         if not files:
@@ -71,7 +71,7 @@ class Recording:
         self.lines += len(lines)
         return len(lines)
 
-    def begins(self, at: datetime) -> bool:
+    def starts_file(self, at: datetime) -> bool:
         """True if a line with this time would be the first of its file."""
         return not self._path(at.astimezone(UTC)).exists()
 

@@ -41,7 +41,7 @@ class Recorder:
         self._looker = looker
         self._recording = recording
         self._tell = tell
-        self._before = state_after(recording.before())
+        self._before = state_after(recording.newest_records())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
         """Observations not written yet, since a broker may have been stopping at the time."""
@@ -60,7 +60,7 @@ class Recorder:
         try:
             while not stop.is_set():
                 try:
-                    self.once(first=first)
+                    self.observe(first=first)
                 except NoAnswer as error:
                     if first:
                         raise
@@ -83,7 +83,7 @@ class Recorder:
             as_unknown(entries)
             self._recording.write(at, entries)
 
-    def once(self, *, first: bool) -> None:
+    def observe(self, *, first: bool) -> None:
         """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
         before = self._before or Sight()
         look = self._looker.look(before)
@@ -93,7 +93,7 @@ class Recorder:
         self._trouble(dict(look.troubles))
         for _, held in self._held:
             as_shutdown(held, look.sight)
-        if self._before is None or self._recording.begins(at):
+        if self._before is None or self._recording.starts_file(at):
             self.flush()
             entries = list(initial_entries(look.sight))
         else:

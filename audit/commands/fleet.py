@@ -148,7 +148,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     told = HistoryOptions(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
-        _try(args.decided_by, fleet.readings)
+        _check_readings(args.decided_by, fleet.readings)
     with session.acquired(args.spark, "fleet") as spark:
         from pulsar_conformance.audit.fleet.writing import write_history
 
@@ -186,7 +186,7 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
     )
 
 
-def _try(adapter: str, readings: Mapping[str, str]) -> None:
+def _check_readings(adapter: str, readings: Mapping[str, str]) -> None:
     """Check that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
     if adapter.partition(":")[0] == "spark":
         problem = "it would run within the Spark session that writes the history"

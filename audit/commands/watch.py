@@ -89,7 +89,7 @@ def _watch(args: argparse.Namespace) -> int:
     readings = chosen_readings(args.reading)
     specs.load().check_readings(readings)
     with recorder_of(args, Path(history)) as (recorder, recording):
-        recorder.once(first=True)
+        recorder.observe(first=True)
         with _recording(recorder, args.every, args.lasting) as course:
             options = spark_tuning.of_process(history)
             with session.acquired(args.spark, "watch", options) as spark:

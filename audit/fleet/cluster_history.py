@@ -115,7 +115,7 @@ class ClusterHistory:
                 self.record("cycle", now)
             self.cycle(now)
 
-    def known(self, now: int) -> dict[str, Json]:
+    def live_reports(self, now: int) -> dict[str, Json]:
         """Return the last reports of the brokers that the leader considers alive."""
         period = (now // SECOND - self.fleet.start_of(0)) // self.fleet.period_seconds
         up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
@@ -125,7 +125,7 @@ class ClusterHistory:
         """Run a shedding cycle: apply the adapter's unloads, and assign the bundles elsewhere."""
         if self.connection is None:
             return
-        case = shedding_case(now, self.settings, self.known(now), self.memory)
+        case = shedding_case(now, self.settings, self.live_reports(now), self.memory)
         self.unload(self.ask(case), now)
         self.remember(case)
 
@@ -164,7 +164,7 @@ class ClusterHistory:
 
     def _load(self, now: int) -> dict[str, float]:
         """Return the bytes per second of each broker that is up."""
-        known = self.known(now)
+        known = self.live_reports(now)
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
     def _carried(self, number: int, now: int) -> float:
@@ -241,14 +241,14 @@ class ClusterHistory:
         for broker in self.world.up(period):
             said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
             name = self.world.brokers[broker]
-            if not self._reports(self.reports.get(name), said, at):
+            if not self._is_report_due(self.reports.get(name), said, at):
                 continue
             self.reports[name] = ReceivedReport(at, said)
             if self.connection is not None:
                 self.memory.sample(said["lastStats"])
             self.record("load_report", at, broker=name, report=said)
 
-    def _reports(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
+    def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
         """True if a broker reports: always, or only if its load changed or its report is old."""
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True

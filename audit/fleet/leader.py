@@ -52,7 +52,7 @@ class Memory:
         rates = dict(zip(RATE_FIELDS, means.tolist(), strict=True))
         return {"shortTermData": {**rates, "numSamples": count, "maxSamples": WINDOW}}
 
-    def ago(self, now: int, settings: Json) -> dict[str, float]:
+    def recent_unloads(self, now: int, settings: Json) -> dict[str, float]:
         """Return the minutes since each unload within the grace period, by bundle."""
         ago = {name: (now - at) / (1000 * MINUTE) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
@@ -70,5 +70,5 @@ def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory:
         "settings": settings,
         "brokers": brokers,
         "bundles": {name: memory.average(name) for name in owned if memory.taken[name]},
-        "recentlyUnloaded": memory.ago(now, settings),
+        "recentlyUnloaded": memory.recent_unloads(now, settings),
     }

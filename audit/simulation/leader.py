@@ -61,7 +61,7 @@ class LeaderMemory:
         self.data.pop(bundle, None)
         self.unloaded.pop(bundle, None)
 
-    def recent(self, cycle: int) -> dict[str, float]:
+    def recent_unloads(self, cycle: int) -> dict[str, float]:
         """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""
         grace = self.settings.get(GRACE, self._defaults.get(GRACE, 0))
         ago = {name: (cycle - at) * self.minutes for name, at in self.unloaded.items()}
@@ -75,7 +75,7 @@ class LeaderMemory:
             "settings": self.settings,
             "brokers": brokers,
             "bundles": {name: self.data[name] for name in owned if name in self.data},
-            "recentlyUnloaded": self.recent(cycle),
+            "recentlyUnloaded": self.recent_unloads(cycle),
         }
         share = self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
         if share:

@@ -124,7 +124,7 @@ def _recorded(silver: Silver) -> DataFrame:
     def same(other: dict[str, Column]) -> Column:
         near = F.abs(F.unix_micros(other["at"]) - F.unix_micros("at")) <= SKEW * 1_000_000
         alike = (other["kind"] == "unloaded") & (other["broker"] == F.col("broker"))
-        return _true(alike & near)
+        return _certainly(alike & near)
 
     rows = rows.withColumns(
         {"doubled": same(before), "said": F.coalesce("said", F.when(same(after), after["said"]))}
@@ -296,7 +296,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     gap = _seconds("at") - F.coalesce(last, _seconds("ran.cycle"))
     marks = marks.withColumn("gap", F.when(maybe, gap))
     widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    marks = marks.withColumn("quick", _true(widest <= CLOSE))
+    marks = marks.withColumn("quick", _certainly(widest <= CLOSE))
     each = marks.withColumns(_judged()).withColumn("of", F.explode(_cycles()))
     return each.select(
         "cluster",
@@ -305,13 +305,13 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
         "broker",
         "bundle",
         "cause",
-        (F.col("may_shed") & (F.col("of.open") | _unsure())).alias("open"),
+        (F.col("may_shed") & (F.col("of.open") | _is_uncertain())).alias("open"),
         "owner",
         "basis",
     )
 
 
-def _unsure() -> Column:
+def _is_uncertain() -> Column:
     """True if it is uncertain whether there was an unload, or which broker did it."""
     return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
@@ -319,10 +319,10 @@ def _unsure() -> Column:
 def _judged() -> dict[str, Column]:
     """Return `cause`, `basis`, and `may_shed`, true if shedding may be the cause at all."""
     said = F.col("said")
-    shortly = F.col("quick") | _true(F.col("early") <= SAME)
-    near = shortly | _true(F.col("late") <= NEAR)
-    skewed = _true(F.col("early") <= SKEW)
-    guessed = _true(~F.col("ran.recorded"))
+    shortly = F.col("quick") | _certainly(F.col("early") <= SAME)
+    near = shortly | _certainly(F.col("late") <= NEAR)
+    skewed = _certainly(F.col("early") <= SKEW)
+    guessed = _certainly(~F.col("ran.recorded"))
     offloaded, cut = F.col("split") & F.col("unseen"), F.col("split")
     explained = cut | F.col("ended") | F.col("emptied")
     cause = (
@@ -352,7 +352,7 @@ def _judged() -> dict[str, Column]:
     }
 
 
-def _true(holds: Column) -> Column:
+def _certainly(holds: Column) -> Column:
     return F.coalesce(holds, F.lit(False))
 
 
@@ -367,10 +367,10 @@ def _cycles() -> Column:
 
     late = F.col("late")
     own_cycle = F.col("ran.recorded") & (late <= SAME) & (late < F.coalesce(early, late + 1))
-    own_cycle = _true(own_cycle)
-    same = _true(early <= SAME) & ~own_cycle
-    both = same & _true(F.col("ran.recorded") & (late <= CLOSE))
-    either = (_true(early <= SKEW) & ~same & ~own_cycle) | both
+    own_cycle = _certainly(own_cycle)
+    same = _certainly(early <= SAME) & ~own_cycle
+    both = same & _certainly(F.col("ran.recorded") & (late <= CLOSE))
+    either = (_certainly(early <= SKEW) & ~same & ~own_cycle) | both
     same = same & ~both
     apart = F.col("ran.recorded") & (F.col("late") > NEAR) & ~F.col("quick")
     own = one(ran, ~shedding | apart)

@@ -113,7 +113,7 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
     )
     rows = moments.join(brokers, KEY)
     usages, last = F.col("usages"), F.size("usages")
-    gaps = (F.get(usages, F.lit(1)) - F.get(usages, F.lit(0)), _back(1) - _back(2))
+    gaps = (F.get(usages, F.lit(1)) - F.get(usages, F.lit(0)), _nth_highest(1) - _nth_highest(2))
     alone = (last > 1) & (gaps[0] > POINTS) & (gaps[1] > POINTS)
     sound = F.col("doubt").isNull() & F.col("former").isNull() & F.col("other_strategy").isNull()
     sound = sound & F.coalesce(F.col(f"settings.{shedding.ENABLED}"), F.lit(False))
@@ -144,6 +144,6 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
     return found.withColumns(certain)
 
 
-def _back(place: int) -> Column:
+def _nth_highest(place: int) -> Column:
     """Return the usage at a place, counted from the highest."""
     return F.get("usages", F.size("usages") - place)

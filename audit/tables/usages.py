@@ -182,10 +182,10 @@ def usage_after_cycles(rows: DataFrame) -> DataFrame:
         F.array_sort(F.collect_list(F.struct("block", "map", "items"))).alias("blocks")
     )
     maps = F.transform("blocks", lambda block: block["map"])
-    starts = F.aggregate(maps, _chain(F.lit(None).cast("double")), _through)["each"]
+    starts = F.aggregate(maps, _chain(F.lit(None).cast("double")), _advance_block)["each"]
     paired = F.arrays_zip(F.col("blocks").alias("block"), starts.alias("start"))
     each = whole.select(*TERM, F.inline(paired))
-    within = F.aggregate(F.col("block.items"), _chain(F.col("start")), _one_more)["each"]
+    within = F.aggregate(F.col("block.items"), _chain(F.col("start")), _advance_cycle)["each"]
     cycle = F.col("block.items.cycle")
     told = F.arrays_zip(cycle.alias("cycle"), within.alias("after"))
     return each.select(*TERM, F.inline(told))
@@ -228,7 +228,7 @@ def _chain(start: Column) -> Column:
     return F.struct(start.alias("now"), nothing.alias("each"))
 
 
-def _through(course: Column, block: Column) -> Column:
+def _advance_block(course: Column, block: Column) -> Column:
     """Append the usage before a block, and advance it by the block's map."""
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
@@ -238,7 +238,7 @@ def _through(course: Column, block: Column) -> Column:
     return F.struct(after.alias("now"), F.array_append(course["each"], now).alias("each"))
 
 
-def _one_more(course: Column, item: Column) -> Column:
+def _advance_cycle(course: Column, item: Column) -> Column:
     """Append the usage after the next cycle."""
     after = _next(course["now"], item)
     return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

@@ -212,7 +212,7 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            terminal.write_line(printable(table.result(lines)))
+            terminal.write_line(printable(table.result_text(lines)))
 
     def _reporting(self) -> str:
         """Return the command that makes an Allure report of this run."""

@@ -136,7 +136,7 @@ class Shown:
         return course(case, answer)
 
     @property
-    def derived(self) -> bool:
+    def has_steps(self) -> bool:
         """True if there are steps to show."""
         return any(steps.rows for _, _, steps, _ in self.questions)
 
@@ -162,7 +162,7 @@ def pages() -> dict[str, str]:
     by_area: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
-        by_area[area].append(Shown(Worked.out(example)))
+        by_area[area].append(Shown(Worked.of(example)))
     templates = template_environment("pulsar_conformance.reports.pages")
     area_page = templates.get_template("area.md.jinja")
     index = templates.get_template("index.md.jinja")

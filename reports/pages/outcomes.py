@@ -30,7 +30,7 @@ class Worked:
     derivations: tuple[Derivation, ...]
 
     @classmethod
-    def out(cls, example: Example) -> Worked:
+    def of(cls, example: Example) -> Worked:
         """Derive the model's answers. Errors: `MissingSetting` if no profile has every setting
         needed.
         """

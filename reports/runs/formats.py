@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
 from pulsar_conformance.reports.runs.making import BROKEN, Report
-from pulsar_conformance.reports.table import WORDS, breaks, word_of
+from pulsar_conformance.reports.table import WORDS, broken_rules_text, word_of
 from pulsar_conformance.specs.text import printable
 
 LABEL = "conformance"
@@ -74,7 +74,7 @@ def markdown(report: Report) -> str:
     return _rendered(
         "summary.md.jinja",
         report=report,
-        result=breaks(report["implementation"]["name"], words),
+        result=broken_rules_text(report["implementation"]["name"], words),
         broken=broken,
         titles=titles,
         words=WORDS,

@@ -158,7 +158,7 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
     """Return the worked examples of each rule."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
-        shown = Shown(Worked.out(example))
+        shown = Shown(Worked.of(example))
         for rule in example.rules:
             found[rule].append(shown)
     return found

@@ -15,7 +15,7 @@ from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
-from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, breaks, word_of
+from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules_text, word_of
 
 PUBLISHED = Path("reports", "published")
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
@@ -33,7 +33,9 @@ class Result:
     @property
     def sentence(self) -> str:
         """The number of applicable rules that it breaks, as a sentence."""
-        return breaks(self.name, {rule: word_of(one) for rule, one in self.verdicts.items()})
+        return broken_rules_text(
+            self.name, {rule: word_of(one) for rule, one in self.verdicts.items()}
+        )
 
     @property
     def slug(self) -> str:
@@ -65,12 +67,12 @@ class Result:
         return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
 
     @property
-    def asked(self) -> int:
+    def judged_rules(self) -> int:
         """Return the number of rules that it breaks or keeps."""
         kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
         return len(self.broken) + len(kept)
 
-    def said(self, rule: str) -> str:
+    def verdict_text(self, rule: str) -> str:
         """Format the verdict on a rule for tables."""
         return WORDS.get(self.word(rule), self.word(rule))
 

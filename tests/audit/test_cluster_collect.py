@@ -43,7 +43,7 @@ class Recorded:
 
     def look(self):
         count = len(self.lines())
-        self._recorder.once(first=self._first)
+        self._recorder.observe(first=self._first)
         self._first = False
         return self.lines()[count:]
 
@@ -246,7 +246,7 @@ def test_all_bundles_of_an_extensible_broker_that_stopped_are_of_a_shutdown(
     monkeypatch.setattr(recording, "datetime", looker)
     recorder = Recorder(looker, Recording(folder, "eu-1"), [].append)
     for number in range(len(lines)):
-        recorder.once(first=number == 0)
+        recorder.observe(first=number == 0)
     recorder.flush()
     history = [json.loads(line) for file in folder.glob("*") for line in file.open()]
     by_hand, *others = [one for one in history if one["kind"] == "unloaded"]

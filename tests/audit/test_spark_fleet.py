@@ -266,7 +266,7 @@ def test_an_honest_history_breaks_no_rule(carried, java_sample, strategy, adapte
     assert len(found) == cycles
     assert any(pairs for _, pairs in found)
     for case, pairs in found:
-        assert moment.PlantedCycle(case, "documented-3.0", {}, list).broken(pairs) == set()
+        assert moment.PlantedCycle(case, "documented-3.0", {}, list).broken_rules(pairs) == set()
     unloaded = sum(
         kind == "unloaded" and json.loads(line)["cause"] == "shedding" for kind, line in rows
     )

@@ -182,7 +182,7 @@ def test_an_exchange_is_written_in_few_lines_and_says_the_same():
 
 def drawn(name):
     example = next(one for one in examples() if one.id == name)
-    return "".join(pictures(Shown(Worked.out(example))))
+    return "".join(pictures(Shown(Worked.of(example))))
 
 
 def test_usage_is_drawn_against_average_and_limit():
@@ -234,7 +234,7 @@ def test_deviations_stand_in_the_order_of_versions(pages):
 
 def test_what_is_drawn_is_well_formed():
     for example in examples():
-        for picture in pictures(Shown(Worked.out(example))):
+        for picture in pictures(Shown(Worked.of(example))):
             assert picture.startswith("<figure><svg ")
             assert "nan" not in picture
             assert picture.count("<text") == picture.count("</text>")

@@ -143,9 +143,9 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
             looker = Looker.of(api, None)
             recording = Recording(Path(history), looker.cluster)
             recorder = Recorder(looker, recording, lambda text: print(text, file=sys.stderr))
-            recorder.once(first=True)
+            recorder.observe(first=True)
         else:
-            recorder.once(first=False)
+            recorder.observe(first=False)
     if average:
         [file] = Path(history).glob("*.jsonl")
         lines = [json.loads(line) for line in file.read_text().splitlines()]

@@ -26,11 +26,11 @@ Edge = Callable[[PlantedCycle, Broker, Fraction], bool]
 
 
 def _over_average(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    return moment.above(broker.name, Levels(moment.cycle).threshold + points)
+    return moment.raise_above_average(broker.name, Levels(moment.cycle).threshold + points)
 
 
 def _over_threshold(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    moment.use(broker.name, threshold_of(moment.cycle) + points, "cpu", "bandwidthOut")
+    moment.set_usage(broker.name, threshold_of(moment.cycle) + points, "cpu", "bandwidthOut")
     return True
 
 
@@ -185,7 +185,7 @@ def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
 def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker that is over the limit because a different one is idle."""
     *_, idle = moment.case["brokers"]
-    moment.use(idle, 0, *RESOURCES)
+    moment.set_usage(idle, 0, *RESOURCES)
     return sheds_nothing_just_above(moment)
 
 
@@ -226,13 +226,13 @@ def _one_idle(moment: PlantedCycle) -> None:
     """Lower the idlest broker to just below the average minus the threshold."""
     levels = Levels(moment.cycle)
     idle = min(levels.usage, key=lambda name: levels.usage[name])
-    moment.above(idle, -levels.threshold - 2 * JUST)
+    moment.raise_above_average(idle, -levels.threshold - 2 * JUST)
 
 
 def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
     """Unload a bundle although all brokers have equal usage."""
     for name in moment.case["brokers"]:
-        moment.use(name, 50, *RESOURCES)
+        moment.set_usage(name, 50, *RESOURCES)
     broker = moment.busiest()[0]
     return [(broker.name, moment.cycle.movable(broker)[0])]
 
@@ -240,7 +240,7 @@ def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
 def one_resource_over(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker with one busy resource."""
     broker = moment.busiest()[0]
-    moment.use(broker.name, threshold_of(moment.cycle) + JUST)
+    moment.set_usage(broker.name, threshold_of(moment.cycle) + JUST)
     return with_unloads_replaced(moment.honest, broker, [])
 
 
@@ -266,8 +266,8 @@ def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:
-        moment.use(name, threshold - LESS)
-    moment.use(busiest.name, threshold + JUST)
+        moment.set_usage(name, threshold - LESS)
+    moment.set_usage(busiest.name, threshold + JUST)
     return with_unloads_replaced(moment.honest, busiest, [])
 
 
@@ -290,8 +290,8 @@ def _ends(moment: PlantedCycle) -> tuple[Broker, Broker]:
 def _sheds_when_widened(moment: PlantedCycle) -> bool:
     """Widen the gap between the most and the least loaded broker; return True if load is shed."""
     most, least = _ends(moment)
-    moment.carry(most.name, APART)
-    moment.carry(least.name, 1 / APART)
+    moment.scale_traffic(most.name, APART)
+    moment.scale_traffic(least.name, 1 / APART)
     return bool(moment.honest)
 
 

@@ -57,7 +57,7 @@ class PlantedCycle:
         settings = Settings(self.case["settings"], self._evaluator.defaults)
         return Cycle(self.case, settings, self._evaluator.readings)
 
-    def broken(self, pairs: Pairs) -> set[str] | None:
+    def broken_rules(self, pairs: Pairs) -> set[str] | None:
         """Return the rules that these unloads break, among those that the audit checks.
 
         None if the case is invalid.
@@ -86,7 +86,7 @@ class PlantedCycle:
         able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]
         return sorted(able, key=lambda one: -usage[one.name])
 
-    def use(self, broker: str, percent: Fraction | float, *resources: str) -> None:
+    def set_usage(self, broker: str, percent: Fraction | float, *resources: str) -> None:
         """Set the usage of resources (by default the CPU), and lower all others below it."""
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)
@@ -97,12 +97,12 @@ class PlantedCycle:
             share = most if name in hot else min(now, most)
             said[name] = {**used, "usage": share * used["limit"] / 100}
 
-    def carry(self, broker: str, share: float) -> None:
+    def scale_traffic(self, broker: str, share: float) -> None:
         """Multiply the traffic that a broker reports."""
         said = self.case["brokers"][broker]
         said.update({name: share * said[name] for name in RATE_FIELDS})
 
-    def above(self, broker: str, points: Fraction | float) -> bool:
+    def raise_above_average(self, broker: str, points: Fraction | float) -> bool:
         """Raise a broker this many points above the average; return True if that is possible."""
         usage = Levels(self.cycle).usage
         count = len(usage)
@@ -110,5 +110,5 @@ class PlantedCycle:
         percent = (Fraction(points) + others / count) * count / (count - 1)
         if not 0 < percent <= FULL:
             return False
-        self.use(broker, percent)
+        self.set_usage(broker, percent)
         return True

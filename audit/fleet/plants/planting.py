@@ -59,13 +59,13 @@ class Planting(ClusterHistory):
             return self._split_wrong(plant, now)
         if plant.edit is None or (plant.omits_due_action and self._one_goes_down(now)):
             return False
-        known = self.known(now)
+        known = self.live_reports(now)
         case = copy.deepcopy(shedding_case(now, self.settings, known, self.memory))
         moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
         pairs = plant.edit(moment)
-        if pairs is None or moment.broken(pairs) != {rule, *plant.implies}:
+        if pairs is None or moment.broken_rules(pairs) != {rule, *plant.implies}:
             return False
-        if moment.broken(moment.honest):
+        if moment.broken_rules(moment.honest):
             return False
         for broker, said in known.items():
             changed = case["brokers"][broker]
@@ -90,7 +90,7 @@ class Planting(ClusterHistory):
         """Run a cycle after which a bundle is split or kept, in violation of a rule."""
         if any(now == 1000 * self.fleet.start_of(one) for one in self.world.events.splits.values()):
             return False
-        growth = SplitInput(self.known(now), dict(self.settings))
+        growth = SplitInput(self.live_reports(now), dict(self.settings))
         self._due = plant.split(growth) if plant.split else None
         if self._due is None:
             return False

@@ -38,7 +38,7 @@ class Excess(NamedTuple):
     most: Column
 
 
-def above(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
+def excess_over_average(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
     """Return by how many points a broker exceeds `share` of the average.
 
     `least` and `most` are the columns of the lowest and the highest usage of each broker.
@@ -58,8 +58,8 @@ def _above(share: float, least: Column, most: Column) -> Excess:
 def _above_target(readings: Readings) -> Excess:
     """Return by how many points a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
-        return above(1 - BELOW_AVERAGE / 100)
-    plain = above()
+        return excess_over_average(1 - BELOW_AVERAGE / 100)
+    plain = excess_over_average()
     return Excess(plain.least + BELOW_AVERAGE, plain.most + BELOW_AVERAGE)
 
 
@@ -90,8 +90,8 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker certainly above the limit sheds the least that it may need to, if it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
-    surely = worthwhile(above().least / 100 * F.col("carries.bytes"))
-    over = certainly(above().least > threshold) & F.col("loaded") & certainly(surely)
+    surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
+    over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
     return under(enough(readings, over & (F.col("answered") > 0), need))
 
 
@@ -99,7 +99,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
     """A broker stops shedding once it has shed the most that it may need to."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
-    over = ~certainly_not(above().most > threshold) & ~F.col("sheds_under_85")
+    over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)
     enough = certainly(more & (need != 0))
     told = amounts(readings, "before the last one it had shed", F.col("short"), need)

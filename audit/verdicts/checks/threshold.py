@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LEAST_THROUGHPUT, LOWER_BOUNDARY
 from pulsar_conformance.audit.tables.formatting import plain
-from pulsar_conformance.audit.verdicts.checks.bounds import Excess, above
+from pulsar_conformance.audit.verdicts.checks.bounds import Excess, excess_over_average
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
@@ -126,13 +126,13 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
     """The compared usage lies within the range of present and earlier observations."""
-    return _by_range(above())
+    return _by_range(excess_over_average())
 
 
 @register_check("THRESHOLD-18")
 def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
     """The compared usage is the last one times the share, plus the new one times the rest."""
-    return _by_range(above(least="lower", most="upper"))
+    return _by_range(excess_over_average(least="lower", most="upper"))
 
 
 def _by_range(excess: Excess) -> RuleColumns:

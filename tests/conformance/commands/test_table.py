@@ -159,7 +159,7 @@ def test_a_dash_has_its_reason_below_the_table():
 
 def result(*verdicts):
     names = list(dict.fromkeys(line["implementation"] for line in verdicts))
-    return table.result(stream(names, ["documented-3.0"], verdicts))
+    return table.result_text(stream(names, ["documented-3.0"], verdicts))
 
 
 def test_the_result_counts_the_rules_that_apply_and_names_few_broken_ones():
