@@ -114,7 +114,7 @@ def _recording(recorder: Recorder, every: float, lasting: float | None) -> Itera
     def work() -> None:
         try:
             recorder.run(every, lasting, course.stop, first=False)
-        except BaseException as error:  # The main thread raises it again.
+        except BaseException as error:  # The main thread reraises it.
             course.failed.append(error)
         finally:
             course.ended.set()

@@ -38,7 +38,7 @@ def document_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     whole = reader.text(path, wholetext=True).where(
         small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
     )
-    # In a list with a final element, so that text after the document is detected.
+    # Parsed inside a list with a final element, so that text after the document is detected.
     text = F.concat(F.lit('{"one":['), "value", F.lit('],"end":1}'))
     parsed = whole.withColumn("in", F.when(F.is_valid_utf8("value"), F.try_parse_json(text)))
     one, more = (F.variant_get("in", f"$.one[{place}]", "variant") for place in (0, 1))

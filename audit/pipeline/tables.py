@@ -173,8 +173,8 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle"),
         build=lambda recorded, _made, plan: cycles.cycles_table(recorded, plan),
         compared=True,
-        # The end of a term changes nothing before it; that of a cycle only its unloads, which are
-        # compared themselves.
+        # The end of a term changes nothing before it; that of a cycle changes only its unloads,
+        # which have a table of their own.
         ignored_columns=("until", "upto"),
         affected_cycles=cycles.affected_cycles,
     ),

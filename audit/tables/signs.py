@@ -43,8 +43,8 @@ def shutdowns(silver: Silver) -> DataFrame:
 def lost_reports(silver: Silver) -> DataFrame:
     """Return `cluster`, `broker` and `at` of reports of a known broker with unknown content."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
-    # A usable report with the same time is the original of a damaged copy, not of a contradicting
-    # report.
+    # A usable report with the same time is the original of a damaged copy, but not of a
+    # contradicting report.
     at = F.when(F.col("name") == "conflicting", F.col("at") + F.expr("interval 1 microsecond"))
     return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 

@@ -107,7 +107,7 @@ def junit(report: Report) -> str:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
-    text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML can't hold the rest
+    text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML cannot contain the rest
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
