@@ -113,7 +113,7 @@ def test_numbers_as_text_and_missing_parts_are_read_as_jackson_reads_them(profil
     }
     assert read(profile, cpu={"limit": 100})["broker"]["cpu"] == {"usage": 0, "limit": 100}
     assert "out of range" in read(profile, numTopics=3_000_000_000)["refused"]
-    assert "no boolean" in read(profile, persistentTopicsEnabled="maybe")["refused"]
+    assert "not a boolean" in read(profile, persistentTopicsEnabled="maybe")["refused"]
 
 
 def test_a_number_that_no_answer_holds_is_unsupported():

@@ -178,7 +178,7 @@ def test_a_document_that_is_not_there_is_unusable(
 ) -> None:
     (farm / "texts" / "0001.txt").unlink()
     assert _run(farm) == 2
-    assert "reads like ducks" in capsys.readouterr().err
+    assert "has the text of ducks" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_there_is_unusable(

@@ -222,7 +222,7 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
         ),
         (
             '{"kind": "run", "rules": [], "known_deviations": ["SHED-01 *"]}',
-            "the run was given known deviations; name their file",
+            "the run used known deviations; name their file",
         ),
     ],
 )
