@@ -286,6 +286,12 @@ STRATEGY = "UniformLoadShedder"
 EQUALLY_LOW = 0.05
 """Share of brokers that carry as little as the least loaded one."""
 
+IDLE_WITHOUT_BUNDLES = 0.5
+"""Share of brokers without bundles that carry nothing; the others report what they carried."""
+
+NEARLY_THE_MOST = 0.98
+"""Least share of the most traffic that others carry beside a broker without bundles."""
+
 
 class Carried(NamedTuple):
     """The traffic of a broker: messages and bytes per second."""
@@ -295,7 +301,7 @@ class Carried(NamedTuple):
 
 
 ways = st.sampled_from(
-    ("any", "beside", "empty", "apart", "idle", "empty", "beside", "beside", "beside", "beside")
+    ("any", "beside", "empty", "apart", "idle", "empty", "beside", "empty", "beside", "beside")
 )
 rate_thresholds = st.sampled_from((50, 50, 10, 400, 0))
 multipliers = st.sampled_from((4, 4, 1.5, 2))
@@ -307,8 +313,8 @@ off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers whose rates differ by slightly more or less than the thresholds, or arbitrarily.
 
-    Sometimes the lowest broker is idle or without bundles, or messages and bytes disagree on which
-    broker carries the most.
+    Sometimes the lowest broker is idle or alone without bundles, or messages and bytes disagree on
+    which broker carries the most.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     rate, factor = draw(rate_thresholds), draw(multipliers)
@@ -319,18 +325,24 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     random = draw(randoms)
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
     apart = (low.messages * rate / 100 if percent else rate) or low.messages / 2
+    if way == "empty":
+        more, larger = abs(more), max(abs(larger), abs(more))
+        apart = max(apart, low.messages * rate / 100)
     high = Carried(low.messages + apart * (1 + more), low.size * factor * (1 + larger))
+    second = Carried(*(NEARLY_THE_MOST * one for one in high)) if way == "empty" else low
     between = [
-        low if random.random() < EQUALLY_LOW else _between(random, low, high)
+        low if random.random() < EQUALLY_LOW else _between(random, second, high)
         for _ in range(size.brokers - 2)
     ]
-    carried = [Carried(0, 0) if way == "idle" else low, *between, high]
+    idle = way == "idle" or (way == "empty" and random.random() < IDLE_WITHOUT_BUNDLES)
+    lowest = Carried(0, 0) if idle else low
+    carried = [lowest, *between, high]
     if way == "apart":
         carried[0], carried[-1] = Carried(low.messages, high.size), Carried(high.messages, low.size)
     random.shuffle(carried)
     counts = loads.owned(random, *size)
     counts = [
-        0 if way == "empty" and whole == low else count + FEWEST_OF_THE_BUSIEST * (whole == high)
+        0 if way == "empty" and whole == lowest else count + FEWEST_OF_THE_BUSIEST * (whole == high)
         for whole, count in zip(carried, counts, strict=True)
     ]
     given = {

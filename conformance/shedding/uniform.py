@@ -34,6 +34,9 @@ from pulsar_conformance.reference.uniform import (
 TRIGGERS = {"both": all, "either": any}
 """How the two differences trigger an unload together, by the reading `uniform-trigger`."""
 
+LEAST_COMPARED = Fraction(1)
+"""Messages or bytes per second that a broker with less may count as, as nothing has a multiple."""
+
 
 class Amount(NamedTuple):
     """Traffic in messages and in bytes per second."""
@@ -91,13 +94,16 @@ def _clearly(most: Fraction, bound: Fraction) -> bool | None:
 
 
 def _triggered(case: SheddingCycle) -> bool | None:
-    """True if the difference exceeds the thresholds, None if floating point could decide."""
+    """True if the difference exceeds the thresholds, None if floating point could decide.
+
+    A broker without load counts as `LEAST_COMPARED`: what exceeds that exceeds nothing, too.
+    """
     extremes = Extremes.of(case)
-    least, most = extremes.messages
+    least, most = max(extremes.messages[0], LEAST_COMPARED), extremes.messages[1]
     threshold = case.settings.number(RATE_THRESHOLD)
     percent = case.readings["uniform-difference"] == "percent"
     rate = _clearly(most, least * (100 + threshold) / 100 if percent else least + threshold)
-    least, most = extremes.throughput
+    least, most = max(extremes.throughput[0], LEAST_COMPARED), extremes.throughput[1]
     multiple = case.settings.number(THROUGHPUT_THRESHOLD)
     multiple += case.readings["uniform-multiplier"] == "difference"
     both = (rate, _clearly(most, least * multiple))
@@ -117,7 +123,6 @@ def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expec
     """If the difference exceeds the thresholds, the most loaded broker sheds."""
     _given(case, expect)
     ends = _ends(case, expect)
-    expect.given(min(ends.low) >= 1, "a multiple of zero is undefined")
     movable = case.movable(ends.most)
     several = len(ends.most.bundles) >= FEWEST_BUNDLES
     fitting = several and any(_fits(case, bundle, ends.gap) for bundle in movable)
@@ -133,9 +138,8 @@ def nothing_goes_within_the_thresholds(
     """If the difference is within the thresholds, nothing is unloaded."""
     _given(case, expect)
     extremes = Extremes.of(case)
-    expect.given(
-        min(*extremes.messages, *extremes.throughput) >= 1, "a multiple of zero is undefined"
-    )
+    compared = min(*extremes.messages, *extremes.throughput) >= LEAST_COMPARED
+    expect.given(compared, "every broker has a load to compare")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
     if expect.reached(_triggered(case) is False):

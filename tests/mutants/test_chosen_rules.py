@@ -10,7 +10,7 @@ from mutants import defects
 from mutants.evaluations import PROFILES
 from mutants.test_shown_cases import silent
 
-EXAMPLES = 12
+EXAMPLES = 16
 
 SAMPLED = 130
 """One defect in this many is tried with all other tests; `nox -s mutants` tries every one."""

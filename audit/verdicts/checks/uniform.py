@@ -36,6 +36,9 @@ from pyspark.sql import functions as F
 
 MEASURES = ("messages", "bytes")
 
+LEAST_COMPARED = 1.0
+"""Messages or bytes per second that a broker with less may count as, as nothing has a multiple."""
+
 
 def _spread(judged: RuleColumns, *more: Column) -> RuleColumns:
     named = F.col("strategy") == "UniformLoadShedder"
@@ -91,15 +94,19 @@ def _clearly(most: Column, bound: Column) -> Column:
     return F.when(~close, most > bound)
 
 
+def _compared(measure: str) -> Column:
+    return F.greatest(_end("least", measure), F.lit(LEAST_COMPARED))
+
+
 def _triggered(readings: Readings) -> Column:
     """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if unsure."""
-    least, threshold = _end("least", "messages"), setting_in_force(RATE_THRESHOLD)
+    least, threshold = _compared("messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
     rate = _clearly(_end("most", "messages"), bound)
     more = F.lit(1.0 if readings["uniform-multiplier"] == "difference" else 0.0)
     multiple = setting_in_force(THROUGHPUT_THRESHOLD) + more
-    size = _clearly(_end("most", "bytes"), _end("least", "bytes") * multiple)
+    size = _clearly(_end("most", "bytes"), _compared("bytes") * multiple)
     triggers = TRIGGERED[readings["uniform-trigger"]]
     return triggers(rate, size)
 
@@ -107,17 +114,16 @@ def _triggered(readings: Readings) -> Column:
 @register_check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """If the difference exceeds the thresholds, the most loaded broker sheds."""
-    loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
     reached = certainly(_triggered(readings)) & _is_most() & fitting
     told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
-    return _spread(must(reached, F.col("answered") > 0, told), *_has_ends(), *loaded)
+    return _spread(must(reached, F.col("answered") > 0, told), *_has_ends())
 
 
 @register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """If the difference is within the thresholds, nothing is unloaded."""
-    loaded = (_end("least", measure) >= 1 for measure in MEASURES)
+    loaded = (_end("least", measure) >= LEAST_COMPARED for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(certainly_not(_triggered(readings)), F.col("total") > 0, told)
     return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
