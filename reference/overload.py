@@ -74,8 +74,9 @@ def format_expense(cycle: Cycle, bundle: str) -> str:
 AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "margin": excess_and_margin,
     "one": just_one,
+    "every": Cycle.movable,
 }
-"""Function by alternative of the reading `overload-amount`."""
+"""Function by alternative of the reading `overload-amount`. [OVERLOAD-13]"""
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
@@ -108,6 +109,9 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
             "to shed", f"exactly one bundle, the most expensive: {dearest or 'none may move'}"
         )
         yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
+    elif cycle.readings["overload-amount"] == "every":
+        yield Step("to shed", "every bundle that may move")
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone)
     else:
         yield _amount_step(cycle, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, need_of(cycle, broker))

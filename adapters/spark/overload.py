@@ -28,8 +28,9 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
+    "every": lambda rank, _above, _need: rank > 0,
 }
-"""True if a bundle is among those that are shed, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
+"""True if a bundle is shed, by the reading `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:

@@ -135,6 +135,19 @@ def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect
             expect.nothing(answer.of(broker), f"{broker.name} has a single bundle")
 
 
+@SHED.check("OVERLOAD-13", draws=draws.cycle_trials(draws.overload))
+def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """An overloaded broker keeps no movable bundle with messages and bytes."""
+    _given(case, expect)
+    for broker in case.brokers.values():
+        rates = {bundle: case.rates(bundle) for bundle in case.movable(broker)}
+        loaded = [name for name, one in rates.items() if one.messages and one.throughput]
+        sheds = is_overloaded(case, broker) and len(broker.bundles) >= FEWEST_BUNDLES
+        if expect.reached(bool(sheds) and bool(loaded)):
+            kept = [bundle for bundle in loaded if bundle not in answer.of(broker)]
+            expect.nothing(kept, f"{broker.name}, which is overloaded, keeps none that may move")
+
+
 @SHED.check_together(
     "OVERLOAD-08", draws=draws.pairs(draws.with_other_brokers_changed, draws.overload)
 )
