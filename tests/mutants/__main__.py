@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common import WORKSPACE
@@ -22,7 +23,7 @@ from mutants.evaluations import Evaluation, drawn_for, worked
 from mutants.explained import all_mutants, explained, stale
 from mutants.hunting import Catch, hunt
 from mutants.making import Mutant
-from mutants.page import page, summary
+from mutants.page import is_missed, killed_share, page, summary
 from mutants.results import Fate, Kept
 
 TO = Path("reports/mutants")
@@ -31,6 +32,17 @@ CPU_SECONDS = 900
 """Seconds for all questions of one mutant together."""
 
 STOPPED = 130
+
+SEED = 0
+"""Seed by which a sample is drawn."""
+
+SEEDED_SHARE = 10
+"""One seeded defect is tried for this many mutants of a sample."""
+
+ENOUGH = 0.95
+"""Least share of the mutants that documents tell from the model that drawn cases have to kill."""
+
+T = TypeVar("T")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,16 +63,17 @@ def _judged(args: argparse.Namespace) -> int:
         raise OSError("each mutant has a process of its own, made by fork; this system has none")
     every, known = all_mutants(), explained()
     chosen = [one for one in every if _chosen(one.id, args.only)]
-    if args.sample:
-        chosen = Random(0).sample(chosen, min(args.sample, len(chosen)))
     seeded = [one for one in defects() if _chosen(one.name, args.only)]
     if not chosen and not seeded:
         raise OSError(f"--only {args.only}: no mutant and no defect has such a name")
+    if args.sample:
+        chosen = sampled(chosen, args.sample)
+        seeded = sampled(seeded, args.sample // SEEDED_SHARE)
     fates = _fates(chosen, args)
-    told = [] if args.drawn or args.sample else list(_seeded(seeded, args))
+    told = [] if args.drawn else list(_seeded(seeded, args))
     caught = [one.id for one in fates if one.verdict == "killed"]
     wrong = [
-        *(f"{one.id} survived: {one.was} -> {one.becomes}" for one in fates if _lives(one)),
+        *(f"{one.id} survived: {one.was} -> {one.becomes}" for one in fates if is_missed(one)),
         *(f"{one.name}: {one.rule} does not see it" for one, case in told if case is None),
         *stale(known, every, caught),
     ]
@@ -68,18 +81,21 @@ def _judged(args: argparse.Namespace) -> int:
         print(f"{name}: {count}")
     print(f"seeded defects found: {sum(case is not None for _, case in told)} of {len(told)}")
     print("\n".join(wrong), end="\n" if wrong else "")
-    if args.only is None and not args.drawn and not args.sample:
+    if args.only is None:
         args.to.mkdir(parents=True, exist_ok=True)
-        text = page(fates, known, told)
-        (args.to / "README.md").write_text(text, "utf-8")
-        lines = "".join(f"{one.line()}\n" for one in fates)
-        (args.to / "mutants.jsonl").write_text(lines, "utf-8")
-        print(f"written: {args.to}")
-    return int(bool(wrong))
+        text = page(fates, known, told, of=(len(every), len(defects())), drawn=args.drawn)
+        name, lines = ("drawn.md", "drawn") if args.drawn else ("README.md", "mutants")
+        (args.to / name).write_text(text, "utf-8")
+        each = "".join(f"{one.line()}\n" for one in fates)
+        (args.to / f"{lines}.jsonl").write_text(each, "utf-8")
+        print(f"written: {args.to / name}")
+    return int(killed_share(fates) < ENOUGH if args.drawn else bool(wrong))
 
 
-def _lives(fate: Fate) -> bool:
-    return fate.verdict == "survived"
+def sampled(those: Sequence[T], count: int) -> list[T]:
+    """Return a sample, the same each time, in the order of the whole."""
+    chosen = sorted(Random(SEED).sample(range(len(those)), min(count, len(those))))
+    return [those[place] for place in chosen]
 
 
 def _chosen(name: str, only: str | None) -> bool:
@@ -115,9 +131,14 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
             living.append((mutant, catch))
     before = {mutant.id: catch.seconds for mutant, catch in living}
     cases = list(_drawn()) if living else []
+    unseen = []
     for mutant, catch in _hunted([mutant for mutant, _ in living], cases, args, "drawn cases"):
         seconds = before[mutant.id] + catch.seconds
         note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
+        unseen += [] if catch.caught else [mutant]
+    if args.drawn and unseen:
+        for mutant, catch in _hunted(unseen, worked(), args, "worked examples"):
+            note(mutant, Catch(False, catch.rule, catch.by, catch.seconds))
     return [found[one.id] for one in chosen]
 
 
@@ -181,13 +202,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--drawn",
         action="store_true",
-        help="ask drawn cases alone, and no worked example; the page is not written",
+        help="ask drawn cases alone, and no worked example; it has a page of its own",
     )
     parser.add_argument(
         "--sample",
         type=_positive,
         metavar="N",
-        help="try N mutants, always the same; the page is not written",
+        help="try N mutants, always the same, as the page says",
     )
     parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="(%(default)s)")
     parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")

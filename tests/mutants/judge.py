@@ -20,15 +20,20 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from random import Random
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
+from typing import TYPE_CHECKING
 
 from mutants.children import each
 from mutants.loading import ChangedSources
-from mutants.making import MODEL, Mutant, changed, made
+from mutants.making import MODEL, Mutant, changed, code, made
+
+if TYPE_CHECKING:
+    from pulsar_conformance.specs import Rule
 
 JUDGE = MODEL.parent / "conformance"
 PACKAGE = "pulsar_conformance.conformance"
@@ -45,10 +50,28 @@ DRAWN = re.compile("Questions|SearchStrategy|Trial|Json|sampled_from|st[.]|draws
 PATIENCE = 300
 """Seconds for one mutant."""
 
+ENOUGH = 0.9
+"""Least share of the mutants that has to be killed."""
+
+SEED = 0
+TO = Path("reports/mutants")
+
+INTRODUCTION = """\
+# Mutants of the judge
+
+Each is the suite with one change in a check, or in a quantity that checks use. It is killed if a
+rule of its module then accuses the model or an implementation that a clause allows, reaches no case
+that is drawn for it, or no longer finds the seeded defect of a clause. `python -m mutants.judge`
+makes this page and [judge.jsonl](judge.jsonl), one mutant a line.
+"""
+
 OF_SUBJECTS = tuple(f"{PACKAGE}.{subject}." for subject in SUBJECTS)
 CACHE = type(cache(lambda: None))
 Fate = dict[str, str]
 """A mutant, its change, and what shows it; an empty text for nothing."""
+
+Place = tuple[str, int | None]
+"""A file below `conformance/`, and the first line of a function."""
 
 
 def files() -> list[str]:
@@ -102,41 +125,85 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 
 def rules_of(file: str) -> list[str]:
     """The rules that a module judges; of one without checks, those of its folder."""
-    own = RULE.findall((JUDGE / file).read_text("utf-8"))
-    folder = (JUDGE / file).parent
-    every = own or [rule for one in folder.glob("*.py") for rule in RULE.findall(one.read_text())]
-    return sorted(set(every))
-
-
-def killed_by(file: str, rules: Sequence[str]) -> str:
-    """Return what shows that the judge in this process is wrong; an empty text for nothing."""
     from pulsar_conformance import specs
     from pulsar_conformance.conformance.catalogue import checks
 
+    own = RULE.findall((JUDGE / file).read_text("utf-8"))
+    folder = (JUDGE / file).parent
+    every = own or [rule for one in folder.glob("*.py") for rule in RULE.findall(one.read_text())]
+    known = specs.load().rules
+    documented = ("documented", "unwritten")
+    return [
+        one
+        for one in sorted(set(every) & checks().keys())
+        if any(name.startswith(documented) for name in known[one].profiles)
+    ]
+
+
+ENTERED: dict[str, frozenset[Place]] = {}
+"""The functions of the judge that each rule enters where it judges the model, once prepared."""
+
+
+def likeliest_first(mutant: Mutant) -> list[str]:
+    """The rules of a mutant's module, those that enter its function before the others."""
+    place = mutant.file, mutant.entered
+    return sorted(rules_of(mutant.file), key=lambda one: place not in ENTERED.get(one, ()))
+
+
+def _entered_by(rule: Rule) -> frozenset[Place]:
+    """Judge the model by a rule, and return the functions of the judge that this enters."""
+    from mutants.clauses import allowances, outcomes_of
+    from mutants.evaluations import SEED
+
+    entered: set[Place] = set()
+
+    def called(frame: FrameType, event: str, _given: object) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(f"{JUDGE}/"):
+            entered.add((file.removeprefix(f"{JUDGE}/"), frame.f_code.co_firstlineno))
+
+    forget()
+    sys.setprofile(called)
+    try:
+        outcomes_of(allowances()["the model itself"], rule, SEED)
+    finally:
+        sys.setprofile(None)
+    return frozenset(entered)
+
+
+def forget() -> None:
+    """Empty the caches of the subjects' functions."""
+    for one in gc.get_objects():
+        if isinstance(one, CACHE) and one.__module__.startswith(OF_SUBJECTS):
+            one.cache_clear()
+
+
+def killed_by(rules: Sequence[str]) -> str:
+    """Return what shows that the judge in this process is wrong; an empty text for nothing."""
+    from pulsar_conformance import specs
+
+    known = specs.load().rules
+    return next((why for one in rules for why in _mistakes(known[one])), "")
+
+
+def _mistakes(rule: Rule) -> Iterator[str]:
+    """Yield what a rule says wrongly of the model, its defects and its allowances."""
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
     from mutants.evaluations import SEED
 
-    known, itself = specs.load().rules, allowances()["the model itself"]
-    judged = [known[one] for one in rules if one in checks() and known[one].profiles]
-    for rule in judged:
-        if not any(one.startswith(("documented", "unwritten")) for one in rule.profiles):
-            continue
-        words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
-        if "violated" in words:
-            return f"{rule.id} accuses the model"
-        if "allowed" not in words:
-            return f"{rule.id} reaches no case"
-    seeded = {one.name: one for one in defects()}
-    for name in (one.broken_by for rule in judged for one in rule.clauses if one.broken_by):
-        if not found_by_drawn_cases(seeded[name], SEED):
-            return f"{seeded[name].rule} misses {name}"
-    for rule in judged:
-        for most in {one.most for one in rule.clauses if one.most} - {itself.name}:
-            words = {one.word for one in outcomes_of(allowances()[most], rule, SEED)[0]}
-            if "violated" in words:
-                return f"{rule.id} accuses {most}"
-    return ""
+    itself, seeded = allowances()["the model itself"], {one.name: one for one in defects()}
+    words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
+    if "violated" in words:
+        yield f"{rule.id} accuses the model"
+    if "allowed" not in words:
+        yield f"{rule.id} reaches no case"
+    for clause in rule.clauses:
+        if clause.broken_by and not found_by_drawn_cases(seeded[clause.broken_by], SEED):
+            yield f"{rule.id} misses {clause.broken_by}"
+    for most in {one.most for one in rule.clauses if one.most} - {itself.name}:
+        if any(one.violated for one in outcomes_of(allowances()[most], rule, SEED)[0]):
+            yield f"{rule.id} accuses {most}"
 
 
 def try_here(name: str) -> None:
@@ -151,7 +218,7 @@ def try_here(name: str) -> None:
 def _fate(mutant: Mutant) -> Fate:
     """Return a mutant of this process with what shows it."""
     try:
-        return _with(mutant, killed_by(mutant.file, rules_of(mutant.file)))
+        return _with(mutant, killed_by(likeliest_first(mutant)))
     except Exception as error:
         return _with(mutant, f"it fails: {type(error).__name__}")
 
@@ -188,20 +255,16 @@ def _try(mutant: Mutant) -> Fate:
 
 
 def prepare(file: str) -> None:
-    """Draw the cases that show a module's mutants and build the models, but judge nothing."""
+    """Draw the cases that show a module's mutants, note what judging enters, and build models."""
     from pulsar_conformance import specs
-    from pulsar_conformance.conformance.catalogue import checks
-    from pulsar_conformance.conformance.engine.draw import draw_trials
 
     from mutants.clauses import allowances, profile_of
     from mutants.defects import bench_of, defects
-    from mutants.evaluations import EXAMPLES, SEED
 
     known, seeded = specs.load().rules, {one.name: one for one in defects()}
-    for rule in (known[one] for one in rules_of(file) if one in checks()):
-        if not any(one.startswith(("documented", "unwritten")) for one in rule.profiles):
-            continue
-        draw_trials(rule.id, profile_of(rule.id), SEED, EXAMPLES)
+    for rule in (known[one] for one in rules_of(file)):
+        if rule.id not in ENTERED:
+            ENTERED[rule.id] = _entered_by(rule)
         for clause in rule.clauses:
             if clause.broken_by:
                 bench_of(seeded[clause.broken_by], profile_of(rule.id))
@@ -231,9 +294,7 @@ def change_functions(mutant: Mutant) -> bool:
         return False
     for function in found:
         function.__code__ = new[function.__code__]
-    for one in gc.get_objects():
-        if isinstance(one, CACHE) and one.__module__.startswith(OF_SUBJECTS):
-            one.cache_clear()
+    forget()
     return True
 
 
@@ -259,30 +320,66 @@ def _alone(body: CodeType) -> tuple[object, ...]:
     return body.co_code, body.co_names, repr(constants)
 
 
+def page(results: Sequence[Fate], among: int) -> str:
+    """Return the page of the mutants that were tried, with those that live."""
+    lives = [one for one in results if not one["by"]]
+    of_each = Counter(one["id"].partition(":")[0] for one in results)
+    living = Counter(one["id"].partition(":")[0] for one in lives)
+    killed = len(results) - len(lives)
+    rows = [
+        f"| {file} | {count - living[file]} | {living[file]} |" for file, count in of_each.items()
+    ]
+    changes = [f"| `{one['id']}` | {code(one['was'])} → {code(one['becomes'])} |" for one in lives]
+    return "\n".join(
+        [
+            INTRODUCTION,
+            f"{len(results)} of {among} were tried, drawn by seed {SEED}: {killed} are killed,",
+            f"{killed / len(results):.1%}, and {len(lives)} live.",
+            "",
+            "| module | killed | live |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+            "## Those that live",
+            "",
+            "| mutant | change |",
+            "| --- | --- |",
+            *changes,
+            "",
+        ]
+    )
+
+
 def main() -> int:
-    """0 if every mutant that is tried is killed, else 1."""
+    """0 if at least `ENOUGH` of the mutants that are tried are killed, else 1."""
     parser = argparse.ArgumentParser(prog="python -m mutants.judge", description=__doc__)
     parser.add_argument("--here", metavar="ID", help=argparse.SUPPRESS)
+    parser.add_argument("--only", metavar="PATTERN", help="mutants by name; no page is written")
     parser.add_argument("--sample", type=int, metavar="N", help="try N of them, always the same")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="(%(default)s)")
-    parser.add_argument("--to", type=Path, metavar="FILE", help="write one mutant a line to FILE")
+    parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")
     args = parser.parse_args()
     if args.here:
         try_here(args.here)
         return 0
     every = [one for file in files() for one in mutants_of(file)]
-    chosen = Random(0).sample(every, args.sample) if args.sample else every
+    chosen = [one for one in every if args.only is None or fnmatchcase(one.id, args.only)]
+    if args.sample:
+        chosen = Random(SEED).sample(chosen, min(args.sample, len(chosen)))
     results: list[Fate] = []
     for _, those in groupby(sorted(chosen, key=lambda one: one.file), lambda one: one.file):
         for one in tried(list(those), args.workers):
             results.append(one)
             state = one["by"] or "lives"
             print(f"{len(results)} of {len(chosen)}: {one['id']}: {state}", flush=True)
-    if args.to:
-        args.to.write_text("".join(f"{json.dumps(one)}\n" for one in results), "utf-8")
-    lives = Counter(bool(one["by"]) for one in results)[False]
-    print(f"{len(results) - lives} of {len(results)} mutants of the judge are killed")
-    return int(bool(lives))
+    if args.only is None:
+        args.to.mkdir(parents=True, exist_ok=True)
+        (args.to / "judge.md").write_text(page(results, len(every)), "utf-8")
+        lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in results)
+        (args.to / "judge.jsonl").write_text(lines, "utf-8")
+    killed = sum(bool(one["by"]) for one in results)
+    print(f"{killed} of {len(results)} mutants of the judge are killed")
+    return int(killed < ENOUGH * len(results))
 
 
 if __name__ == "__main__":

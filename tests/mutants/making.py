@@ -107,6 +107,11 @@ def changed(mutant: Mutant, folder: Path = MODEL) -> str:
     raise LookupError(mutant.id)
 
 
+def code(text: str) -> str:
+    """Return source as a cell of a table in Markdown."""
+    return f"`{' '.join(text.split())}`".replace("|", "\\|")
+
+
 class _Replacement(ast.NodeTransformer):
     def __init__(self, node: ast.AST, instead: ast.AST) -> None:
         self._node, self._instead = node, instead

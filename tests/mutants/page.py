@@ -13,6 +13,7 @@ from mutants.defects import Defect, Exhibit
 from mutants.evaluations import EXAMPLES
 from mutants.explained import Explained
 from mutants.hunting import NO_START, UNREACHED
+from mutants.making import code
 from mutants.results import Fate
 
 METHOD = f"""\
@@ -37,33 +38,72 @@ the same for all implementations and is not in it. `nox -s mutants` makes this p
 """
 
 
+DRAWN = f"""\
+Each mutant is the model with one change, as an implementation of its own: it shares no module with
+the judge, which is unchanged. It is asked {EXAMPLES} drawn cases of every rule, under the usual
+readings and under the others, and no worked example. Mutants that no rule tells from the model are
+left out ([README](README.md)).
+
+A mutant that survives is asked the worked examples: one that only an example of the model alone
+tells is left open by the documents, so that no implementation may fail for it. `python -m mutants
+--drawn` makes this page and [drawn.jsonl](drawn.jsonl), one mutant a line.
+"""
+
+
 def page(
     fates: Sequence[Fate],
     known: Mapping[str, Explained],
     seeded: Sequence[tuple[Defect, Exhibit | None]],
+    of: tuple[int, int],
+    drawn: bool = False,
 ) -> str:
-    """The whole page."""
+    """Return the whole page; `of` has the number of all mutants and of all seeded defects."""
+    every, defects = of
+    tried = [] if len(fates) == every else [_sample(len(fates), every, "mutants")]
     parts = [
-        ["# How well the suite sees", "", METHOD],
+        ["# What drawn cases see alone" if drawn else "# How well the suite sees", ""],
+        [DRAWN if drawn else METHOD, *tried],
         ["## Generated mutants", "", *_counts(fates)],
         ["## By module of the model", "", *_by_module(fates)],
         ["## By rule", "", *_by_rule(fates)],
         ["## Those that live, and why", "", *_explained(fates, known)],
-        ["## Seeded defects", "", *_seeded(seeded)],
     ]
+    if not drawn:
+        some = [] if len(seeded) == defects else [_sample(len(seeded), defects, "defects"), ""]
+        parts.append(["## Seeded defects", "", *some, *_seeded(seeded)])
     return "\n".join(line for part in parts for line in (*part, ""))[:-1]
+
+
+def _sample(count: int, every: int, what: str) -> str:
+    return f"Of {every} {what} these are {count}, drawn by a fixed seed."
+
+
+def is_missed(fate: Fate) -> bool:
+    """True if a mutant survives that documents tell from the model."""
+    return fate.verdict == "survived" and fate.by not in _of_the_model()
+
+
+def killed_share(fates: Iterable[Fate]) -> float:
+    """Return the share of killed mutants among those that documents tell from the model."""
+    killed, missed = 0, 0
+    for one in fates:
+        killed += one.verdict == "killed"
+        missed += is_missed(one)
+    return killed / max(1, killed + missed)
 
 
 def summary(fates: Sequence[Fate]) -> dict[str, str]:
     """How many there are of each kind, and the median time to the first wrong answer."""
     verdicts = Counter(one.verdict for one in fates)
     times = [one.seconds for one in fates if one.verdict == "killed"]
-    share = f" ({verdicts['killed'] / len(fates):.1%})" if fates else ""
+    missed = sum(map(is_missed, fates))
+    share = f" ({killed_share(fates):.1%} of those that documents tell apart)" if fates else ""
     return {
         "generated": str(len(fates)),
         "killed": f"{verdicts['killed']}{share}",
         "equivalent, explained": str(verdicts["explained"]),
-        "survived": str(verdicts["survived"]),
+        "left open by the documents": str(verdicts["survived"] - missed),
+        "survived": str(missed),
         "median to the first wrong answer": f"{median(times):.2f} s of CPU" if times else "none",
     }
 
@@ -118,7 +158,7 @@ def _by_rule(fates: Sequence[Fate]) -> Iterator[str]:
 
 def _explained(fates: Sequence[Fate], known: Mapping[str, Explained]) -> Iterator[str]:
     rows = (
-        [f"`{one.id}`", f"{_code(one.was)} → {_code(one.becomes)}", _why(one, known)]
+        [f"`{one.id}`", f"{code(one.was)} → {code(one.becomes)}", _why(one, known)]
         for one in fates
         if one.verdict != "killed"
     )
@@ -126,7 +166,12 @@ def _explained(fates: Sequence[Fate], known: Mapping[str, Explained]) -> Iterato
 
 
 def _why(fate: Fate, known: Mapping[str, Explained]) -> str:
-    return known[fate.id].why if fate.id in known else "**survived**"
+    if fate.id in known:
+        return known[fate.id].why
+    if not fate.by:
+        return "**survived**"
+    told = f"the worked example `{fate.by}` ({fate.rule}) tells it"
+    return f"**survived**; {told}" if is_missed(fate) else f"documents leave it open; only {told}"
 
 
 def _seeded(seeded: Sequence[tuple[Defect, Exhibit | None]]) -> Iterator[str]:
@@ -141,11 +186,6 @@ def _seeded(seeded: Sequence[tuple[Defect, Exhibit | None]]) -> Iterator[str]:
 
 def _size(shown: Exhibit | None) -> str:
     return "**not found**" if shown is None else f"{shown.brokers}, {shown.bundles}"
-
-
-def _code(text: str) -> str:
-    """Source in a cell of a table."""
-    return f"`{' '.join(text.split())}`".replace("|", "\\|")
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

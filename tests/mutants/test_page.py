@@ -1,0 +1,57 @@
+"""The pages that say how well the suite sees."""
+
+from pulsar_conformance import fixtures
+
+from mutants import judge
+from mutants.__main__ import sampled
+from mutants.page import is_missed, killed_share, page
+from mutants.results import Fate
+
+
+def fate(verdict, by="", number=1):
+    name = f"overload.py:share_to_shed:number:{number}"
+    return Fate(name, "5", "6", verdict, "OVERLOAD-02", by, 0.1)
+
+
+OPEN = next(one.id for one in fixtures.examples() if one.of_the_model)
+KILLED, LIVES = fate("killed", "drawn"), fate("survived", number=2)
+LEFT_OPEN = fate("survived", OPEN, number=3)
+ONLY_BY_HAND = fate("survived", "overload-95-over-85", number=4)
+
+
+def test_a_mutant_that_the_documents_leave_open_is_not_missed():
+    assert [is_missed(one) for one in (KILLED, LIVES, LEFT_OPEN, ONLY_BY_HAND)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert killed_share([KILLED, LIVES, LEFT_OPEN]) == 0.5
+
+
+def test_a_page_of_drawn_cases_says_that_it_is_of_a_sample_and_why_each_lives():
+    text = page([KILLED, LIVES, LEFT_OPEN, ONLY_BY_HAND], {}, [], of=(40, 9), drawn=True)
+    assert "Of 40 mutants these are 4, drawn by a fixed seed." in text
+    assert "| left open by the documents | 1 |" in text
+    assert "| survived | 2 |" in text
+    assert f"documents leave it open; only the worked example `{OPEN}`" in text
+    assert "**survived**; the worked example `overload-95-over-85` (OVERLOAD-02) tells it" in text
+    assert "Seeded defects" not in text
+
+
+def test_a_sample_is_the_same_each_time_and_in_order():
+    chosen = sampled(range(1000), 20)
+    assert chosen == sampled(range(1000), 20) == sorted(chosen)
+    assert sampled([1, 2], 20) == [1, 2]
+
+
+def test_the_page_of_the_judge_lists_those_that_live():
+    results = [
+        {"id": "shedding/overload.py:a:number:1", "was": "5", "becomes": "6", "by": "it fails"},
+        {"id": "shedding/overload.py:b:number:1", "was": "x | y", "becomes": "x", "by": ""},
+    ]
+    text = judge.page(results, 10)
+    assert "2 of 10 were tried" in text
+    assert "1 are killed,\n50.0%, and 1 live." in text
+    assert "| shedding/overload.py | 1 | 1 |" in text
+    assert "| `shedding/overload.py:b:number:1` | `x \\| y` → `x` |" in text
