@@ -53,6 +53,13 @@ MODES = {
 SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 """The word after -- that selects saved stories, and the test that plays them."""
 
+MUTANTS = (
+    ("mutants", "--sample", "400"),
+    ("mutants", "--drawn", "--sample", "100"),
+    ("mutants.judge", "--sample", "150"),
+)
+"""Modules, with samples that together take about a quarter of an hour on two cores."""
+
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
 
@@ -160,11 +167,17 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Judge the model with one change at a time, and seeded defects; after --, its options."""
+    """Judge the model and the judge with one change at a time; after --, options of `mutants`."""
     install(session, "tests")
-    session.run("python", "-m", "mutants", *session.posargs, env=BESIDE_TESTS)
-    if not session.posargs:
-        session.run("pytest", "-n", "2", "-q", *ENDS, "-m", "thorough and not spark")
+    for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
+        session.run("python", "-m", module, *options, env=BESIDE_TESTS)
+
+
+@nox.session
+def thorough(session: nox.Session) -> None:
+    """Run the tests that take hours; after --, options and files for pytest."""
+    install(session, "tests")
+    session.run("pytest", *EVENLY, "-q", *ENDS, "-m", "thorough and not spark", *session.posargs)
 
 
 @nox.session

@@ -41,6 +41,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     assert asked == {
         "audit", "bench", "changes", "clusters", "coverage", "examples", "fixtures", "fleet",
         "lock", "mutants", "publish", "pulsar", "release", "report", "site", "spark",
+        "thorough",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from mutants.test_shown_cases import silent
 EXAMPLES = 16
 
 SAMPLED = 130
-"""One defect in this many is tried with all other tests; `nox -s mutants` tries every one."""
+"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 
 def tried():

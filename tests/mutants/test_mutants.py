@@ -118,7 +118,7 @@ def verdicts_of(adapter, readings, folder):
 
 
 SAMPLED = ("least_traffic_first", "no_margin", "sum_for_mean")
-"""Mistakes that are planted with all other tests; `nox -s mutants` plants every one."""
+"""Mistakes that are planted with all other tests; `nox -s thorough` plants every one."""
 
 
 def planted():

@@ -10,7 +10,7 @@ LARGE = frozenset({"a count that goes on"})
 
 
 SAMPLED = 4
-"""One defect in this many is tried with all other tests; `nox -s mutants` tries every one."""
+"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 
 def tried():

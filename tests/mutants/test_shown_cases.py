@@ -39,7 +39,7 @@ def verdicts(profile, root, **options):
 
 
 SAMPLED = 18
-"""One defect in this many is tried with all other tests; `nox -s mutants` tries every one."""
+"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 
 def tried():

@@ -18,7 +18,7 @@ FEW_EXAMPLES = 3
 """Examples of the choices that are tried with all other tests."""
 
 SAMPLED = 72
-"""One choice in this many is tried with all other tests; `nox -s mutants` tries every one."""
+"""One choice in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 
 class Silent(ReferenceConnection):
