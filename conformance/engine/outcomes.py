@@ -70,14 +70,17 @@ def judge(
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
-    if not judged.resolved.open or not _broken(outcomes):
+    consistent = _consistent_choices(rules, trials, outcomes, judged) if _broken(outcomes) else ()
+    if not consistent:
         return judged, outcomes
     others = _unchosen_rules(rules, trials, judged)
     best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
-    for choices in _consistent_choices(rules, trials, outcomes, judged):
+    for choices in consistent:
         other = judged.choosing(choices)
         outcomes = _outcomes(rules, trials, other)
-        broken = _broken(outcomes) + _broken(_outcomes_of_others(others, other))
+        broken = _broken(outcomes)
+        if broken < best[0]:
+            broken += _broken(_outcomes_of_others(others, other))
         if broken < best[0]:
             best = broken, other, outcomes
     return best[1:]
@@ -101,11 +104,18 @@ def _unchosen_rules(
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
+    """Return the outcomes of answers other than the model's, which no rule rejects."""
     return {
-        rule.id: outcomes_of(rule, trials, judged)
+        rule.id: outcomes_of(rule, [one for one in trials if _unlike(*one, judged)], judged)
         for rule, trials in others
         if judged.resolved.applies(rule)
     }
+
+
+def _unlike(one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation) -> bool:
+    """True if an answer to a trial differs from the model's under these readings."""
+    right = _kept_model_answers(one.trial, judged)
+    return right is None or not all(map(agrees_with_model, answers, right))
 
 
 def _outcomes(
