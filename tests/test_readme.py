@@ -345,3 +345,9 @@ def test_the_project_file_shown_can_be_used(tmp_path, monkeypatch):
             words = with_project_options(["pulsar-conformance.toml"], command)
             assert len(words) > len(command)
             parsed(words)
+
+
+def test_load_data_of_the_extensible_manager_is_explained_as_shown(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["explain", "fixtures/reports/extensible", "--release", "4.2.4"]) == 0
+    assert ("text", "", capsys.readouterr().out) in every_fence()
