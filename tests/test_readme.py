@@ -69,6 +69,7 @@ def commands(page):
                     "mkdir",
                     "pip",
                     "javac",
+                    "mvn",
                     "python3",
                     "spark-submit",
                     ".venv/bin/pip",
