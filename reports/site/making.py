@@ -13,9 +13,11 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reports.pages.making import TITLES, Shown, template_environment
 from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.runs.telling import badge
 from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
+    PUBLISHED,
     Listed,
     Result,
     deviations,
@@ -30,6 +32,7 @@ from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
+CHANGELOG = Path("CHANGELOG.md")
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
 """The first part of the protocol's page, which guides in the repository also link to."""
 PROFILES = ("documented-3.0", "documented-5.0")
@@ -77,6 +80,7 @@ class Site:
         for file in sorted(one for one in CHANGES.iterdir() if one.is_file()):
             name = "index.md" if file.name == "README.md" else file.name
             yield f"changes/{name}", file.read_text("utf-8")
+        yield "changelog.md", CHANGELOG.read_text("utf-8")
         yield "playground.md", self._page("playground")
         yield "index.md", self._page("index", counts=_counts(self.specs))
 
@@ -112,7 +116,10 @@ class Site:
         choices = [word for word in WORDS if word in found]
         yield "matrix.md", self._page("matrix", rules=rules, choices=choices, profiles=profiles)
         for one in self.results:
-            yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
+            page = f"implementations/{one.slug}"
+            yield f"{page}.md", self._page("implementation", result=one)
+            yield f"{page}.svg", badge(one.report)
+            yield f"{page}.json", (PUBLISHED / one.file).read_text("utf-8")
         yield (
             "implementations/index.md",
             self._page("implementations", steps=version_steps(self.results)),

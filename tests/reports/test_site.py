@@ -258,7 +258,13 @@ exec(open(sys.argv[2]).read())
 for line in sys.stdin:
     print(simulate(line) if '"loop"' in line else answer(line))
 """
-LOOP = {"world": "ninety-ten", "strategy": "ThresholdShedder", "placing": "least-used", "cycles": 3}
+LOOP = {
+    "world": "ninety-ten",
+    "strategy": "ThresholdShedder",
+    "placing": "least-used",
+    "cycles": 3,
+    "settings": "loadBalancerHistoryResourcePercentage = 0",
+}
 
 
 def test_the_playground_answers_without_compiled_validators(tmp_path):
@@ -268,8 +274,7 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
 
     vendored.write_model(tmp_path)
     listed = json.loads((tmp_path / vendored.EXAMPLES).read_text("utf-8"))
-    loop = {**LOOP, "settings": "loadBalancerHistoryResourcePercentage = 0"}
-    simulation = {"profile": "released-3.0", "ask": "", "case": {}, "loop": loop, "first": 0}
+    simulation = {"profile": "released-3.0", "ask": "", "case": {}, "loop": LOOP, "first": 0}
     words = [sys.executable, "-S", "-c", PLAYGROUND, str(tmp_path / vendored.MODEL)]
     with zipfile.ZipFile(tmp_path / vendored.MODEL) as archive:
         archive.extractall(tmp_path / "model")
@@ -300,10 +305,14 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
         ({"ask": "shed.selct", "case": {}}, "shed.selct is no operation"),
         ({"ask": "shed.select", "case": {}}, "the model cannot read the case"),
         ({"ask": "shed.select"}, "the model cannot read the case"),
+        ({"loop": {**LOOP, "cycles": 501}}, "501 cycles: the page simulates 1 to 500"),
+        ({"loop": {**LOOP, "settings": "x=1"}}, "x is no setting"),
+        ({"loop": {**LOOP, "world": ""}, "ask": "usage.max"}, "only a case of shed.select can be"),
     ],
 )
 def test_the_playground_tells_a_mistake_in_a_sentence(asked, told):
     names = {}
     exec((HERE / "assets" / "playground.py").read_text("utf-8"), names)
-    said = json.loads(names["answer"](json.dumps({"profile": "documented-3.0", **asked})))
+    call = names["simulate" if "loop" in asked else "answer"]
+    said = json.loads(call(json.dumps({"profile": "documented-3.0", "first": 0, **asked})))
     assert told in said["wrong"]
