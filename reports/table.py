@@ -230,12 +230,10 @@ def _reason(line: Line) -> str:
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield the settings of an implementation that were neutralized, each with the reason."""
-    told = {
-        (one["name"], name): why
-        for one in run["implementations"]
-        for name, why in one.get("neutral", {}).items()
-    }
-    for (implementation, name), why in told.items():
-        said = f"  neutralized in {implementation}: {name} = {why}"
-        yield from paragraph(said, 4, "")
+    """Yield the settings of each implementation that were neutralized; the stream has reasons."""
+    told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
+    for implementation, settings in told.items():
+        if settings:
+            given = ", ".join(f"{name} = {why.partition(':')[0]}" for name, why in settings.items())
+            said = f"  neutralized in {implementation}, as no document names them: {given}"
+            yield from paragraph(said, 4, "")

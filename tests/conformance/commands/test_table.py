@@ -190,3 +190,12 @@ def test_the_result_of_many_is_one_sentence():
         "reference 0.1.0 breaks 0 of 1 rule that applies to it; "
         "mine breaks 1 of 1 rule that applies to it (SHED-01)"
     )
+
+
+def test_neutralized_settings_are_named_in_one_paragraph():
+    lines = stream(["pulsar 3.0.7"], ["documented-3.0"], [verdict("SHED-01", "pulsar 3.0.7")])
+    settings = {"minUnloadMessage": "0: it hides a rule", "maxUnloadPercentage": "1: so does this"}
+    lines[0]["implementations"][0]["neutral"] = settings
+    said = " ".join(" ".join(table.verdict_tables(lines)).split())
+    named = "minUnloadMessage = 0, maxUnloadPercentage = 1"
+    assert f"neutralized in pulsar 3.0.7, as no document names them: {named}" in said
