@@ -6,12 +6,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from pulsar_conformance.adapters.pulsar.connect import released_jars
+from pulsar_conformance.adapters.pulsar.target import Target
 from pulsar_conformance.reports import archive
 
 pytestmark = pytest.mark.pulsar
 
 ROOT = Path(__file__).parents[2]
 FAULTS = 20
+RELEASE = "3.0.7"
 WRONG = """
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Path;
@@ -35,6 +38,34 @@ class WrongTest {
     }
 }
 """
+STRATEGY = """
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+import pulsarconformance.Conformance;
+
+class StrategyTest {
+    @TestFactory
+    Stream<DynamicTest> shedsAsTheDocumentsSay() {
+        return Conformance.of(Path.of(System.getProperty("pulsar.conformance.fixtures")))
+                .reading("overload-amount", "margin")
+                .reading("overload-trigger", "reaches")
+                .reading("shed-window", "short-term")
+                .shedding("OverloadShedder", StrategyTest::made);
+    }
+
+    private static Object made() {
+        try {
+            String name = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder";
+            return Class.forName(name).getConstructor().newInstance();
+        } catch (ReflectiveOperationException wrong) {
+            throw new IllegalStateException(wrong);
+        }
+    }
+}
+"""
+"""Found by its name, so that the module compiles without Pulsar."""
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +74,18 @@ def suites(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
-    (folder / "junit/src/test/java/WrongTest.java").write_text(WRONG)
+    for name, source in {"WrongTest": WRONG, "StrategyTest": STRATEGY}.items():
+        (folder / f"junit/src/test/java/{name}.java").write_text(source)
+    _, library = released_jars(Target(RELEASE))
     assert archive.main(["--to", str(folder)]) == 0
     [fixtures] = folder.glob("*.tar.gz")
     words = ["mvn", "-q", "-B", "-f", str(folder / "junit"), "test"]
-    done = subprocess.run(
-        [*words, f"-Dpulsar.conformance.fixtures={fixtures}"], capture_output=True, text=True
-    )
+    given = {
+        "pulsar.conformance.fixtures": fixtures,
+        "maven.test.additionalClasspath": ",".join(map(str, sorted(library.glob("*.jar")))),
+    }
+    words += [f"-D{name}={value}" for name, value in given.items()]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     reports = (folder / "junit/target/surefire-reports").glob("*.xml")
     return {
@@ -72,3 +108,13 @@ def test_a_wrong_balancer_fails_with_rule_document_and_arithmetic(suites):
     assert "load-balance-3.0 § Shed load automatically" in shown
     assert "allowed   [" in shown
     assert 'answered  [{"unload":[]}]' in shown
+
+
+def test_a_strategy_of_pulsar_is_handed_over_as_a_class(suites):
+    """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as the run of its classes says: heap memory."""
+    cases = list(suites["StrategyTest"].iter("testcase"))
+    failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
+    assert len(cases) > 15
+    assert [text.partition("\n")[0].rpartition(": ")[2] for text in failed] == [
+        "Nothing but memory makes a broker overloaded"
+    ]

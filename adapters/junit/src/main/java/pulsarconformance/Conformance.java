@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
@@ -86,6 +87,12 @@ public final class Conformance {
     public Conformance about(String operation, Predicate<JsonNode> which) {
         Predicate<JsonNode> asked = question -> question.get("ask").asText().equals(operation);
         return new Conformance(files, readings, chosen.and(asked).and(which), profile);
+    }
+
+    /** Hands over a shedding strategy of Pulsar that stands in for a documented one, such as OverloadShedder. */
+    public Stream<DynamicTest> shedding(String documented, Supplier<?> strategies) {
+        return about("shed.select", asked -> asked.at("/case/strategy").asText().endsWith(documented))
+                .tests(new SheddingStrategy(strategies));
     }
 
     /** A test for each example; a failure has the arithmetic, the rules and what is allowed. */
