@@ -155,10 +155,7 @@ class Site:
         yield "reference/settings.md", self._page("settings")
         yield "reference/readings.md", self._page("readings")
         yield "reference/commands.md", self._page("commands", commands=list(subjects.commands()))
-        modules: dict[str, list[subjects.Documented]] = defaultdict(list)
-        for one in (*subjects.model(), *subjects.drawing_strategies()):
-            modules[one.module].append(one)
-        yield "reference/python.md", self._page("python", modules=modules)
+        yield "reference/python.md", self._page("python", names=list(subjects.public_names()))
 
 
 def _by_rule() -> Mapping[str, Sequence[Shown]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from pkgutil import walk_packages
+from types import FunctionType
 from typing import Any
 
-from pulsar_conformance import conformance, reference
+import pulsar_conformance
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import COMMANDS, HelpFormatter, parser_of
 from pulsar_conformance.specs import load
@@ -31,7 +31,6 @@ class CheckFunction:
 class Documented:
     """A function or class of the Python API."""
 
-    module: str
     name: str
     signature: str
     says: str
@@ -66,30 +65,24 @@ def commands() -> Iterator[tuple[str, str, str]]:
         yield name, command.purpose, parser.format_help()
 
 
-def drawing_strategies() -> Iterator[Documented]:
-    """Yield the public functions of modules that draw cases."""
-    for found in walk_packages(conformance.__path__, f"{conformance.__name__}."):
-        parts = found.name.removeprefix(conformance.__name__)
-        if ".draw" in parts:
-            yield from _public(import_module(found.name))
+def public_names() -> Iterator[Documented]:
+    """Yield what `pulsar_conformance` exports: functions, then classes with their methods."""
+    for name in sorted(pulsar_conformance.__all__, key=str.swapcase):
+        one = getattr(pulsar_conformance, name)
+        yield _documented(name, one)
+        for inner, part in vars(one).items() if inspect.isclass(one) else ():
+            if not inner.startswith("_") and isinstance(part, FunctionType | property):
+                yield _documented(f"{name}.{inner}", part)
 
 
-def model() -> Iterator[Documented]:
-    """Yield the public functions of the model."""
-    for name in reference.__all__:
-        yield _documented(reference.__name__, name, getattr(reference, name))
+def _documented(name: str, one: Any) -> Documented:
+    exception = inspect.isclass(one) and issubclass(one, Exception)
+    signature = "" if exception or isinstance(one, property) else _signature(one)
+    return Documented(name, signature, inspect.getdoc(one) or "")
 
 
-def _public(module: Any) -> Iterator[Documented]:
-    for name, one in vars(module).items():
-        here = getattr(one, "__module__", None) == module.__name__
-        if here and inspect.isfunction(one) and not name.startswith("_"):
-            yield _documented(module.__name__, name, one)
-
-
-def _documented(module: str, name: str, one: Any) -> Documented:
-    try:
-        signature = str(inspect.signature(one))
-    except (TypeError, ValueError):
-        signature = ""
-    return Documented(module, name, signature, inspect.getdoc(one) or "")
+def _signature(one: Any) -> str:
+    """Format a signature by the names of its types alone, without modules."""
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
+    text = text.removesuffix(" -> None")
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
+import pulsar_conformance
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
@@ -316,3 +317,11 @@ def test_the_playground_tells_a_mistake_in_a_sentence(asked, told):
     call = names["simulate" if "loop" in asked else "answer"]
     said = json.loads(call(json.dumps({"profile": "documented-3.0", "first": 0, **asked})))
     assert told in said["wrong"]
+
+
+def test_the_public_names_of_the_package_are_described(pages):
+    text = pages["reference/python.md"]
+    assert 'cases(operation: str, profile: str = "documented-3.0")' in text.replace("'", '"')
+    for name in pulsar_conformance.__all__:
+        assert f"\n## {name}\n" in text
+    assert "pulsar_conformance." not in text
