@@ -70,7 +70,7 @@ const chart = (cycles, length, width, title) => {
 }
 
 const moveLine = ([bundle, source, target, why]) =>
-  `  ${bundle}: ${source ?? "no broker"} → ${target ?? "no broker"}${why === "shedding" ? "" : ` (${why})`}`
+  `  ${bundle}: ${source ?? "no broker"} → ${target ?? "no broker"}${why === "shed" ? "" : ` (${why})`}`
 
 const cycleLines = (cycle) => {
   const used = Object.entries(cycle.usage).map(([name, value]) => `${name} ${percent(value)}`)
