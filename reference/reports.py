@@ -28,6 +28,12 @@ SIMPLE_NAMES: Mapping[str, str] = {
 }
 """Fields with a different name in reports of the simple load manager."""
 
+THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
+LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
+MOST_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
+MOST_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+"""Settings of when reports are written, and of how many bundles."""
+
 SHOWN = 60
 """Maximum number of characters of a wrong value in an error."""
 

@@ -10,11 +10,14 @@ from typing import Any
 from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, exact
+from pulsar_conformance.reference.reports import (
+    LEAST_MILLIS,
+    MOST_BUNDLES,
+    MOST_MINUTES,
+    THRESHOLD,
+)
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
-THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
-LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
-MOST_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MILLIS, SECONDS = 1000, 60
 """Milliseconds in a second, and seconds in a minute."""
 
@@ -77,9 +80,6 @@ class ReportDue:
         if self.first:
             return True
         return not self.too_soon and (self.late or bool(self.changed))
-
-
-MOST_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 
 
 @dataclass(frozen=True)

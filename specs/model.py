@@ -25,6 +25,7 @@ AREAS = (
     "ANTI",
     "ISOLATION",
     "OWN",
+    "CHANNEL",
     "LOOP",
     "MANAGER",
     "REPORT",

@@ -22,6 +22,7 @@ HOOKS = {
 
 ANSWERS = {
     "anti_affinity": "place.anti_affinity",
+    "applied": "channel.apply",
     "assigned": "place.broker",
     "broker": "average.broker or place.broker",
     "bundle": "average.bundle",

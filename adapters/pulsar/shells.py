@@ -39,6 +39,10 @@ STANDINS: Mapping[str, str] = {
     ),
     "MetadataStore, ZooKeeper": "nothing is stored except the data of the case",
     "OwnershipCache": "needs a metadata store; every new bundle can be acquired",
+    "ServiceUnitStateTableView, BrokerRegistry": (
+        "need a topic and a metadata store; the case gives the states of bundles, and every broker "
+        "is active"
+    ),
     "ModularLoadManagerImpl.selectBroker": (
         "the destination of a bundle is decided by "
         "place.select, at random among equals; here it is any broker that does not own the bundle"

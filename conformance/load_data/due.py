@@ -28,8 +28,8 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
+from pulsar_conformance.reference.reports import LEAST_MILLIS, MOST_BUNDLES, MOST_MINUTES, THRESHOLD
 from pulsar_conformance.reference.usage import weights
-from pulsar_conformance.reference.written import LEAST_MILLIS, MOST_BUNDLES, MOST_MINUTES, THRESHOLD
 
 CLOCK = 1
 """Seconds that may pass between a measurement and the decision about it."""

@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing import aim
+from pulsar_conformance.conformance.managers import channel
 from pulsar_conformance.reference.answers.managers import (
     DEFAULT,
     EXTENSIBLE,
@@ -50,6 +51,7 @@ CHOOSE = Operation(
     refusable=True,
 )
 
+APPLY = channel.APPLY
 
 CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
 """The documented classes."""

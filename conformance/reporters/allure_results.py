@@ -36,6 +36,7 @@ EPICS = {
     "ANTI": "Placement",
     "ISOLATION": "Placement",
     "OWN": "Ownership",
+    "CHANNEL": "Ownership",
 }
 """The part of load balancing to which each area belongs."""
 
@@ -58,6 +59,7 @@ FEATURES = {
     "ANTI": "Anti-affinity groups",
     "ISOLATION": "Isolation policies",
     "OWN": "Owners, crashes and unloading",
+    "CHANNEL": "States of bundles in the channel",
 }
 
 SEVERITIES = {"must": "critical", "should": "normal", "may": "minor", "advice": "trivial"}

@@ -17,7 +17,7 @@ from pulsar_conformance.reference.answers import (
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation
 
-SINCE_4_0 = ("report.due", "report.bundles", "policy.changed")
+SINCE_4_0 = ("report.due", "report.bundles", "policy.changed", "channel.apply")
 """Operations described only by documents from 4.0 on."""
 
 

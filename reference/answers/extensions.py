@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pulsar_conformance.reference.channel import Channel
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.isolation import PolicyChange
@@ -52,8 +53,26 @@ def changed(_context: Context, case: Case) -> Derivation:
     return Derivation({"unload": change.unloaded}, explain)
 
 
+def applied(context: Context, case: Case) -> Derivation:
+    """Answer `channel.apply`. [CHANNEL]"""
+    channel = Channel(case, context.readings["channel-transfer"])
+
+    def explain() -> Iterator[Step]:
+        for place, change in enumerate(case["changes"]):
+            brokers = f"from {change['from'] or 'nobody'} to {change['to'] or 'nobody'}"
+            fate = "ignored" if place in channel.ignored else "counts"
+            yield Step(change["bundle"], f"{change['state']} {brokers}: {fate}")
+        for lookup, found in zip(case["lookups"], channel.lookups, strict=True):
+            to = f" to {found['to']}" if "to" in found else ""
+            yield Step(lookup["bundle"], f"looked up at {lookup['at']}: {found['does']}{to}")
+
+    answer = {"units": channel.units, "ignored": channel.ignored}
+    return Derivation({**answer, "lookups": list(channel.lookups)}, explain)
+
+
 ANSWERS: Mapping[str, Answer] = {
     "report.due": due,
     "report.bundles": top_bundles,
     "policy.changed": changed,
+    "channel.apply": applied,
 }

@@ -38,6 +38,7 @@ TITLES: Mapping[str, str] = {
     "ANTI": "Anti-affinity groups",
     "ISOLATION": "Isolation policies",
     "OWN": "Ownership, failover and unloading",
+    "CHANNEL": "The channel of bundle states",
     "LOOP": "The long run",
     "MANAGER": "Load managers",
     "REPORT": "Load reports and the monitor's tables",

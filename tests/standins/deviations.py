@@ -5,6 +5,7 @@ A deviation takes a case, the model's answer and the number of the question in i
 
 from itertools import pairwise
 
+from standins.deviating_channels import CHANNELS
 from standins.deviating_stories import STORIES
 
 STEP = 0x1000
@@ -391,6 +392,7 @@ DEVIATIONS = {
     "manager.choose": (other_manager, extensible, simple),
     "report.due": (not_due, due),
     "report.bundles": (no_measured_bundle, every_measured_bundle, the_others),
+    "channel.apply": CHANNELS,
     "policy.changed": (no_namespace, every_namespace, all_but_the_first),
     "report.read": (other_manager, empty_report, doubled_report, full_report),
     "cluster.replay": tuple(map(steps, STORIES)),

@@ -35,6 +35,7 @@ OPERATIONS = (
     "report.due",
     "report.bundles",
     "policy.changed",
+    "channel.apply",
     "cluster.replay",
 )
 
@@ -62,6 +63,15 @@ class Null:
 
     def shed_cycles(self, case):
         return {"cycles": [self.shed_select(cycle) for cycle in case["cycles"]]}
+
+    def channel_apply(self, case):
+        kept = self.some(case["units"])
+        does = ["assign" if self.some([one]) else "wait" for one in case["lookups"]]
+        return {
+            "units": {name: case["units"][name] for name in kept},
+            "ignored": self.some(range(len(case["changes"]))),
+            "lookups": [{"does": one} for one in does],
+        }
 
     def policy_changed(self, case):
         return {"unload": self.some(case["namespaces"])}

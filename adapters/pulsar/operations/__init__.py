@@ -8,6 +8,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     averages,
     bundles,
     candidates,
+    channel,
     managers,
     placement,
     policies,
@@ -43,6 +44,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "report.due": reports.due,
     "report.bundles": reports.top_bundles,
     "policy.changed": policies.changed,
+    "channel.apply": channel.applied,
 }
 """Operations by ID, in the order of the protocol."""
 

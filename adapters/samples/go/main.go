@@ -30,6 +30,7 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"report.due":               answering(reportDue),
 	"report.bundles":           answering(topBundles),
 	"policy.changed":           answering(changePolicy),
+	"channel.apply":            answering(applyChanges),
 }
 
 // How this implementation takes the ambiguous places that its operations meet, whatever is asked.
@@ -43,7 +44,7 @@ var readings = map[string]string{
 	"split-key": "default", "split-ways": "several", "split-rate-window": "long-term",
 	"range-halves": "equal", "megabyte": "decimal", "kilobyte": "decimal", "window": "sliding",
 	"placement-at-threshold": "eligible", "placement-score": "weighted", "domain-counts": "all",
-	"absent-manager": "conf", "partitions": "hashed",
+	"absent-manager": "conf", "partitions": "hashed", "channel-transfer": "releasing",
 }
 
 type object = map[string]any

@@ -1,0 +1,116 @@
+"""channel.apply: the resolver of conflicts in the channel, and the channel's lookup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.jvm import Java, capital, exists, field, java_class
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done, some
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
+CHANNEL, STATE, DATA, TABLE = (
+    f"{PACKAGE}.channel.ServiceUnitState{name}" for name in ("ChannelImpl", "", "Data", "TableView")
+)
+RESOLVERS = tuple(
+    f"{PACKAGE}.channel.ServiceUnitState{name}"
+    for name in ("DataConflictResolver", "CompactionStrategy")
+)
+"""Class that ignores changes, by its name in newer and older releases."""
+
+REGISTRY = f"{PACKAGE}.BrokerRegistry"
+PATIENCE = 2**31
+"""Milliseconds for which a lookup waits; longer than any run."""
+
+
+def applied(release: Release, case: Case) -> Answer:
+    """Return what the resolver leaves of the changes, and what lookups find then.
+
+    Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
+    channel reads the topic itself.
+    """
+    resolver = next(filter(exists, RESOLVERS), None)
+    if resolver is None:
+        raise Unsupported("the release has no channel of bundle states")
+    if case["lookups"] and not exists(TABLE):
+        raise Unsupported("the channel of the release reads its topic itself")
+    strategy = java_class(resolver)()
+    units = {name: _data(one, 1) for name, one in case["units"].items()}
+    ignored = []
+    for place, change in enumerate(case["changes"]):
+        before = units.get(change["bundle"])
+        data = _data(change, 1 if before is None else int(before.versionId()) + 1)
+        if strategy.shouldKeepLeft(before, data):
+            ignored.append(place)
+        else:
+            units[change["bundle"]] = data
+    lookups = _Lookups(release, units).found(case["lookups"]) if case["lookups"] else []
+    return {
+        "units": {name: _said(one) for name, one in units.items()},
+        "ignored": ignored,
+        "lookups": lookups,
+    }
+
+
+def _data(unit: Case, version: int) -> Java:
+    """Return a state as the channel's messages have it, as the next version of the bundle's."""
+    state = java_class(STATE).valueOf(capital(unit["state"]))
+    return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
+
+
+def _said(data: Java) -> dict[str, Any]:
+    brokers = (data.dstBroker(), data.sourceBroker())
+    to, source = (None if one is None else str(one) for one in brokers)
+    return {"state": str(data.state().name()).lower(), "to": to, "from": source}
+
+
+class _Lookups:
+    """The channel of a broker that has read all changes, and whose brokers are all active."""
+
+    def __init__(self, release: Release, units: dict[str, Java]) -> None:
+        active = done(some(java_class("java.lang.Object")()))
+        replies = {
+            "ServiceUnitStateTableView.get": lambda bundle: units.get(str(bundle)),
+            "isRegistered": True,
+            "lookupAsync": lambda _broker: active,
+        }
+        service = Service(release.configuration({}), replies=replies)
+        self._channel = service.shells.unmade(CHANNEL)
+        self._set("config", service.configuration)
+        self._set("tableview", service.shells.of(TABLE))
+        self._set("brokerRegistry", service.shells.of(REGISTRY))
+        self._set("inFlightStateWaitingTimeInMillis", jpype.JLong(PATIENCE))
+        self._set("ownerLookUpCounters", _counters())
+        started = field(self._channel, "channelState").getType().getEnumConstants()
+        [state] = [one for one in started if str(one) == "Started"]
+        self._set("channelState", state)
+
+    def _set(self, name: str, value: Java) -> None:
+        field(self._channel, name).set(self._channel, value)
+
+    def found(self, lookups: list[Case]) -> list[dict[str, str]]:
+        """Return what each lookup leads to, each as the first one of its broker."""
+        return [self._one(lookup["bundle"], lookup["at"]) for lookup in lookups]
+
+    def _one(self, bundle: str, broker: str) -> dict[str, str]:
+        self._set("brokerId", broker)
+        self._set("getOwnerRequests", java_class("java.util.concurrent.ConcurrentHashMap")())
+        owner = self._channel.getOwnerAsync(bundle)
+        if not owner.isDone():
+            return {"does": "wait"}
+        if owner.isCompletedExceptionally():
+            return {"does": "fail"}
+        found = owner.join()
+        if not found.isPresent():
+            return {"does": "assign"}
+        return {"does": "redirect", "to": str(found.get())}
+
+
+def _counters() -> Java:
+    """Return counters of lookups for each state, all at 0."""
+    found = java_class("java.util.HashMap")()
+    for state in java_class(STATE).values():
+        found.put(state, java_class(f"{CHANNEL}$Counters")())
+    return found

@@ -1,0 +1,396 @@
+"""CHANNEL: how brokers of the extensible manager agree on the states of bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import Expect, Violated
+from pulsar_conformance.conformance.common.operation import Operation, Problems
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import aim
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.reference import Settings
+from pulsar_conformance.reference.ranges import namespace_of
+
+
+class State(NamedTuple):
+    """A state of a bundle, and the brokers that it is about."""
+
+    name: str
+    to: str | None
+    source: str | None
+
+    @classmethod
+    def read(cls, given: Json) -> State:
+        """Parse an entry of `units`, or a change."""
+        return cls(given["state"], given["to"], given["from"])
+
+    def __str__(self) -> str:
+        return f"{self.name} from {self.source or 'nobody'} to {self.to or 'nobody'}"
+
+
+class ChannelTurn(NamedTuple):
+    """A change, and the state in which it finds its bundle by the answers so far."""
+
+    bundle: str
+    before: State | None
+    change: State
+    counts: bool
+
+    @property
+    def is_assignment(self) -> bool:
+        """True if the change begins the assignment of a bundle without an owner."""
+        return self.change.name == "assigning" and self.change.source is None
+
+    def finds(self, *states: str | None) -> bool:
+        """True if the bundle is in one of these states; None stands for no entry."""
+        return (self.before.name if self.before else None) in states
+
+    @property
+    def owner(self) -> str | None:
+        """The broker that owns the bundle in the state before, or will own it."""
+        return self.before.to if self.before else None
+
+    @property
+    def continues(self) -> bool:
+        """True if the change is about the same brokers as the state before."""
+        return self.before is not None and self.before[1:] == self.change[1:]
+
+    def demand(self, counts: bool, expect: Expect) -> None:
+        """Demand that the change counts, or that it is ignored, and mark the rule as reached."""
+        expect.reached()
+        wanted = "counts" if counts else "is ignored"
+        before = self.before or "without an entry"
+        allowed = f"{self.bundle} is {before}: {self.change} {wanted}"
+        expect.that(self.counts == counts, allowed, "counts" if self.counts else "is ignored")
+
+
+@dataclass(frozen=True)
+class ChannelLog:
+    """States of bundles, changes in the order in which they are read, and lookups."""
+
+    case: Json
+
+    @property
+    def units(self) -> dict[str, State]:
+        """The states before the changes."""
+        return {name: State.read(one) for name, one in self.case["units"].items()}
+
+
+@dataclass(frozen=True)
+class Applied:
+    """An answer: the states after all changes, the ignored ones, and what lookups lead to."""
+
+    log: ChannelLog
+    units: Mapping[str, State]
+    ignored: frozenset[int]
+    lookups: tuple[Json, ...]
+
+    @classmethod
+    def read(cls, log: ChannelLog, answer: Json) -> Applied:
+        """Parse an answer. Errors: `Violated` unless it has an entry for each lookup."""
+        asked, found = len(log.case["lookups"]), len(answer["lookups"])
+        if asked != found:
+            raise Violated(f"{asked} lookups", f"{found} lookups")
+        units = {name: State.read(one) for name, one in answer["units"].items()}
+        return cls(log, units, frozenset(answer["ignored"]), tuple(answer["lookups"]))
+
+    def turns(self) -> Iterator[ChannelTurn]:
+        """Yield each change with the state that earlier changes left, by the answer."""
+        units = self.log.units
+        for place, change in enumerate(self.log.case["changes"]):
+            bundle, state = change["bundle"], State.read(change)
+            counts = place not in self.ignored
+            yield ChannelTurn(bundle, units.get(bundle), state, counts)
+            if counts:
+                units[bundle] = state
+
+    def found(self) -> Iterator[tuple[str, State | None, str, Json]]:
+        """Yield each lookup as text, its bundle's state, the broker asked, and the outcome."""
+        for lookup, found in zip(self.log.case["lookups"], self.lookups, strict=True):
+            bundle, at = lookup["bundle"], lookup["at"]
+            state = self.units.get(bundle)
+            yield f"{bundle}, {state or 'without an entry'}, looked up at {at}", state, at, found
+
+
+GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
+"""A sign each for `to` and `from`: + a broker, - none, ? either. States not here have `-+`."""
+
+
+def _problems(case: Json, _settings: Settings) -> Problems:
+    """Yield a problem for each state without its brokers, and for each first change unheard of."""
+    for bundle, unit in case["units"].items():
+        yield from _broker_problems(f"case.units.{bundle}", unit)
+    known = set(case["units"])
+    for place, change in enumerate(case["changes"]):
+        where = f"case.changes[{place}]"
+        yield from _broker_problems(where, change)
+        begins = change["state"] in ("assigning", "owned") and change["from"] is None
+        if change["bundle"] not in known and not begins:
+            yield f"{where}: no document says what this means for a bundle without an entry"
+        known.add(change["bundle"])
+
+
+def _broker_problems(where: str, unit: Json) -> Problems:
+    for name, sign in zip(("to", "from"), GIVEN.get(unit["state"], "-+"), strict=True):
+        if sign == ("+" if unit[name] is None else "-"):
+            yield f"{where}: {unit['state']} {'needs' if sign == '+' else 'has no'} `{name}`"
+
+
+LOWER, UPPER, WHOLE = (
+    f"shop/eu/{one}"
+    for one in ("0x00000000_0x80000000", "0x80000000_0xffffffff", "0x00000000_0xffffffff")
+)
+BROKERS = tuple(f"broker-{place}" for place in range(1, 5))
+
+
+def change_of(bundle: str, state: str, to: str | None = None, source: str | None = None) -> Json:
+    """Return a change as the protocol has it."""
+    return {"bundle": bundle, "state": state, "to": to, "from": source}
+
+
+def _example(first: str) -> Json:
+    changes = [change_of(LOWER, "assigning", one) for one in (first, "broker-3")]
+    return {"units": {}, "changes": changes, "lookups": [{"bundle": LOWER, "at": first}]}
+
+
+APPLY = Operation(
+    id="channel.apply",
+    view=lambda case, _settings, _readings: ChannelLog(case),
+    read=Applied.read,
+    matches=lambda allowed, answer: (
+        all(allowed[name] == answer[name] for name in ("units", "lookups"))
+        and set(allowed["ignored"]) == set(answer["ignored"])
+    ),
+    examples=(_example("broker-1"), _example("broker-2")),
+    legal=_problems,
+    removable=frozenset({"units", "changes", "lookups"}),
+    sequential=True,
+)
+
+COURSES: Mapping[str, Sequence[str]] = {
+    "assignment": ("", "assigning a -", "owned a -"),
+    "reassignment": ("free - b", "assigning a -", "owned a -"),
+    "transfer": ("owned a -", "releasing b a", "assigning b a", "owned b a"),
+    "transfer at once": ("owned a -", "assigning b a", "owned b a"),
+    "being assigned": ("assigning a -", "owned a -"),
+    "being released": ("releasing b a", "assigning b a", "owned b a"),
+    "unload": ("owned a -", "releasing - a", "free - a"),
+    "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
+}
+"""The first state of a bundle, if it has one, and the changes that follow: state, to and from."""
+
+TRANSFERS = ("transfer", "transfer at once", "unload")
+ASSIGNMENTS = ("assignment", "reassignment", "unload")
+
+SPLITS = ("splitting - a", "splitting - b")
+INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a")
+"""Changes by somebody who does not know what is under way."""
+
+
+def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
+    """Yield changes of a bundle, or of its parts, with names of brokers for letters."""
+    parts = {"lower": LOWER, "upper": UPPER}
+    for step in steps:
+        state, to, source, *part = step.split()
+        ranges = [parts[one].rpartition("/")[2] for one in part]
+        name = f"{namespace_of(bundle)}/{ranges[0]}" if part else bundle
+        yield change_of(name, state, brokers.get(to), brokers.get(source))
+
+
+def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[str]) -> list[Json]:
+    """Return a course of a bundle from its first state on, with up to three others among it."""
+    owner, *others = random.sample(BROKERS, 3)
+    first, *later = steps
+    changes = list(_changes(bundle, later, a=owner, b=others[0]))
+    for _ in range(random.randint(0, 3)):
+        place = random.randint(0 if first else 1, len(changes))
+        intruder = [random.choice(intruders)]
+        changes[place:place] = _changes(bundle, intruder, a=owner, b=random.choice(others))
+    return [*_changes(bundle, filter(None, [first]), a=owner, b=others[0]), *changes]
+
+
+def _interleaved(random: Random, logs: Sequence[list[Json]]) -> list[Json]:
+    """Return the changes of all logs, those of each in their order."""
+    places = [place for place, log in enumerate(logs) for _ in log]
+    random.shuffle(places)
+    waiting = [iter(log) for log in logs]
+    return [next(waiting[place]) for place in places]
+
+
+@st.composite
+def channel_logs(
+    draw: st.DrawFn,
+    courses: Sequence[str] = tuple(COURSES),
+    intruders: Sequence[str] = INTRUDERS,
+    whole: float = 0.7,
+) -> Trial:
+    """Bundles that are assigned, transferred and split while others interfere, and lookups.
+
+    `whole` is the share of courses that are complete.
+    """
+    random, logs = draw(randoms), []
+    units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
+    for place in range(draw(st.integers(1, 3))):
+        bundle, kind = WHOLE.replace("eu", f"eu-{place}"), draw(st.sampled_from(courses))
+        log = _log(random, bundle, COURSES[kind], intruders)
+        if COURSES[kind][0]:
+            units[bundle] = _unit(log.pop(0))
+        logs.append(log if random.random() < whole else log[: random.randint(0, len(log))])
+    changes = _interleaved(random, logs)
+    bundles = [*dict.fromkeys([*units, *(one["bundle"] for one in changes)]), LOWER]
+    named = [one["to"] for one in changes if one["to"]]
+    lookups = [
+        {"bundle": random.choice(bundles), "at": random.choice((*BROKERS, *named))}
+        for _ in range(draw(st.integers(0, 8)))
+    ]
+    return Trial.of(APPLY.id, {"units": units, "changes": changes, "lookups": lookups})
+
+
+def _unit(change: Json) -> Json:
+    return {name: one for name, one in change.items() if name != "bundle"}
+
+
+def a_transfer_at_once(random: Random) -> Json:
+    """Return a transfer whose first change assigns an owned bundle to its destination."""
+    source, to = random.sample(BROKERS, 2)
+    first, *changes = _changes(LOWER, COURSES["transfer at once"], a=source, b=to)
+    return {"units": {LOWER: _unit(first)}, "changes": changes, "lookups": []}
+
+
+AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
+
+
+@APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
+def the_first_assignment_counts(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A bundle that is being assigned, or has an owner, is not assigned by another change."""
+    for turn in answer.turns():
+        if turn.is_assignment and turn.finds("assigning", "owned"):
+            turn.demand(False, expect)
+
+
+@APPLY.check("CHANNEL-02", draws=channel_logs())
+def conflicting_changes_are_ignored(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """Bundles in assignment are not transferred or split, and those in a split not assigned."""
+    for turn in answer.turns():
+        other = turn.change.name in ("assigning", "releasing", "splitting")
+        if other and turn.finds("assigning", "splitting") and not turn.is_assignment:
+            turn.demand(False, expect)
+
+
+@APPLY.check("CHANNEL-03", draws=channel_logs(ASSIGNMENTS))
+def the_named_broker_takes_it(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A bundle without an owner is being assigned, and then owned by the named broker alone."""
+    for turn in answer.turns():
+        if turn.is_assignment and turn.finds(None, "free"):
+            turn.demand(True, expect)
+        owned = turn.change.name == "owned" and turn.finds("assigning")
+        if owned and (turn.continues or turn.change.to != turn.owner):
+            turn.demand(turn.continues, expect)
+
+
+def _leaves_its_owner(turn: ChannelTurn) -> bool:
+    """True if a change moves a bundle from its owner to another broker."""
+    source, to = turn.change.source, turn.change.to
+    return turn.finds("owned") and turn.owner == source and to not in (None, source)
+
+
+@APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
+def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A transfer releases a bundle, assigns it to its destination, and is not begun otherwise."""
+    for turn in answer.turns():
+        state, to = turn.change.name, turn.owner
+        if _leaves_its_owner(turn) and state in ("releasing", "assigning"):
+            turn.demand(state == "releasing", expect)
+        if turn.finds("releasing") and state in ("releasing", "splitting"):
+            turn.demand(False, expect)
+        continued = turn.finds("releasing") and state == "assigning" and to is not None
+        if continued and (turn.continues or turn.change.to != to):
+            turn.demand(turn.continues, expect)
+
+
+@APPLY.check("CHANNEL-05", draws=channel_logs(TRANSFERS))
+def a_transfer_begins_with_assigning(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A transfer assigns an owned bundle to its destination."""
+    for turn in answer.turns():
+        if turn.change.name == "assigning" and _leaves_its_owner(turn):
+            turn.demand(True, expect)
+
+
+@APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
+def a_split_ends_and_creates(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """The owner's split, the parts that it creates, and the end of the bundle count."""
+    splitting: set[tuple[str, str | None]] = set()
+    for turn in answer.turns():
+        change = turn.change
+        begun = change.name == "splitting" and turn.finds("owned") and turn.owner == change.source
+        ended = change.name == "deleted" and turn.finds("splitting") and turn.continues
+        part = (namespace_of(turn.bundle), change.to) in splitting
+        created = change.name == "owned" and change.source is None and turn.finds(None) and part
+        if begun or ended or created:
+            turn.demand(True, expect)
+        if change.name == "splitting" and turn.counts:
+            splitting.add((namespace_of(turn.bundle), change.source))
+
+
+@APPLY.check("CHANNEL-07", draws=channel_logs(("split", "transfer"), SPLITS))
+def only_the_owner_splits(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A split by a broker that does not own the bundle is ignored."""
+    for turn in answer.turns():
+        if (
+            turn.change.name == "splitting"
+            and turn.finds("owned")
+            and turn.owner != turn.change.source
+        ):
+            turn.demand(False, expect)
+
+
+@APPLY.check("CHANNEL-08", draws=channel_logs())
+def the_last_change_that_counts_holds(log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A bundle ends in the state of its last change that counts, or keeps the first one."""
+    units = {**log.units, **{turn.bundle: turn.change for turn in answer.turns() if turn.counts}}
+    expect.reached(bool(units))
+    for bundle, state in units.items():
+        found = answer.units.get(bundle)
+        expect.that(found == state, f"{bundle} is {state}", found or "without an entry")
+    expect.nothing(answer.units.keys() - units.keys(), "no change of these bundles counts")
+
+
+@APPLY.check("CHANNEL-09", draws=channel_logs())
+def lookups_find_the_owner(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A lookup of a bundle with an owner is redirected there, whichever broker is asked."""
+    for of, state, _, found in answer.found():
+        if state is not None and expect.reached(state.name == "owned"):
+            expect.equal(found, {"does": "redirect", "to": state.to}, of)
+
+
+UNFINISHED = channel_logs(("being assigned", "being released", *ASSIGNMENTS), whole=0.1)
+
+
+@APPLY.check("CHANNEL-10", draws=UNFINISHED)
+def lookups_wait_at_the_destination(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A lookup at the destination waits while the bundle is being assigned or released."""
+    for of, state, at, found in answer.found():
+        in_flight = state is not None and state.name in ("assigning", "releasing")
+        if expect.reached(in_flight and state is not None and state.to == at):
+            expect.equal(found, {"does": "wait"}, of)
+
+
+@APPLY.check("CHANNEL-11", draws=channel_logs(ASSIGNMENTS))
+def lookups_without_an_owner_assign(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A lookup of a bundle that no broker owns starts its assignment."""
+    for of, state, _, found in answer.found():
+        if expect.reached(state is None or state.name == "free"):
+            expect.equal(found, {"does": "assign"}, of)
+
+
+@APPLY.check("CHANNEL-12", draws=UNFINISHED)
+def lookups_wait_elsewhere(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+    """A lookup at another broker than the destination waits while the bundle is being assigned."""
+    for of, state, at, found in answer.found():
+        if state is not None and expect.reached(state.name == "assigning" and state.to != at):
+            expect.equal(found, {"does": "wait"}, of)

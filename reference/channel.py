@@ -1,0 +1,94 @@
+"""States of bundles on which the brokers of the extensible load manager agree. [CHANNEL]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Entry = Mapping[str, Any]
+"""A state of a bundle, with the brokers `to` and `from`."""
+
+NEXT: Mapping[str | None, tuple[str, ...]] = {
+    None: ("assigning", "owned"),
+    "free": ("assigning",),
+    "assigning": ("owned",),
+    "releasing": ("assigning", "free"),
+    "splitting": ("deleted",),
+    "deleted": (),
+}
+"""The states that may follow each state other than owned; None is a bundle without an entry."""
+
+AFTER_OWNED: Mapping[str, tuple[str, ...]] = {
+    "releasing": ("releasing", "splitting"),
+    "assigning": ("assigning", "splitting", "free"),
+}
+"""The states that may follow owned, by the reading `channel-transfer`. [CHANNEL-04, CHANNEL-05]"""
+
+IN_FLIGHT = ("assigning", "releasing")
+"""States in which a lookup waits. [CHANNEL-10]"""
+
+
+def same_brokers(before: Entry, change: Entry) -> bool:
+    """True if a change is about the brokers of what is under way. [CHANNEL-02, CHANNEL-03]"""
+    return (before["to"], before["from"]) == (change["to"], change["from"])
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A `channel.apply` case: states of bundles, changes of them, and lookups."""
+
+    case: Mapping[str, Any]
+    transfer: str
+    """The reading `channel-transfer`."""
+
+    def _is_valid(self, before: Entry | None, change: Entry) -> bool:
+        """True if a change may follow a state, and is about the right brokers. [CHANNEL-01]"""
+        state = before["state"] if before else None
+        following = AFTER_OWNED[self.transfer] if state == "owned" else NEXT[state]
+        if change["state"] not in following:
+            return False
+        if before is None:
+            return True
+        if state == "free":
+            return change["from"] is None
+        if state == "owned":
+            return bool(change["from"] == before["to"] != change["to"])
+        return same_brokers(before, change)
+
+    @cached_property
+    def _course(self) -> tuple[dict[str, Entry], list[int]]:
+        units, ignored = dict(self.case["units"]), []
+        for place, change in enumerate(self.case["changes"]):
+            bundle = change["bundle"]
+            if self._is_valid(units.get(bundle), change):
+                units[bundle] = {name: change[name] for name in ("state", "to", "from")}
+            else:
+                ignored.append(place)
+        return units, ignored
+
+    @property
+    def units(self) -> dict[str, Entry]:
+        """The state of each bundle after all changes. [CHANNEL-08]"""
+        return self._course[0]
+
+    @property
+    def ignored(self) -> list[int]:
+        """The places of changes that are ignored. [CHANNEL-01 … 07]"""
+        return self._course[1]
+
+    @property
+    def lookups(self) -> Iterator[dict[str, str]]:
+        """The outcome of each lookup, at any broker. [CHANNEL-09, CHANNEL-10, CHANNEL-11]"""
+        for lookup in self.case["lookups"]:
+            entry = self.units.get(lookup["bundle"])
+            if entry is None or entry["state"] == "free":
+                yield {"does": "assign"}
+            elif entry["state"] in IN_FLIGHT:
+                yield {"does": "wait"}
+            elif entry["state"] == "deleted":
+                yield {"does": "fail"}
+            else:
+                owner = entry["from"] if entry["state"] == "splitting" else entry["to"]
+                yield {"does": "redirect", "to": owner}
