@@ -13,7 +13,7 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reports.pages.making import TITLES, Shown, template_environment
 from pulsar_conformance.reports.pages.outcomes import Worked
-from pulsar_conformance.reports.runs.telling import badge
+from pulsar_conformance.reports.runs.formats import badge
 from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
