@@ -15,6 +15,7 @@ from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
+from pulsar_conformance.reports.runs.requirements import frozen
 from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules_text, word_of
 
 PUBLISHED = Path("reports", "published")
@@ -51,6 +52,15 @@ class Result:
     def profile(self) -> str:
         """Return the profile that it was judged by."""
         return str(self.report["requirements"]["profile"])
+
+    @property
+    def requirements(self) -> str:
+        """The version of its requirements, and the newest one if that is another."""
+        version = self.report["requirements"].get("version")
+        newest = max((one.version or 0 for one in frozen(self.profile)), default=0)
+        if version is None:
+            return "not frozen"
+        return f"version {version}" + (f" of {newest}" if newest != version else "")
 
     @cached_property
     def verdicts(self) -> Mapping[str, Line]:
