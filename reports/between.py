@@ -105,8 +105,11 @@ def _section(pair: Json) -> str:
     lines = ["", f"## [{older} → {newer}]({name_of(older, newer)}.md)", ""]
     causes = _causes(pair["changes"])
     if causes:
-        rows = [(*row, ", ".join(f"`{one}`" for one in asked)) for row, asked in causes.items()]
-        lines += _table(("decided differently", older, newer, "seen in"), rows)
+        rows = [
+            (f"{asked}<br>{', '.join(f'`{one}`' for one in seen)}", before, after)
+            for (asked, before, after), seen in causes.items()
+        ]
+        lines += _table(("decided differently", older, newer), rows)
     else:
         lines.append("No drawn case is decided differently.")
     if pair["unshown"]:

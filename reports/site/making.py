@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pulsar_conformance.conformance.common import expect
@@ -23,6 +24,7 @@ from pulsar_conformance.reports.site.results import (
     deviations,
     deviations_by_release,
     long_run,
+    numbers,
     results,
     version_steps,
 )
@@ -52,7 +54,7 @@ class Site:
         self.deviations: Mapping[str, Sequence[Listed]] = deviations()
         self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
         self.templates = template_environment("pulsar_conformance.reports.site")
-        self.templates.filters["linked"] = lambda text: ADDRESS.sub(r"<\g<0>>", text)
+        self.templates.filters["linked"] = lambda text: ADDRESS.sub(_link, text)
         self.templates.globals.update(
             areas=AREAS,
             long_run=long_run(),
@@ -90,7 +92,12 @@ class Site:
             area: [one.id for one in self.specs.rules.values() if one.area == area]
             for area in AREAS
         }
-        return self.templates.get_template("zensical.toml.jinja").render(rules=rules)
+        pages = {
+            "rules": rules,
+            "documents": self.specs.documents,
+            "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=numbers),
+        }
+        return self.templates.get_template("zensical.toml.jinja").render(**pages)
 
     def _page(self, template: str, **given: object) -> str:
         return self.templates.get_template(f"{template}.md.jinja").render(**given)
@@ -158,14 +165,26 @@ class Site:
         yield "reference/python.md", self._page("python", names=list(subjects.public_names()))
 
 
+def _link(address: re.Match[str]) -> str:
+    """Return a link with a short text: the number of a pull request, or the name of a file."""
+    parts = address[0].rstrip("/").split("/")
+    number = parts[-2] in ("pull", "issues")
+    return f"[{'#' * number}{parts[-1]}]({address[0]})"
+
+
 def _by_rule() -> Mapping[str, Sequence[Shown]]:
-    """Return the worked examples of each rule."""
+    """Return the worked examples of each rule, first those that are about it before all."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         shown = Shown(Worked.of(example))
         for rule in example.rules:
             found[rule].append(shown)
-    return found
+    return {rule: sorted(every, key=partial(_place_of, rule)) for rule, every in found.items()}
+
+
+def _place_of(rule: str, shown: Shown) -> int:
+    """Return the place of a rule among those that an example is about."""
+    return shown.example.rules.index(rule)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:

@@ -23,7 +23,7 @@ from pulsar_conformance.specs.text import anchor as anchor_of
 
 HERE = Path(vendored.__file__).parent
 EVERY = specs.load()
-LINK = re.compile(r"\]\(([^)#\s]+\.md)(?:#([^)\s]+))?\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+\.md)(?:#([^)\s]+))?\)")
 RAW = re.compile(r'href="([^"#:]+)\.html')
 
 

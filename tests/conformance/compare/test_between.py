@@ -32,8 +32,11 @@ PAIR = {
 def test_the_index_says_what_is_decided_differently_and_how():
     nothing = {"newer": "3.0", "changes": [], "settings": [], "unshown": []}
     text = between.index([PAIR, PAIR | nothing])
-    assert "usage of a broker? | Yes, like every other resource. | No. | `shed.select`, " in text
-    assert "| breaks it | holds it | `manager.choose` |" in text
+    heap = (
+        "usage of a broker?<br>`shed.select`, `usage.max` | Yes, like every other resource. | No. |"
+    )
+    assert heap in text
+    assert "<br>`manager.choose` | breaks it | holds it |" in text
     assert "shed its only bundle? | Yes. | No. |" in text
     assert "Defaults that changed: `a` (unset → `1`)." in text
     assert "## [1.0 → 3.0](1.0-to-3.0.md)\n\nNo drawn case is decided differently." in text
