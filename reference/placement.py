@@ -19,10 +19,13 @@ from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, total
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.usage import Usage, maximum, weighted_maximum, weights
 
 PLACEMENT_STRATEGY = "loadBalancerLoadPlacementStrategy"
 LEAST_USAGE = "LeastResourceUsageWithWeight"
+LEAST_RATE = "LeastLongTermMessageRate"
+AVERAGE_SHEDDER = "AvgShedder"
 BELOW_MEAN = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
 
 LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
@@ -133,11 +136,60 @@ class LeastUsage:
         return low or list(self.usage)
 
 
-def least_usage(case: Mapping[str, Any], settings: Settings) -> LeastUsage | None:
-    """Return a `place.select` case by LeastResourceUsageWithWeight; None under other strategies."""
-    known = PLACEMENT_STRATEGY in settings.defaults and BELOW_MEAN in settings.defaults
-    if not known or settings.text(PLACEMENT_STRATEGY).rpartition(".")[2] != LEAST_USAGE:
-        return None
+@dataclass(frozen=True)
+class PlannedPlacement:
+    """One bundle to place by AvgShedder: as it was planned, else at random."""
+
+    candidates: tuple[str, ...]
+    overloaded: frozenset[str]
+    plan: Mapping[str, str] | None
+
+    @property
+    def running(self) -> bool:
+        """True if there is a plan, and the attempt to unload runs. [PLANNED-03]"""
+        return self.plan is not None and self.plan["attempt"] == "running"
+
+    @cached_property
+    def best(self) -> tuple[str, ...]:
+        """The candidates of which one takes the bundle at random. [PLANNED-02, PLANNED-06]"""
+        if self.plan is None or not self.running:
+            return self.candidates
+        source, destination = self.plan["from"], self.plan["to"]
+        others = tuple(one for one in self.candidates if one not in (source, destination))
+        if destination not in self.candidates:  # PLANNED-04
+            return others or self.candidates
+        healthy = tuple(one for one in others if one not in self.overloaded)
+        gives_way = destination in self.overloaded and healthy  # PLANNED-05
+        return healthy if gives_way else (destination,)
+
+
+def planned_placement(
+    case: Mapping[str, Any], settings: Settings, readings: Readings
+) -> PlannedPlacement:
+    """Read a `place.select` case to be placed by AvgShedder."""
+    placed = placement(case, settings, readings)
+    considered = {one.name for one in placed.considered}
+    overloaded = frozenset(one.name for one in placed.candidates) - considered
+    return PlannedPlacement(tuple(case["candidates"]), overloaded, case.get("plan"))
+
+
+def placed_by(settings: Settings, shedder: str | None = None) -> str:
+    """Return the strategy that places bundles, by its class without the package.
+
+    AvgShedder places only what it sheds. `shedder` is the strategy in force, if not that of the
+    settings. [PLACE-19, PLANNED-01, PLANNED-07]
+    """
+    if PLACEMENT_STRATEGY not in settings.defaults:
+        return LEAST_RATE
+    placing = settings.text(PLACEMENT_STRATEGY).rpartition(".")[2]
+    if placing != AVERAGE_SHEDDER:
+        return placing
+    shedding = shedder or settings.text(STRATEGY).rpartition(".")[2]
+    return placing if shedding == AVERAGE_SHEDDER else LEAST_RATE
+
+
+def least_usage(case: Mapping[str, Any], settings: Settings) -> LeastUsage:
+    """Read a `place.select` case to be placed by LeastResourceUsageWithWeight."""
     weight = weights(settings)
     brokers = {name: Broker.read(name, case["brokers"][name]) for name in case["candidates"]}
     usage = {name: weighted_maximum(one, weight).percent for name, one in brokers.items()}

@@ -207,7 +207,7 @@ class Unloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     to: Mapping[str, str] = field(default_factory=dict)
-    """The next owner of each bundle, if the strategy names one. [TRANSFER-09]"""
+    """The next owner of each bundle, if the strategy names one. [TRANSFER-09, PLANNED-01]"""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.bundles)

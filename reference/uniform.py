@@ -22,6 +22,7 @@ from pulsar_conformance.reference.numbers import (
     plain,
     throughput,
 )
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, placed_by
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
@@ -332,12 +333,14 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of the most used broker; all others keep their bundles. [AVERAGE-07]"""
+    """Yield the unloads of the most used broker; all others keep theirs. [AVERAGE-07, PLANNED-01]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
         taken = pair.chosen(broker) if sheds else []
-        yield Unloads(name, tuple(taken), partial(_average_steps, pair, broker, taken))
+        explain = partial(_average_steps, pair, broker, taken)
+        planned = taken if placed_by(cycle.settings, AVERAGE_SHEDDER) == AVERAGE_SHEDDER else ()
+        yield Unloads(name, tuple(taken), explain, dict.fromkeys(planned, pair.ends[0]))
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:

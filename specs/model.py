@@ -22,6 +22,7 @@ AREAS = (
     "CONFIG",
     "DATA",
     "PLACE",
+    "PLANNED",
     "ANTI",
     "ISOLATION",
     "OWN",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.adapters.spark import anti_affinity, placement, shapes, usage
+from pulsar_conformance.adapters.spark import anti_affinity, average, placement, shapes, usage
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
@@ -13,6 +13,7 @@ from pulsar_conformance.adapters.spark.cases import (
     json_answer,
 )
 from pulsar_conformance.adapters.spark.settings import missing_settings
+from pulsar_conformance.adapters.spark.shedding import STRATEGY
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -39,15 +40,21 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.col("owned").alias("bundle"),
         rate(F.col("owned")).alias("rate"),
         "added",
+        "plan",
     )
     scored = placement.scores(rows, chosen.readings)
+    named = F.col("broker")
     grouped = scored.groupBy("cycle").agg(
-        F.array_sort(F.collect_list(F.when(F.col("best"), F.col("broker")))).alias("best"),
-        F.any_value("by_chance").alias("by_chance"),
-        F.any_value("settings").alias("settings"),
+        F.array_sort(F.collect_list(F.when(F.col("best"), named))).alias("best"),
+        F.array_sort(F.collect_list(named)).alias("candidates"),
+        F.collect_list(F.when(F.col("left_out"), named)).alias("overloaded"),
+        *(F.any_value(one).alias(one) for one in ("by_chance", "settings", "plan")),
     )
-    taken = placement.first_choice(F.col("best"), F.col("by_chance"), F.col("cycle"))
-    strategy = F.col(f"settings.{placement.STRATEGY}")
+    planned = placement.as_planned(F.col("candidates"), F.col("overloaded"), F.col("plan"))
+    strategy, shedder = (F.col(f"settings.{one}") for one in (placement.STRATEGY, STRATEGY))
+    pair = F.coalesce((strategy == average.NAME) & (shedder == average.NAME), F.lit(False))
+    best = F.when(pair, planned).otherwise(F.col("best"))
+    taken = placement.first_choice(best, pair | F.col("by_chance"), F.col("cycle"))
     other = F.when(strategy == placement.LEAST_USAGE, F.lit("it places by rates of messages alone"))
     answer = first_answer(
         declined("unsupported", other),
@@ -89,9 +96,10 @@ OPERATIONS: Mapping[str, SparkOperation] = {
     "place.select": SparkOperation(
         f"settings {shapes.SETTINGS}, bundle string, candidates array<string>, "
         f"brokers map<string, {shapes.BROKER}>, bundles map<string, {shapes.BUNDLE}>, "
-        "preallocated map<string, array<string>>",
+        "preallocated map<string, array<string>>, "
+        "plan struct<from string, to string, attempt string>",
         select,
-        (*placement.SETTINGS, placement.STRATEGY),
+        (*placement.SETTINGS, placement.STRATEGY, STRATEGY),
     ),
     "place.anti_affinity": SparkOperation(
         "domains map<string, array<string>>, groups map<string, string>, "

@@ -18,8 +18,8 @@ from pulsar_conformance.adapters.spark.cases import (
     SparkOperation,
     declined,
     first_answer,
-    json_answer,
 )
+from pulsar_conformance.adapters.spark.placement import STRATEGY as PLACEMENT
 from pulsar_conformance.adapters.spark.ranges import covers
 from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing_settings
 from pyspark.sql import Column, DataFrame
@@ -91,14 +91,16 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundles that each cycle unloads, in order within each broker."""
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
-    going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
+    to = _destination(chosen, known).alias("to")
+    going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle", to))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(going)).alias("going"),
         F.bool_or(_weighing(chosen, known)).alias("weighing"),
         *(F.any_value(name).alias(name) for name in ("strategy", "settings", "asked", "brokers")),
     )
     unload = F.transform(
-        "going", lambda one: F.struct(one["broker"].alias("broker"), one["bundle"].alias("bundle"))
+        "going",
+        lambda one: F.struct(*(one[name].alias(name) for name in ("broker", "bundle", "to"))),
     )
     none = F.when(F.isnull("strategy"), F.lit(f"{shedding.STRATEGY}: no documented default"))
     strange = F.concat(F.col("strategy"), F.lit(" is not documented"))
@@ -108,9 +110,17 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         declined("failed", none),
         declined("unsupported", unknown),
         declined("failed", F.when(deciding, _missing(chosen))),
-        json_answer(unload=unload),
+        F.to_json(F.struct(unload.alias("unload"))),
     )
     return grouped.select("cycle", answer.alias("answer"))
+
+
+def _destination(chosen: Basis, known: Sequence[str]) -> Column:
+    """Return the next owner of a bundle that AvgShedder sheds and places. [PLANNED-01]"""
+    if average.NAME not in known:
+        return F.lit(None).cast("string")
+    both = (F.col("strategy") == average.NAME) & (F.col(f"settings.{PLACEMENT}") == average.NAME)
+    return F.when(both & average.takes(chosen.readings), F.col("avgshedder.idle"))
 
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -166,6 +176,6 @@ OPERATIONS: Mapping[str, SparkOperation] = {
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>, "
         f"earlier {average.EARLIER}",
         select,
-        shedding.deciding_settings(),
+        (*shedding.deciding_settings(), PLACEMENT),
     ),
 }

@@ -10,6 +10,8 @@ placements can be together.
     bundle      one that it has or was assigned; null in the one row of a broker without any
     rate        long-term messages per second of that bundle, in + out
     added       long-term messages per second of the bundle to be placed, in + out
+    plan        struct of what AvgShedder planned for the bundle, or null: where it comes `from`,
+                where `to` it goes, and how the `attempt` to unload it stands
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.any_value("percent").alias("percent"),
         F.any_value("added").alias("added"),
         F.any_value("settings").alias("settings"),
+        F.any_value("plan").alias("plan"),
     )
     threshold = F.col(f"settings.{OVERLOAD_THRESHOLD}")
     measured = summed.withColumn("usage", usage.maximum(F.col("percent")))
@@ -70,6 +73,18 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         .otherwise(F.col("score") == F.col("_least"))
     )
     return scored.withColumn("best", F.coalesce(best, F.lit(False))).drop("_least")
+
+
+def as_planned(candidates: Column, overloaded: Column, plan: Column) -> Column:
+    """Return the candidates of which AvgShedder takes one at random. [PLANNED-02 … 06]"""
+    to = plan["to"]
+    others = F.array_except(candidates, F.array(plan["from"], to))
+    healthy = F.array_except(others, overloaded)
+    gone = F.when(F.size(others) > 0, others).otherwise(candidates)
+    gives_way = F.array_contains(overloaded, to) & (F.size(healthy) > 0)
+    there = F.when(gives_way, healthy).otherwise(F.array(to))
+    running = F.when(F.array_contains(candidates, to), there).otherwise(gone)
+    return F.when(plan["attempt"] == "running", running).otherwise(candidates)
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:

@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.drawing.names import draw_bundles
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.placement.view import GroupSpread
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 
 OPERATION = "place.anti_affinity"
 GROUPS = ("blue", "green", "red")
@@ -224,6 +225,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
 
     def made(case: Json, random: Random) -> Trial:
         bare = {name: value for name, value in case.items() if name != "candidates"}
+        bare["settings"].pop(PLACEMENT_STRATEGY, None)
         moved = bare["bundles"].pop(bare["bundle"], None)
         bare["bundle"] = draw_bundles(NAMESPACE, ROOM)[0]
         bare["bundles"] |= {} if moved is None else {bare["bundle"]: moved}

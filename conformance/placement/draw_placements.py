@@ -13,7 +13,10 @@ from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.loads import Size, randoms, some_weights
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.shedding import PACKAGE
 
+LEAST_RATE_CLASS = PACKAGE + LEAST_RATE
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 
@@ -69,6 +72,8 @@ class Outline:
         rate = random.choice((0, 10, 100)) if self.bundle_rate is None else self.bundle_rate
         if self.bundle_rate is not None or random.random() < 0.8:
             case["bundles"] |= self._data([bundle], rate)
+        if random.random() < 0.5:
+            case["settings"] = {**self.settings, PLACEMENT_STRATEGY: LEAST_RATE_CLASS}
         return case
 
     def _report(self, level: float, data: Json, mine: Sequence[str]) -> Json:

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from random import Random
 
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
-from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.common.trial import Asked, Json
 from pulsar_conformance.conformance.placement import draw_placements as draws
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
@@ -23,7 +20,6 @@ from pulsar_conformance.conformance.placement.quantities import (
     certainly,
     compared_by_rate,
     is_left_out,
-    places_by_usage,
     with_rates,
     with_scores,
     with_usages,
@@ -40,10 +36,6 @@ from pulsar_conformance.conformance.placement.view import (
 from pulsar_conformance.reference.cluster import RESOURCES, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.placement import BELOW_MEAN, LEAST_USAGE, PLACEMENT_STRATEGY
-from pulsar_conformance.reference.ranges import HashRange
-from pulsar_conformance.reference.shedding import PACKAGE
-from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 DOCUMENTED_THRESHOLD = Fraction(85)
 
@@ -341,59 +333,3 @@ def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expec
         least = min(overloaded, key=lambda one: one.usage)
         allowed = f"a broker used less than {_standing(least)}"
         expect.that(usage < least.usage, allowed, f"{answer} at {plain(usage)} %")
-
-
-def _bundles_of(place: int, random: Random) -> list[str]:
-    """Return the names of none to eight bundles that the broker at this place owns."""
-    ends = [(place << 8) + number << 16 for number in range(random.randint(0, 8) + 1)]
-    return [f"shop/us/{HashRange(*two).name}" for two in pairwise(ends)]
-
-
-def _below_the_mean(random: Random) -> Trial:
-    """Return candidates of which some are far enough below the mean usage."""
-    names = [
-        f"broker-{place}"
-        for place in random.sample(range(100), random.choice((2, 3, 4, 5, 6, 8, 12)))
-    ]
-    usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
-    below = random.choice((None, 0, 5, 10, 20))
-    brokers = dict(zip(names, usages, strict=True))
-    reports = {
-        name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(place, random)}
-        for place, (name, one) in enumerate(brokers.items())
-    }
-    settings: Json = {PLACEMENT_STRATEGY: LEAST_USAGE_CLASS}
-    settings |= {} if below is None else {BELOW_MEAN: below}
-    case = {
-        "settings": settings,
-        "bundle": "shop/eu/0x00000000_0x80000000",
-        "candidates": random.sample(names, len(names)),
-        "brokers": reports,
-        "bundles": {},
-        "preallocated": {},
-    }
-    return Trial.of(PLACE.id, *[case] * random.choice((1, 2, 4)))
-
-
-LEAST_USAGE_CLASS = PACKAGE + LEAST_USAGE
-
-
-@PLACE.check_together("PLACE-18", draws=randoms.map(_below_the_mean))
-def a_candidate_below_the_mean_takes_it(
-    asked: Sequence[Asked[Placing, Placed]], expect: Expect
-) -> None:
-    """Under LeastResourceUsageWithWeight a candidate far enough below the mean takes the bundle."""
-    for case, answer in asked:
-        expect.given(places_by_usage(case), f"{LEAST_USAGE} places, and the documents know it")
-        expect.given(len(case.brokers) > 0, "there are candidates")
-        weighted = {name: _weighted_usage(case, name) for name in case.brokers}
-        bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
-        low = {name for name, usage in weighted.items() if usage <= bound + POINTS}
-        if expect.reached(any(usage < bound - POINTS for usage in weighted.values())):
-            expect.that(answer.broker in low, f"one of {', '.join(sorted(low))}", answer)
-
-
-def _weighted_usage(case: Placing, name: str) -> Fraction:
-    """Return the weighted usage of a broker."""
-    percent = case.brokers[name].percent.items()
-    return max(case.settings.number(WEIGHT_SETTINGS[one]) * used for one, used in percent)

@@ -28,7 +28,11 @@ from pulsar_conformance.conformance.common.operation import (
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import Aim, aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.placement.draw_placements import ASKS, OPERATION
+from pulsar_conformance.conformance.placement.draw_placements import (
+    ASKS,
+    LEAST_RATE_CLASS,
+    OPERATION,
+)
 from pulsar_conformance.conformance.placement.quantities import (
     assigning_is_determined,
     placing_is_determined,
@@ -43,6 +47,8 @@ from pulsar_conformance.conformance.placement.view import (
 )
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
+from pulsar_conformance.reference.shedding import STRATEGY
 
 
 def placed(_case: object, answer: Json) -> Placed:
@@ -61,6 +67,12 @@ def named_brokers(case: Json, answer: Json) -> list[NamesUsed]:
 
 def _legal_selection(case: Json, settings: Settings) -> Problems:
     settings.number(OVERLOAD_THRESHOLD)
+    if PLACEMENT_STRATEGY in settings.defaults:
+        for name in (PLACEMENT_STRATEGY, STRATEGY):
+            settings.text(name)
+    plan = case.get("plan")
+    if plan and plan["from"] == plan["to"]:
+        yield f"case.plan: {plan['to']} is the source and the destination"
     yield from cluster_problems(case, settings)
     yield from bundle_name_problems(case["bundle"])
     for one in (*case["candidates"], *case["preallocated"]):
@@ -319,7 +331,7 @@ def _placing_cluster(
     brokers = [f"broker-{place + 1}" for place in range(len(usages))]
     loads_of = dict(zip(others, rates, strict=True)) | {bundle: more}
     return {
-        "settings": {OVERLOAD_THRESHOLD: threshold},
+        "settings": {OVERLOAD_THRESHOLD: threshold, PLACEMENT_STRATEGY: LEAST_RATE_CLASS},
         "bundle": bundle,
         "candidates": random.sample(brokers, len(brokers)),
         "brokers": {

@@ -22,7 +22,8 @@ from pulsar_conformance.conformance.shedding.quantities import EXACT
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, plain
-from pulsar_conformance.reference.placement import BELOW_MEAN, LEAST_USAGE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, LEAST_RATE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Names = frozenset[str]
@@ -85,16 +86,38 @@ def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> C
     return replace(comparison, candidates=tuple(changed))
 
 
-def places_by_usage(case: Placing) -> bool:
-    """True if LeastResourceUsageWithWeight places, under documents that describe it. [PLACE-18]"""
-    strategy = str(case.settings.given.get(PLACEMENT_STRATEGY, "")).rpartition(".")[2]
-    return strategy == LEAST_USAGE and BELOW_MEAN in case.settings.defaults
+def placing_strategy(case: Placing) -> str | None:
+    """Return the class of the strategy that places; None if the documents do not say which.
+
+    That is so where AvgShedder is set to place what another strategy sheds.
+    """
+    settings = case.settings
+    if PLACEMENT_STRATEGY not in settings.defaults:
+        return LEAST_RATE
+    placing = _class_in(settings, PLACEMENT_STRATEGY)
+    if placing != AVERAGE_SHEDDER or _class_in(settings, STRATEGY) == AVERAGE_SHEDDER:
+        return placing
+    return None if PLACEMENT_STRATEGY in settings.given else LEAST_RATE
+
+
+def _class_in(settings: Settings, name: str) -> str:
+    return settings.text(name).rpartition(".")[2]
 
 
 def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
     """Return the comparison of the candidates; assume that message rates decide."""
-    expect.given(not places_by_usage(case), "message rates decide")
+    expect.given(placing_strategy(case) == LEAST_RATE, "message rates decide")
     return case.comparison
+
+
+def surely(case: Placing, out: bool) -> Names:
+    """Return the candidates that are certainly overloaded (`out`), or certainly not, with and
+    without weights of resources.
+    """
+    weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
+    both = (case.comparison, with_usages(case.comparison, weighted))
+    plain_ones, weighted_ones = ({one.name for one in certainly(each, out)} for each in both)
+    return frozenset(plain_ones & weighted_ones)
 
 
 def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
@@ -127,7 +150,8 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
     It has to be the same candidate with and without weights of resources, since no document says
     whether they count.
     """
-    if PLACEMENT_STRATEGY in case.settings.given:
+    named = str(case.settings.given.get(PLACEMENT_STRATEGY, LEAST_RATE))
+    if named.rpartition(".")[2] != LEAST_RATE or placing_strategy(case) != LEAST_RATE:
         return False
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     either_way = allowed(case.comparison) | allowed(with_usages(case.comparison, weighted))

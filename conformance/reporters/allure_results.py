@@ -35,6 +35,7 @@ EPICS = {
     "PLACE": "Placement",
     "ANTI": "Placement",
     "ISOLATION": "Placement",
+    "PLANNED": "Placement",
     "OWN": "Ownership",
     "CHANNEL": "Ownership",
 }
@@ -58,6 +59,7 @@ FEATURES = {
     "PLACE": "Least long-term message rate",
     "ANTI": "Anti-affinity groups",
     "ISOLATION": "Isolation policies",
+    "PLANNED": "Planned destinations",
     "OWN": "Owners, crashes and unloading",
     "CHANNEL": "States of bundles in the channel",
 }

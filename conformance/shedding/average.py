@@ -1,4 +1,4 @@
-"""AVERAGE: AvgShedder, which evens out the most and the least used broker after several hits."""
+"""AVERAGE, PLANNED-01: AvgShedder, which evens out the most and the least used broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from pulsar_conformance.conformance.shedding.quantities import (
 from pulsar_conformance.conformance.shedding.view import CyclesInARow, Unloading, UnloadingInARow
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Percent, Rate, messages, plain, total
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, PLACEMENT_STRATEGY
 from pulsar_conformance.reference.ranges import HashRange
+from pulsar_conformance.reference.shedding import PACKAGE
 from pulsar_conformance.reference.uniform import (
     AVERAGE_HIGH,
     AVERAGE_HIGH_HITS,
@@ -58,7 +60,9 @@ def evened_out(draw: st.DrawFn) -> Trial:
     numbered = enumerate(zip(brokers, rates, strict=True))
     owned = {name: _bundles_of(place, rate) for place, (name, rate) in numbered}
     cycles = [_cycle_at(random, brokers, owned, idle, idle + apart) for apart in course]
-    case = {"strategy": "AvgShedder", "settings": settings, "cycles": cycles}
+    if random.random() < 0.5:
+        settings[PLACEMENT_STRATEGY] = PACKAGE + AVERAGE_SHEDDER
+    case = {"strategy": AVERAGE_SHEDDER, "settings": settings, "cycles": cycles}
     return Trial.of(CYCLES.id, case)
 
 
@@ -113,7 +117,7 @@ class Hit(NamedTuple):
 
 def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
     """Return the cycles up to the first one that unloads anything."""
-    expect.given(sheds_by(row.alone(0), "AvgShedder"), "AvgShedder sheds")
+    expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
     expect.given(AVERAGE_LOW in row.settings.defaults, "the documents know AvgShedder")
     found = []
     for one in answer:
@@ -257,3 +261,19 @@ def the_least_used_broker_keeps_all(
     for hit in _hits(row, answer, expect):
         if expect.reached(bool(hit.idle.bundles) and bool(hit.unloading.pairs)):
             expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")
+
+
+@CYCLES.check("PLANNED-01", draws=evened_out())
+def the_least_used_broker_is_the_destination(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """Where AvgShedder places, too, it names the least used broker as the next owner."""
+    known = PLACEMENT_STRATEGY in row.settings.defaults
+    placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
+    expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
+    for hit in _hits(row, answer, expect):
+        for bundle in hit.unloading.owned(hit.busy):
+            expect.reached()
+            to = hit.unloading.to.get(bundle)
+            allowed = f"{bundle} planned for {hit.idle.name}, the least used"
+            expect.that(to == hit.idle.name, allowed, f"planned for {to or 'nobody'}")

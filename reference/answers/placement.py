@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
@@ -10,26 +10,46 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import (
+    AVERAGE_SHEDDER,
+    LEAST_RATE,
+    LEAST_USAGE,
     Assignment,
     Candidate,
     LeastUsage,
     Placement,
+    PlannedPlacement,
     least_usage,
+    placed_by,
     placement,
+    planned_placement,
 )
 
 PLACE = "place.select"
 
 
 def select(context: Context, case: Case) -> Derivation:
-    """Answer `place.select`. [PLACE-01 … 13, PLACE-18]"""
-    if found := least_usage(case, context.settings(case)):
-        best = found.best
-        chosen = best[context.turn(case) % len(best)] if best else None
-        return Derivation({"broker": chosen}, partial(_below_mean, found))
-    placed = placement(case, context.settings(case), context.readings)
-    explain = partial(_compared, case["bundle"], placed)
-    return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
+    """Answer `place.select`. [PLACE, PLANNED]"""
+    settings, readings = context.settings(case), context.readings
+    strategy = placed_by(settings)
+    if strategy == LEAST_RATE:
+        placed = placement(case, settings, readings)
+        explain = partial(_compared, case["bundle"], placed)
+        return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
+    if strategy == LEAST_USAGE:
+        below = least_usage(case, settings)
+        return _by_chance(context, case, below.best, partial(_below_mean, below))
+    if strategy == AVERAGE_SHEDDER:
+        planned = planned_placement(case, settings, readings)
+        return _by_chance(context, case, planned.best, partial(_as_planned, planned))
+    return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)
+
+
+def _by_chance(
+    context: Context, case: Case, best: Sequence[str], explain: Callable[[], Iterator[Step]]
+) -> Derivation:
+    """Return one of the best candidates; they take turns."""
+    chosen = best[context.turn(case) % len(best)] if best else None
+    return Derivation({"broker": chosen}, explain)
 
 
 def broker(context: Context, case: Case) -> Derivation:
@@ -52,6 +72,20 @@ def _below_mean(found: LeastUsage) -> Iterator[Step]:
     if found.usage:
         yield Step("mean", f"{plain(found.mean)} %, and {plain(found.below)} points below it")
     yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}, by chance")
+
+
+def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
+    """Yield steps with the plan, the candidates that are overloaded, and the decision."""
+    if found.plan is None:
+        yield Step("plan", "none")
+    else:
+        over = "" if found.running else f", over: the attempt has {found.plan['attempt']}"
+        yield Step("plan", f"from {found.plan['from']} to {found.plan['to']}{over}")
+    if found.running:
+        for name in found.candidates:
+            yield Step(name, "overloaded" if name in found.overloaded else "not overloaded")
+    chance = ", by chance" if len(found.best) > 1 else ""
+    yield Step("decision", f"{' or '.join(found.best) or 'nowhere'}{chance}")
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:

@@ -138,7 +138,7 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
-    return Unloads(first.broker, kept, partial(_both_steps, first, second, kept))
+    return Unloads(first.broker, kept, partial(_both_steps, first, second, kept), first.to)
 
 
 def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:

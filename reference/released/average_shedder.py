@@ -49,7 +49,8 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     for name in view.known.brokers:
         pair = pairs.get(name)
         chosen = pair.chosen if pair else ()
-        yield BrokerUnloads(name, chosen, partial(_steps, view, scores, pair, name))
+        explain = partial(_steps, view, scores, pair, name)
+        yield BrokerUnloads(name, chosen, explain, pair.idle if pair else "")
 
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:

@@ -164,10 +164,16 @@ def _first(placing: ReleasedPlacement) -> Sequence[str]:
     return placing.ordered[:1]
 
 
+def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
+    """Return the planned destination if it is a candidate, however the attempt stands; else all."""
+    plan = placing.known.case.get("plan")
+    return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)
+
+
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     LEAST_RATE: _least_rate,
     "LeastResourceUsageWithWeight": _least_usage,
     IN_TURN: _first,
-    "AvgShedder": lambda placing: sorted(placing.candidates),
+    "AvgShedder": _as_planned,
 }
 """Candidates of which one is chosen, by the strategy."""

@@ -11,7 +11,7 @@ from pulsar_conformance.reference.numbers import ZERO, Minutes
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released import average_shedder, overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
-from pulsar_conformance.reference.released.placement import why_no_pair
+from pulsar_conformance.reference.released.placement import BOTH, STRATEGY, why_no_pair
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import (
@@ -75,7 +75,13 @@ def select(
         why = f"{namespace_of(old)} is not tenant/namespace ({release.place('old-names')})"
         return Derivation({"failed": why}, lambda: (Step("failed", why),))
     sheds = sorted(kept, key=lambda one: list(cycle.brokers).index(one.broker))
-    answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
+    placing = str(cycle.settings.given.get(STRATEGY, "")).rpartition(".")[2]
+    named = placing in BOTH and placing == cycle.strategy
+    answer = [
+        {"broker": one.broker, "bundle": bundle, **({"to": one.to} if named and one.to else {})}
+        for one in sheds
+        for bundle in one.bundles
+    ]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
 
 

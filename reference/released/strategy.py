@@ -73,6 +73,8 @@ class BrokerUnloads:
     broker: str
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
+    to: str = ""
+    """The broker for which a strategy that places, too, plans them."""
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:

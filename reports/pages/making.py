@@ -37,6 +37,7 @@ TITLES: Mapping[str, str] = {
     "PLACE": "Placing bundles",
     "ANTI": "Anti-affinity groups",
     "ISOLATION": "Isolation policies",
+    "PLANNED": "Planned destinations",
     "OWN": "Ownership, failover and unloading",
     "CHANNEL": "The channel of bundle states",
     "LOOP": "The long run",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, java_class, java_list
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
@@ -14,7 +14,6 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     SETTINGS,
     NoStrategy,
     find_strategy,
-    is_pair,
     settings_for_strategy,
 )
 
@@ -32,14 +31,13 @@ def select(release: Release, case: Case) -> Answer:
     """Return the broker that the strategy chooses; a new strategy is used for each choice."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
-    if is_pair(settings.get(SETTING, "")):
-        return {"broker": planned(release, case, configuration)}
     load = leader_load_data(release, case, default_stats())
     bundle = load.getBundleData().get(case["bundle"])
     candidates = java_list(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
         strategy = java_class(PLACEMENT).create(configuration)
+        remember_plan(strategy, bundle, case.get("plan"))
         among = java_class("java.util.HashSet")(candidates)
         broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
         return None if broker is None else broker_name(broker)
@@ -47,29 +45,11 @@ def select(release: Release, case: Case) -> Answer:
     return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
 
 
-CYCLES = 10
-"""Number of cycles after which strategies that count cycles have shed; AvgShedder needs up to 8."""
-
-
-def planned(release: Release, case: Case, configuration: Java) -> str:
-    """Return the broker to which a strategy sends a bundle that it shed itself.
-
-    Errors: `Unsupported` if it would not shed the bundle. For other strategies, return a random
-    candidate.
-    """
-    among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
-    for owner, report in case["brokers"].items():
-        owning = {**report, "bundles": [*report.get("bundles", ()), case["bundle"]]}
-        brokers = {**case["brokers"], owner: owning}
-        load = leader_load_data(release, {**case, "brokers": brokers}, default_stats())
-        strategy = java_class(PLACEMENT).create(configuration)
-        for _ in range(CYCLES):
-            unloads = strategy.findBundlesForUnloading(load, configuration)
-            if case["bundle"] in map(str, unloads.values()):
-                bundle = load.getBundleData().get(case["bundle"])
-                return broker_name(strategy.selectBroker(among, bundle, load, configuration).get())
-    name = str(configuration.getLoadBalancerLoadPlacementStrategy()).rpartition(".")[2]
-    raise Unsupported(f"{name} places what it has shed, and would not shed {case['bundle']}")
+def remember_plan(strategy: Java, bundle: Java, plan: Case | None) -> None:
+    """Give a strategy that plans destinations the plan of a case; others have no place for it."""
+    plans = field(strategy, "bundleBrokerMap")
+    if plan is not None and plans is not None:
+        plans.get(strategy).put(bundle, broker_id(plan["to"]))
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:

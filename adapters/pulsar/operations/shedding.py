@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
@@ -17,6 +17,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Un
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
 from pulsar_conformance.adapters.pulsar.strategies import (
+    PLACEMENT,
     SETTINGS,
     SHEDDING,
     NoStrategy,
@@ -89,6 +90,8 @@ class _Row:
         self._manager = Manager(self._service)
         self._chosen: list[tuple[str, str]] = []
         self._strategy = self._manager.strategy
+        placing = str(case["settings"].get(SETTINGS[PLACEMENT], "")).rpartition(".")[2]
+        self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _Watched(strategy, self._chosen))
         self._moments: dict[str, float] = {}
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
@@ -118,7 +121,18 @@ class _Row:
         for bundle in map(str, recent.keySet()):
             if int(recent.get(bundle)) != before.get(bundle):
                 self._moments[bundle] = minutes
-        return list(_unloaded(self._service, self._chosen))
+        unloads = list(_unloaded(self._service, self._chosen))
+        for one in unloads if self._plans else ():
+            one["to"] = self._planned(one["bundle"])
+        return unloads
+
+    def _planned(self, bundle: str) -> str:
+        """Return the broker to which a strategy that places, too, sends what it has shed."""
+        load = self._manager.load_data
+        brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
+        data = load.getBundleData().get(bundle)
+        found = self._strategy.selectBroker(brokers, data, load, self._configuration)
+        return broker_name(found.get())
 
     def remember(self, case: Case) -> None:
         """Run the cycles of `usageHistory` through a strategy that remembers usages,
@@ -230,7 +244,7 @@ class _Watched:
 
 
 def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
-    """Yield the unload calls, each with the destination broker that the strategy chose."""
+    """Yield the unload calls, each with the broker from which the strategy chose the bundle."""
     told = iter([f"{call[0]}/{call[1]}" for what, call in service.told if what == "unload"])
     bundle = next(told, None)
     for broker, name in chosen:

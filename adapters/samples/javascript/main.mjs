@@ -202,13 +202,15 @@ function averageShedder({ settings, brokers, bundles, recentlyUnloaded, earlier 
     const count = hits(setting(settings, `loadBalancerAvgShedder${one}Threshold`));
     return count > 0 && count >= setting(settings, `loadBalancerAvgShedderHitCount${one}Threshold`);
   });
+  const places = settings?.loadBalancerLoadPlacementStrategy?.replace(BUILT_IN, "") === "AvgShedder";
+  const planned = places ? { to: idle } : {};
   const measures = [[messages, "minUnloadMessage"], [traffic, "minUnloadMessageThroughput"]];
   for (const [rate, least] of often ? measures : []) {
     let left = (rate(brokers[busy]) - rate(brokers[idle])) * setting(settings, "maxUnloadPercentage");
     if (left <= setting(settings, least)) continue;
     return movable(brokers[busy], bundles, recentlyUnloaded, settings, rate)
       .filter((bundle) => 0 < bundle.traffic && bundle.traffic <= left && (left -= bundle.traffic, true))
-      .map((bundle) => ({ broker: busy, bundle: bundle.name }));
+      .map((bundle) => ({ broker: busy, bundle: bundle.name, ...planned }));
   }
   return [];
 }

@@ -122,14 +122,19 @@ def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
         assert release.ask("place.select", [asked] * 2) == [{"broker": broker}] * 2
 
 
-def test_a_strategy_that_plans_destinations_is_asked_for_those_of_its_own_unloads(release):
-    """It would draw any broker for another bundle, the overloaded one among them."""
+def test_a_strategy_that_plans_destinations_follows_the_plan_of_a_case(release):
+    """Without one it draws any broker, the overloaded one among them."""
     case = placement("AvgShedder")
-    busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 3100, "bundles": [LEFT]}
-    shed = {**case, "bundle": RIGHT, "brokers": {"b1": busy, "b2": {}}}
-    assert release.ask("place.select", [shed] * 4) == [{"broker": "b2"}] * 4
-    said = unsupported(release, "place.select", case)
-    assert said == f"AvgShedder places what it has shed, and would not shed {LEFT}"
+    planned = {**case, "plan": {"from": "b1", "to": "b2", "attempt": "running"}}
+    assert release.ask("place.select", [planned] * 4) == [{"broker": "b2"}] * 4
+    drawn = release.ask("place.select", [case] * 4)
+    assert {one["broker"] for one in drawn} == {"b1", "b2"}
+
+
+def test_the_average_shedder_names_the_destination_that_it_plans(release):
+    case = cycle("AvgShedder", {**AT_ONCE, PLACING: f"{IMPL}AvgShedder"})
+    [answer] = release.ask("shed.select", [case])
+    assert answer["unload"] == [{"broker": "b1", "bundle": RIGHT, "to": "b2"}]
 
 
 def test_a_strategy_that_plans_destinations_is_shedder_and_placement_at_once(release):

@@ -1,0 +1,283 @@
+"""PLACE-18, PLACE-19, PLANNED: placement by the strategy that a setting names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.placement import draw_placements as draws
+from pulsar_conformance.conformance.placement.least_rate import ERROR_RATE
+from pulsar_conformance.conformance.placement.operations import PLACE
+from pulsar_conformance.conformance.placement.quantities import (
+    Names,
+    allowed,
+    assume_unowned_and_placed,
+    either,
+    placing_strategy,
+    surely,
+    with_scores,
+)
+from pulsar_conformance.conformance.placement.view import Placed, Placing
+from pulsar_conformance.reference.numbers import ZERO, Fraction
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import (
+    AVERAGE_SHEDDER,
+    BELOW_MEAN,
+    LEAST_RATE,
+    LEAST_USAGE,
+    PLACEMENT_STRATEGY,
+)
+from pulsar_conformance.reference.ranges import HashRange
+from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+AllAsked = Sequence[Asked[Placing, Placed]]
+
+RUNNING = "running"
+"""State of an attempt to unload whose plan counts."""
+
+
+def _bundles_of(place: int, random: Random) -> list[str]:
+    """Return the names of none to eight bundles that the broker at this place owns."""
+    ends = [(place << 8) + number << 16 for number in range(random.randint(0, 8) + 1)]
+    return [f"shop/us/{HashRange(*two).name}" for two in pairwise(ends)]
+
+
+def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
+    """Return brokers with these usages, and a bundle that any of them may take."""
+    reports = {
+        name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(place, random)}
+        for place, (name, one) in enumerate(usages.items())
+    }
+    return {
+        "settings": settings,
+        "bundle": "shop/eu/0x00000000_0x80000000",
+        "candidates": random.sample(list(usages), len(usages)),
+        "brokers": reports,
+        "bundles": {},
+        "preallocated": {},
+    }
+
+
+def _names(random: Random, *counts: int) -> list[str]:
+    """Return the names of one of these numbers of brokers."""
+    return [f"broker-{place}" for place in random.sample(range(100), random.choice(counts))]
+
+
+def _below_the_mean(random: Random) -> Trial:
+    """Return candidates of which some are far enough below the mean usage."""
+    names = _names(random, 2, 3, 4, 5, 6, 8, 12)
+    usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
+    below = random.choice((None, 0, 5, 10, 20))
+    settings: Json = {PLACEMENT_STRATEGY: PACKAGE + LEAST_USAGE}
+    settings |= {} if below is None else {BELOW_MEAN: below}
+    case = _case(random, settings, dict(zip(names, usages, strict=True)))
+    return Trial.of(PLACE.id, *[case] * random.choice((1, 2, 4)))
+
+
+@PLACE.check_together("PLACE-18", draws=randoms.map(_below_the_mean))
+def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None:
+    """Under LeastResourceUsageWithWeight a candidate far enough below the mean takes the bundle."""
+    for case, answer in asked:
+        expect.given(placing_strategy(case) == LEAST_USAGE, f"{LEAST_USAGE} places")
+        expect.given(len(case.brokers) > 0, "there are candidates")
+        surely_low, low = (_used_less(case, margin) for margin in (-POINTS, POINTS))
+        if expect.reached(bool(surely_low)):
+            expect.that(answer.broker in low, f"one of {', '.join(sorted(low))}", answer)
+
+
+def _used_less(case: Placing, margin: Fraction) -> Names:
+    """Return the candidates below the mean by the set points, give or take a margin."""
+    weighted = {name: _weighted_usage(case, name) for name in case.brokers}
+    bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
+    return frozenset(name for name, usage in weighted.items() if usage <= bound + margin)
+
+
+def _weighted_usage(case: Placing, name: str) -> Fraction:
+    """Return the weighted usage of a broker."""
+    percent = case.brokers[name].percent.items()
+    return max(case.settings.number(WEIGHT_SETTINGS[one]) * used for one, used in percent)
+
+
+def _by_each_strategy(random: Random) -> Trial:
+    """Return a busy broker without bundles and idle ones with some, placed by either strategy."""
+    busy, *others = _names(random, 2, 3, 4)
+    usages = {busy: random.choice((70, 80)), **{name: random.randint(5, 20) for name in others}}
+    case = _case(random, {OVERLOAD_THRESHOLD: 85}, usages)
+    for place, name in enumerate(usages):
+        owned = [] if name == busy else [f"bank/core/{place:#010x}_{place + 1:#010x}"]
+        case["brokers"][name] |= {"bundles": owned}
+        rate = {"msgRateIn": 100_000 * (place + 1), "numSamples": 10}
+        case["bundles"] |= {one: {"longTermData": rate} for one in owned}
+    strategies = random.sample((LEAST_RATE, LEAST_USAGE), 2)
+    named = [{**case["settings"], PLACEMENT_STRATEGY: PACKAGE + one} for one in strategies]
+    return Trial.of(PLACE.id, *[{**case, "settings": settings} for settings in named])
+
+
+@PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
+def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
+    """The choice is not explained by the other documented strategy alone."""
+    for case, answer in asked:
+        expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
+        strategy = placing_strategy(case)
+        expect.given(strategy in (LEAST_RATE, LEAST_USAGE), "it is one of two that are documented")
+        expect.given(bool(case.brokers) and not case.owned, "the bundle is to be placed")
+        by_rate, by_usage = allowed(case.comparison), _used_less(case, POINTS)
+        right, other = (by_rate, by_usage) if strategy == LEAST_RATE else (by_usage, by_rate)
+        if expect.reached(bool(right) and not right & other):
+            expect.that(answer.broker not in other, f"{either(right)}, by {strategy}", answer)
+
+
+def _planned(random: Random, attempt: str = RUNNING) -> Json:
+    """Return a case with a plan; its destination may be overloaded or gone."""
+    names = _names(random, 3, 3, 4, 6)
+    threshold, most = random.choice(((85, 80), (60, 50), (90, 70)))
+    over, healthy = (random.choice((one, one, one + 5)) for one in (threshold + 1, most - 40))
+    usages = {name: random.choice((over, healthy, most)) for name in names}
+    source, destination, *others = random.sample(names, len(names))
+    usages[source] = random.choice((most, most, over))
+    usages[destination] = random.choice((healthy, most, over, over))
+    if random.random() < 0.3:
+        usages |= dict.fromkeys(others, over)
+    if random.random() < 0.1:
+        usages[destination] = over - 2 if usages[destination] == over else over
+    settings = {OVERLOAD_THRESHOLD: threshold, **_both(random)}
+    case = _case(random, settings, usages)
+    gone = {destination: 0.3, source: 0.2}
+    kept = [one for one in case["candidates"] if random.random() >= gone.get(one, 0)]
+    plan = {"from": source, "to": destination, "attempt": attempt}
+    return {**case, "candidates": kept, "plan": plan}
+
+
+def _both(random: Random) -> Json:
+    """Return settings by which AvgShedder sheds and places; none where it does by default."""
+    named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
+    return random.choice((named, named, {}))
+
+
+def _running(random: Random) -> Trial:
+    """Return the same question with a plan that counts, once or several times."""
+    case = _planned(random)
+    return Trial.of(PLACE.id, *[case] * random.choice((1, 4, 8)))
+
+
+def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
+    """The same question 60 times with a plan that is over, or without one where none is named."""
+
+    def world(number: int) -> Trial:
+        random = Random(number)
+        case = _planned(random, random.choice(attempts or (RUNNING,)))
+        if not attempts:
+            del case["plan"]
+        case["candidates"] = random.sample(list(case["brokers"]), random.choice((2, 3)))
+        return Trial.of(PLACE.id, *[case] * draws.ASKS)
+
+    return st.integers(0, draws.WORLDS - 1).map(world)
+
+
+def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing, Placed]]:
+    """Yield questions with a running plan of AvgShedder for a bundle that no broker owns."""
+    for case, answer in asked:
+        expect.given(placing_strategy(case) == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
+        plan = case.case.get("plan")
+        expect.given(plan is not None and plan["attempt"] == RUNNING, "a plan counts")
+        expect.given(not case.owned, "no broker has the bundle")
+        yield case, answer
+
+
+def _ends(case: Placing) -> tuple[str, str]:
+    """Return the source and the destination of the plan."""
+    return case.case["plan"]["from"], case.case["plan"]["to"]
+
+
+@PLACE.check_together("PLANNED-02", draws=randoms.map(_running))
+def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
+    """A candidate that is the destination takes the bundle, unless a healthy one may instead."""
+    for case, answer in _cases_with_plan(asked, expect):
+        healthy = case.brokers.keys() - surely(case, out=True) - {*_ends(case)}
+        destination = _ends(case)[1]
+        holds = destination in surely(case, out=False) or not healthy
+        if expect.reached(destination in case.brokers and holds):
+            expect.that(answer.broker == destination, f"{destination}, as planned", answer)
+
+
+@PLACE.check_together("PLANNED-04", draws=randoms.map(_running))
+def the_source_does_not_take_it_back(asked: AllAsked, expect: Expect) -> None:
+    """Another candidate than the source takes a bundle whose destination is gone."""
+    for case, answer in _cases_with_plan(asked, expect):
+        source, destination = _ends(case)
+        others = case.brokers.keys() - {source}
+        gone = destination not in case.brokers
+        if expect.reached(gone and source in case.brokers and bool(others)):
+            expect.that(answer.broker != source, f"{either(others)}, not the source", answer)
+
+
+@PLACE.check_together("PLANNED-05", draws=randoms.map(_running))
+def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Expect) -> None:
+    """An overloaded destination gives way to no overloaded candidate, and not to the source."""
+    for case, answer in _cases_with_plan(asked, expect):
+        source, destination = _ends(case)
+        overloaded = surely(case, out=True)
+        right = case.brokers.keys() - overloaded - {source} | {destination}
+        wrong = case.brokers.keys() - right
+        if expect.reached(destination in overloaded and bool(wrong)):
+            expect.that(answer.broker not in wrong, either(right), answer)
+
+
+def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
+    """Demand that each candidate takes the bundle at least once in many repetitions."""
+    case = asked[0].case
+    same = all(one.case.case == case.case for one in asked)
+    expect.given(same and not case.owned, "one question about a bundle without owner, repeated")
+    expect.given(placing_strategy(case) == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
+    count = len(case.candidates)
+    missed_by_chance = count * (1 - 1 / max(count, 1)) ** len(asked)
+    if expect.reached(count > 1 and missed_by_chance <= ERROR_RATE):
+        missed = case.candidates.keys() - {one.answer.broker for one in asked}
+        never = f"never {', '.join(sorted(missed))} in {len(asked)} asks"
+        expect.that(not missed, f"each of {', '.join(case.candidates)} at least once", never)
+
+
+@PLACE.check_together("PLANNED-03", draws=_repeated("completed", "failed"))
+def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
+    """After the attempt each candidate takes the bundle now and then."""
+    plan = asked[0].case.case.get("plan")
+    expect.given(plan is not None and plan["attempt"] != RUNNING, "the attempt of a plan is over")
+    _each_takes_it(asked, expect)
+
+
+@PLACE.check_together("PLANNED-06", draws=_repeated())
+def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
+    """Without a plan each candidate takes the bundle now and then."""
+    expect.given("plan" not in asked[0].case.case, "there is no plan")
+    _each_takes_it(asked, expect)
+
+
+def _beside_another_shedder() -> st.SearchStrategy[Trial]:
+    """Bundles to place where only a shedding strategy is set."""
+
+    def trial(case: Json, shedder: str) -> Trial:
+        settings = {**case["settings"], STRATEGY: PACKAGE + shedder}
+        settings.pop(PLACEMENT_STRATEGY, None)
+        return Trial.of(PLACE.id, *[{**case, "settings": settings}] * 2)
+
+    others = st.sampled_from(("ThresholdShedder", "OverloadShedder", "UniformLoadShedder"))
+    return st.builds(trial, draws.cases(draws.used_alike, draws.balanced), others)
+
+
+@PLACE.check_together("PLANNED-07", draws=_beside_another_shedder())
+def rates_decide_beside_another_shedder(asked: AllAsked, expect: Expect) -> None:
+    """Where only another shedding strategy is set, a candidate with the least score is chosen."""
+    for case, answer in asked:
+        expect.given(STRATEGY in case.settings.given, "a shedding strategy is set")
+        expect.given(PLACEMENT_STRATEGY not in case.settings.given, "no placement strategy is set")
+        default = str(case.settings.defaults.get(PLACEMENT_STRATEGY, ""))
+        expect.given(default.endswith(f".{AVERAGE_SHEDDER}"), f"{AVERAGE_SHEDDER} is the default")
+        right = allowed(assume_unowned_and_placed(case, answer, expect))
+        if expect.reached(len(right) < len(case.candidates)):
+            expect.that(answer.broker in right, with_scores(case.comparison, right), answer)
