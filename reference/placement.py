@@ -304,11 +304,3 @@ class Assignment:
             self.permitted,
             self.readings["domain-counts"],
         )
-
-    @cached_property
-    def placement(self) -> Placement:
-        """The placement among the permitted brokers that keep the namespace's group apart.
-        [PLACE-02]
-        """
-        case = {**self.case, "candidates": self.spread.best}
-        return placement(case, self.settings, self.readings)

@@ -333,7 +333,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of the most used broker; all others keep theirs. [AVERAGE-07, PLANNED-01]"""
+    """Yield the unloads of the most used broker; all others keep theirs. [AVERAGE-07]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]

@@ -67,8 +67,8 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 def draw_questions(operation: str) -> Questions:
     """Draw a question of one operation, from the strategies of all other rules.
 
-    Rules that only documents of 5.0 have are left out: their cases may have fields that are newer
-    than the documents by which an implementation is judged.
+    Rules that only documents of 5.0 have are left out, and those about plans: their cases may have
+    fields that are newer than the documents by which an implementation is judged.
     """
     rules = specs.load().rules
 
@@ -76,7 +76,9 @@ def draw_questions(operation: str) -> Questions:
         serving = [
             one
             for one in CHECKS.values()
-            if rules[one.rule].operations == (operation,) and rules[one.rule].profiles != NEWEST
+            if rules[one.rule].operations == (operation,)
+            and rules[one.rule].profiles != NEWEST
+            and rules[one.rule].area != "PLANNED"
         ]
         # Sorted, so that the order of imports does not decide what is drawn.
         serving.sort(key=lambda one: _sort_key(rules[one.rule]))

@@ -14,13 +14,13 @@ from pulsar_conformance.conformance.any_answer.transformations import (
     in_plain_names,
     transformations_of,
 )
-from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.trial import Question, Trial, copied
-from pulsar_conformance.conformance.stories.reduction import (
+from pulsar_conformance.conformance.cases.reduction import (
     Failing,
     first_failing,
     shorter_story,
 )
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Question, Trial, copied
 
 Path = tuple[int | str, ...]
 """The place of a value in a case. The same place is changed in all cases of a trial at once."""

@@ -106,13 +106,14 @@ def _weighted_usage(case: Placing, name: str) -> Fraction:
 
 def _by_each_strategy(random: Random) -> Trial:
     """Return a busy broker without bundles and idle ones with some, placed by either strategy."""
-    busy, *others = _names(random, 2, 3, 4)
-    usages = {busy: random.choice((70, 80)), **{name: random.randint(5, 20) for name in others}}
-    case = _case(random, {OVERLOAD_THRESHOLD: 85}, usages)
-    for place, name in enumerate(usages):
-        owned = [] if name == busy else [f"bank/core/{place:#010x}_{place + 1:#010x}"]
-        case["brokers"][name] |= {"bundles": owned}
-        rate = {"msgRateIn": 100_000 * (place + 1), "numSamples": 10}
+    busy, *others = _names(random, 2, 3, 4, 8, 10)
+    usages = {busy: random.choice((70, 80)), **dict.fromkeys(others, random.randint(5, 20))}
+    case = _case(random, {OVERLOAD_THRESHOLD: 85, BELOW_MEAN: 2}, usages)
+    case["brokers"][busy]["bundles"] = []
+    for name in others:
+        owned = case["brokers"][name]["bundles"]
+        owned += [f"bank/core/{HashRange(len(case['bundles']), len(case['bundles']) + 1).name}"]
+        rate = {"msgRateIn": random.randint(5000, 9000), "numSamples": 10}
         case["bundles"] |= {one: {"longTermData": rate} for one in owned}
     strategies = random.sample((LEAST_RATE, LEAST_USAGE), 2)
     named = [{**case["settings"], PLACEMENT_STRATEGY: PACKAGE + one} for one in strategies]
@@ -135,7 +136,7 @@ def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
 
 def _planned(random: Random, attempt: str = RUNNING) -> Json:
     """Return a case with a plan; its destination may be overloaded or gone."""
-    names = _names(random, 3, 3, 4, 6)
+    names = _names(random, 3, 3, 4, 8, 10)
     threshold, most = random.choice(((85, 80), (60, 50), (90, 70)))
     over, healthy = (random.choice((one, one, one + 5)) for one in (threshold + 1, most - 40))
     usages = {name: random.choice((over, healthy, most)) for name in names}

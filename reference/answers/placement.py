@@ -55,14 +55,14 @@ def _by_chance(
 def broker(context: Context, case: Case) -> Derivation:
     """Answer `place.broker`. [PLACE-14, ANTI-17]"""
     found = Assignment(case, context.settings(case), context.readings)
-    placed = found.placement
+    chosen = select(context, {**case, "candidates": found.spread.best})
 
     def explain() -> Iterator[Step]:
         yield Step("may take it", ", ".join(found.permitted) or "no broker")
         yield from _spread(found.spread)
-        yield from _compared(case["bundle"], placed)
+        yield from chosen.explain()
 
-    return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
+    return Derivation(chosen.answer, explain)
 
 
 def _below_mean(found: LeastUsage) -> Iterator[Step]:

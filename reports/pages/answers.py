@@ -77,9 +77,12 @@ def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
 
 
 def _unloads(unload: Sequence[Mapping[str, str]]) -> str:
-    by_broker = groupby(unload, key=lambda one: one["broker"])
-    given = ((broker, [one["bundle"] for one in of_it]) for broker, of_it in by_broker)
-    return "; ".join(f"{broker} sheds {_names(names)}" for broker, names in given) or NOTHING
+    ways = groupby(unload, key=lambda one: (one["broker"], one.get("to")))
+    given = (
+        f"{broker} sheds {_names([one['bundle'] for one in moved])}{f', for {to}' if to else ''}"
+        for (broker, to), moved in ways
+    )
+    return "; ".join(given) or NOTHING
 
 
 def _names(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from time import process_time
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.reduction import shorter_story
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.draw import draw_trials
@@ -14,7 +15,6 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import smallest_case
 from pulsar_conformance.conformance.stories.draw_stories import SHEDDING, StoryDraft
-from pulsar_conformance.conformance.stories.reduction import shorter_story
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, WINDOWS, Samples, average
 from pulsar_conformance.reference.cluster import Rates
