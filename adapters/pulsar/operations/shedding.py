@@ -122,9 +122,9 @@ class _Row:
             if int(recent.get(bundle)) != before.get(bundle):
                 self._moments[bundle] = minutes
         unloads = list(_unloaded(self._service, self._chosen))
-        for one in unloads if self._plans else ():
-            one["to"] = self._planned(one["bundle"])
-        return unloads
+        if not self._plans:
+            return unloads
+        return [{**one, "to": self._planned(one["bundle"])} for one in unloads]
 
     def _planned(self, bundle: str) -> str:
         """Return the broker to which a strategy that places, too, sends what it has shed."""
