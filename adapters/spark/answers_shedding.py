@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pulsar_conformance.adapters.spark import (
     average,
     overload,
+    policies,
     shapes,
     shedding,
     threshold,
+    transfer,
     uniform,
     usage,
 )
@@ -20,7 +22,7 @@ from pulsar_conformance.adapters.spark.cases import (
     first_answer,
 )
 from pulsar_conformance.adapters.spark.placement import STRATEGY as PLACEMENT
-from pulsar_conformance.adapters.spark.ranges import covers
+from pulsar_conformance.adapters.spark.ranges import covers, namespace_of
 from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing_settings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -36,12 +38,15 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
 
 def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the brokers of cases with the bundles that they own, in the columns of `shedding`."""
-    named = F.nullif(F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.lit(""))
-    strategy = F.nullif(F.col(f"settings.{shedding.STRATEGY}"), F.lit(""))
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     lately = F.size(F.map_keys("recentlyUnloaded")) > 0
+    counting = F.col("past").isNotNull().alias("counting")
     earlier = ("earlier",) if average.LOW in chosen.defaults else ()
-    asked = F.struct(observed.alias("observed"), lately.alias("lately")).alias("asked")
+    transfers = transfer.TARGET in chosen.defaults
+    if transfers:
+        earlier = (*earlier, "past", "without_data")
+        cases = cases.withColumnRenamed("withoutData", "without_data")
+    asked = F.struct(observed.alias("observed"), lately.alias("lately"), counting).alias("asked")
     reported = F.transform_values(
         "brokers",
         lambda _name, report: F.struct(
@@ -49,10 +54,11 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
             report["usageHistory"].alias("history"),
             shapes.traffic(report).alias("carries"),
             _owned(report, chosen).alias("owns"),
+            *((report["age"].alias("age"),) if transfers else ()),
         ),
     )
     each = F.explode_outer(reported).alias("broker", "report")
-    shed_by = F.coalesce(named, strategy).alias("strategy")
+    shed_by = _strategy(transfers=transfers).alias("strategy")
     least = F.col(f"settings.{threshold.LEAST_THROUGHPUT}")
     megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
     rows = cases.select(
@@ -61,6 +67,18 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     return rows.select(
         "cycle", "settings", "strategy", "asked", "least", *earlier, "broker", "report.*"
     )
+
+
+def _strategy(*, transfers: bool) -> Column:
+    """Return the class of the strategy, without Pulsar's own package. [TRANSFER-18]"""
+    given = F.col("given")
+    written = (F.col("strategy"), F.col(f"settings.{shedding.STRATEGY}"))
+    short = (F.nullif(F.regexp_replace(one, STRATEGIES_PACKAGE, ""), F.lit("")) for one in written)
+    named = F.coalesce(*short)
+    extensible = given[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
+    unnamed = F.isnull("strategy") & ~F.map_contains_key(given, shedding.STRATEGY)
+    left = extensible & unnamed if transfers else F.lit(False)
+    return F.when(left | (named == transfer.IN_EXTENSIONS), transfer.NAME).otherwise(named)
 
 
 def _owned(report: Column, chosen: Basis) -> Column:
@@ -83,25 +101,36 @@ def _owned(report: Column, chosen: Basis) -> Column:
             .withField("measured", shapes.measured(one["average"]))
             .alias("load"),
             one["moved"].alias("moved"),
+            *(_restrictions(one, chosen) if transfer.TARGET in chosen.defaults else ()),
         ),
     )
 
 
+def _restrictions(one: Column, chosen: Basis) -> tuple[Column, Column]:
+    """Return whether a bundle stays, and the brokers that may take it; null for any."""
+    space = namespace_of(one["bundle"])
+    kept = shedding.blocked(one["moved"], chosen.readings) | policies.keeps(space)
+    return kept.alias("kept"), policies.targets(space).alias("targets")
+
+
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the bundles that each cycle unloads, in order within each broker."""
+    """Return the bundles that each cycle unloads, in order within each broker.
+
+    Where the case has `past`, the answer has `state`: what later cycles have to know of this one.
+    """
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
-    to = _destination(chosen, known).alias("to")
-    going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle", to))
+    place, to, state = _moves(transfer.NAME in known)
+    to = F.coalesce(_destination(chosen, known), to)
+    going = F.struct("broker", place.alias("place"), "bundle", to.alias("to"))
     grouped = decided.groupBy("cycle").agg(
-        F.array_sort(F.collect_list(going)).alias("going"),
+        F.array_sort(F.collect_list(F.when(F.col("chosen"), going))).alias("going"),
         F.bool_or(_weighing(chosen, known)).alias("weighing"),
+        F.any_value(state).alias("state"),
         *(F.any_value(name).alias(name) for name in ("strategy", "settings", "asked", "brokers")),
     )
-    unload = F.transform(
-        "going",
-        lambda one: F.struct(*(one[name].alias(name) for name in ("broker", "bundle", "to"))),
-    )
+    names = ("broker", "bundle", "to")
+    unload = F.transform("going", lambda one: F.struct(*(one[name].alias(name) for name in names)))
     none = F.when(F.isnull("strategy"), F.lit(f"{shedding.STRATEGY}: no documented default"))
     strange = F.concat(F.col("strategy"), F.lit(" is not documented"))
     unknown = F.when(~F.col("strategy").isin(*known), strange)
@@ -110,7 +139,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         declined("failed", none),
         declined("unsupported", unknown),
         declined("failed", F.when(deciding, _missing(chosen))),
-        F.to_json(F.struct(unload.alias("unload"))),
+        F.to_json(F.struct(unload.alias("unload"), "state")),
     )
     return grouped.select("cycle", answer.alias("answer"))
 
@@ -123,11 +152,27 @@ def _destination(chosen: Basis, known: Sequence[str]) -> Column:
     return F.when(both & average.takes(chosen.readings), F.col("avgshedder.idle"))
 
 
+def _moves(known: bool) -> tuple[Column, Column, Column]:
+    """Return the place of a bundle among those that go, its destination, and the state."""
+    none = F.lit(None).cast("string")
+    if not known:
+        return F.col("place"), none, none
+    move, named = F.col("transfershedder"), F.col(f"settings.{transfer.TRANSFERS}")
+    turn = F.array_position(move["bundles"], F.col("bundle")).cast("int")
+    state = F.struct(*(move[name].alias(name) for name in ("uneven", "skipped")))
+    return (
+        F.coalesce(turn, F.col("place")),
+        F.when(named, move["target"]),
+        F.when(F.col("asked.counting"), state),
+    )
+
+
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "OverloadShedder": overload.SETTINGS,
     "ThresholdShedder": (threshold.SHEDDER_THRESHOLD, *usage.WEIGHTS.values()),
     "UniformLoadShedder": uniform.SETTINGS,
     average.NAME: average.SETTINGS,
+    transfer.NAME: transfer.NUMBERS,
 }
 """Settings without which a strategy cannot decide."""
 
@@ -142,6 +187,7 @@ def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
         "ThresholdShedder": level["over"] | (idle & (level["usage"] < level["bound"])),
         "UniformLoadShedder": F.col("uniformloadshedder.over"),
         average.NAME: F.col("avgshedder.over"),
+        transfer.NAME: F.col("transfershedder.uneven"),
     }
     return F.coalesce(
         *(F.when(F.col("strategy") == name, by_strategy[name]) for name in known),
@@ -174,7 +220,7 @@ OPERATIONS: Mapping[str, SparkOperation] = {
     "shed.select": SparkOperation(
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>, "
-        f"earlier {average.EARLIER}",
+        f"earlier {average.EARLIER}, past {transfer.PAST}, {policies.SHAPE}",
         select,
         (*shedding.deciding_settings(), PLACEMENT),
     ),

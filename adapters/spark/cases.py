@@ -32,7 +32,9 @@ class SparkOperation:
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """Settings on which it depends: cases have them, with types, in a struct `settings`."""
+    """Settings on which it depends: cases have them, with types, in a struct `settings`, and as
+    they are given in a map `given`.
+    """
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
@@ -40,7 +42,7 @@ def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) 
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
-        cases = cases.withColumn("settings", force)
+        cases = cases.withColumns({"given": F.col("settings"), "settings": force})
     return operation.plan(cases, chosen).select("cycle", F.col("answer").alias("text"))
 
 

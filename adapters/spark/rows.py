@@ -12,8 +12,11 @@ from pulsar_conformance.adapters.protocol import JSON
 NAME = "shed.cycles"
 CYCLE = "shed.select"
 USAGE = "usage.max"
-MIXING, COUNTING = "ThresholdShedder", "AvgShedder"
+MIXING = "ThresholdShedder"
+REMEMBERING = (MIXING, "AvgShedder", "TransferShedder")
 """Strategies that depend on the usages of earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
+
+MINUTE = 60
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 """Puts cases of one operation to the engine."""
@@ -49,7 +52,7 @@ def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
-        if (row["strategy"] or MIXING).endswith((MIXING, COUNTING))
+        if (row["strategy"] or MIXING).endswith(REMEMBERING)
         for place, cycle in enumerate(row["cycles"][:-1])
         for broker, report in cycle["brokers"].items()
     ]
@@ -85,7 +88,37 @@ def _cycle(
             {"usages": usages, "unloaded": bool(answer["unload"])}
             for usages, answer in zip(seen, before, strict=False)
         ],
+        "past": {"hits": _hits(before), "since": _since(row["cycles"][: place + 1], before)},
+        **{name: cycle[name] for name in RESTRICTIONS if name in cycle},
     }
+
+
+RESTRICTIONS = ("withoutData", "isolation", "groups")
+"""Parts of a cycle that only TransferShedder respects."""
+
+
+def _hits(before: Sequence[JSON]) -> int:
+    """Return in how many cycles in a row TransferShedder found an imbalance. [TRANSFER-06]
+
+    An unload ends the row; a skipped cycle does not count.
+    """
+    hits = 0
+    for one in before:
+        state = one.get("state") or {}
+        if not state.get("skipped"):
+            hits = hits + 1 if state.get("uneven") else 0
+        if one["unload"]:
+            hits = 0
+    return hits
+
+
+def _since(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
+    """Return the seconds since each broker last unloaded bundles. [TRANSFER-11, TRANSFER-19]"""
+    found = {}
+    for place, one in enumerate(before):
+        passed = sum(cycle["minutes"] for cycle in cycles[place + 1 :]) * MINUTE
+        found |= {unload["broker"]: passed for unload in one["unload"]}
+    return found
 
 
 def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:

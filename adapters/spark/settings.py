@@ -30,6 +30,7 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
     "integer": _number,
     "boolean": lambda text: F.lower(text) == "true",
     "string": lambda text: text,
+    "list": lambda text: text,
     "class": lambda text: F.regexp_replace(text, STRATEGIES_PACKAGE, ""),
 }
 """Conversion of a setting's text to a value, by its type in `specs/settings.yaml`."""

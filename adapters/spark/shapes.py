@@ -23,7 +23,7 @@ BUNDLE = f"struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>"
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 BROKER = (
     f"struct<{USED}, {RATES}, bundles array<string>, lastStats map<string, {STATS}>, "
-    "usageHistory array<double>>"
+    "usageHistory array<double>, age double>"
 )
 SETTINGS = "map<string, string>"
 

@@ -26,6 +26,8 @@ Brokers may have:
     earlier     earlier cycles, or
     streak      what remains of them, for AvgShedder; see `average`
 
+and those of `transfer`, for TransferShedder.
+
 If brokers have their bundles in an array of structs, `owns`, that one frame is enough.
 """
 
@@ -35,7 +37,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pulsar_conformance.adapters.spark import average, overload, threshold, uniform
+from pulsar_conformance.adapters.spark import average, overload, threshold, transfer, uniform
 from pulsar_conformance.adapters.spark.shapes import MEASURE, or_nothing
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -86,19 +88,26 @@ STRATEGIES: Mapping[str, Strategy] = {
         average.takes,
         {average.FILLED: average.average_fitting},
     ),
+    transfer.NAME: Strategy(transfer.SETTINGS, transfer.with_transfers, transfer.takes, {}),
 }
+
+LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
+"""Strategies that some documents describe, by a setting of these documents."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the strategies that documents with these defaults describe."""
-    return tuple(one for one in STRATEGIES if one != average.NAME or average.LOW in defaults)
+    return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
 
 
 EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""The strategies that shed whichever one is set, by the reading `overload-scope`. [SHED-08]"""
+"""The strategies that shed whichever one is set, by the reading `overload-scope`. [SHED-08]
+
+TransferShedder decides alone.
+"""
 
 
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
@@ -160,17 +169,15 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
     everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
-    taken += [
-        F.col("strategy").isin(*strategies) & STRATEGIES[name].takes(readings)
-        for name in everywhere
-    ]
+    others = F.col("strategy").isin(*strategies) & (F.col("strategy") != transfer.NAME)
+    taken += [others & STRATEGIES[name].takes(readings) for name in everywhere]
     chosen = enabled & F.col("movable") & F.array_contains(F.array(F.lit(False), *taken), True)
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
 
 MEASURED = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
-    *("earlier", "streak"),
+    *("earlier", "streak", *transfer.COLUMNS),
 )
 """Columns of brokers that are not repeated for their bundles."""
 

@@ -103,7 +103,7 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     The usages are `smoothed` if rows have that.
     """
     settings = F.col("settings")
-    rows = rows.withColumn("_used", _used(rows.columns))
+    rows = rows.withColumn("_used", compared_usage(rows.columns))
     by_name = Window.partitionBy("cycle").orderBy("broker")
     all_of_them = by_name.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     total = F.sum(F.when(F.col("first"), F.col("_used"))).over(all_of_them)
@@ -139,7 +139,8 @@ def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
     return F.col("least").isNull() | (shed > F.col("least"))
 
 
-def _used(given: list[str]) -> Column:
+def compared_usage(given: list[str]) -> Column:
+    """Return the usage of a broker, mixed with its history. [THRESHOLD-06, THRESHOLD-07]"""
     if "smoothed" in given:
         return F.col("smoothed")
     settings = F.col("settings")

@@ -1,0 +1,227 @@
+"""TransferShedder: bundles go from the most to the least loaded brokers. [TRANSFER]
+
+Rows of brokers need further columns:
+
+    age             seconds since the load data were written; null for none
+    without_data    registered brokers of the cycle that have no load data
+    past            struct of `hits`, the number of cycles in a row before this one that found an
+                    imbalance, and `since`, the seconds since each broker last unloaded bundles
+
+Each of `owns` also has `kept`, true if the bundle stays whatever it carries, and `targets`, the
+brokers that may take it; null for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark import threshold, usage
+from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.adapters.spark.shapes import constant, or_nothing
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+NAME = "TransferShedder"
+IN_EXTENSIONS = f"org.apache.pulsar.broker.loadbalance.extensions.scheduler.{NAME}"
+MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
+
+TARGET = "loadBalancerBrokerLoadTargetStd"
+HITS = "loadBalancerSheddingConditionHitCountThreshold"
+MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+DELAY = "loadBalanceSheddingDelayInSeconds"
+LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
+TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+TRANSFERS = "loadBalancerTransferEnabled"
+WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+
+NUMBERS = (
+    *(TARGET, HITS, MOST_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD),
+    *(threshold.HISTORY_SHARE, *usage.WEIGHTS.values()),
+)
+SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
+
+PAST = "struct<hits double, since map<string, double>>"
+COLUMNS = ("age", "without_data", "past")
+"""Columns of brokers that only this strategy needs."""
+
+LOAD = "load double, traffic double"
+MOVES = "array<struct<source string, target string, amount double, bundles array<string>>>"
+
+HALF = 0.5
+"""Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
+
+
+def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFrame:
+    """Add `transfershedder`: the imbalance of the cycle, and what the broker unloads.
+
+    That is its `usage`; whether the cycle is `uneven` or `skipped`, and its `hits`; the broker that
+    takes the `bundles` of this one (`target`), and the `amount` of traffic that may go.
+    """
+    cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
+    mine = F.col("strategy") == NAME
+    age = or_nothing(F.col("age"))
+    fresh = mine & name.isNotNull() & (age <= settings[LIFETIME])
+    passed = F.col("past.since")[name] - age
+    load = F.struct(
+        threshold.compared_usage(brokers.columns).alias("load"),
+        name.alias("name"),
+        F.col("carries.bytes").alias("traffic"),
+        _able(settings).alias("able"),
+    )
+    brokers = brokers.withColumns(
+        {
+            "_loads": F.array_sort(F.collect_list(F.when(fresh, load)).over(cycle)),
+            "_early": F.max(F.coalesce(fresh & (passed < settings[DELAY]), F.lit(False))).over(
+                cycle
+            ),
+            "_first": F.min("broker").over(cycle),
+        }
+    )
+    plan = F.when(mine & (name == F.col("_first")), _plan(F.col("_loads"), settings))
+    brokers = brokers.withColumn("_plan", plan)
+    brokers = brokers.withColumn("_plan", F.max("_plan").over(cycle))
+    move = F.get(F.filter("_plan.moves", lambda one: one["source"] == name), F.lit(0))
+    found = F.struct(
+        F.get(F.filter("_loads", lambda one: one["name"] == name), F.lit(0))["load"].alias("usage"),
+        *(F.col(f"_plan.{one}").alias(one) for one in ("uneven", "skipped", "hits")),
+        *(move[one].alias(one) for one in ("target", "amount", "bundles")),
+    )
+    return brokers.withColumn("transfershedder", found).drop("_loads", "_early", "_first", "_plan")
+
+
+def takes(_readings: Mapping[str, str]) -> Column:
+    """True if a bundle goes."""
+    return F.array_contains("transfershedder.bundles", F.col("bundle"))
+
+
+def _able(settings: Column) -> Column:
+    """Return the reported bundles that may leave a broker, most traffic first. [TRANSFER-17]"""
+    measured = F.filter("owns", lambda one: one["load"]["measured"] & (one["load"]["bytes"] > 0))
+    each = F.transform(
+        measured,
+        lambda one: F.struct(
+            (-one["load"]["bytes"]).alias("negated"),
+            *(one[name].alias(name) for name in ("bundle", "kept", "targets")),
+        ),
+    )
+    top = F.greatest(settings[TOP].cast("int"), F.lit(0))
+    return F.filter(F.slice(F.array_sort(each), F.lit(1), top), lambda one: ~one["kept"])
+
+
+def _plan(loads: Column, settings: Column) -> Column:
+    """Return the conditions and moves of a cycle: a struct. [TRANSFER-02, -06, -11, -13]"""
+    uneven = _is_uneven(loads, settings)
+    skipped = F.col("_early") | (F.size("without_data") > 0)
+    before = F.coalesce(F.col("past.hits"), F.lit(0.0))
+    hits = F.when(uneven, before + 1).otherwise(F.lit(0.0))
+    decides = uneven & ~skipped & (hits > settings[HITS])
+    return F.struct(
+        uneven.alias("uneven"),
+        skipped.alias("skipped"),
+        hits.alias("hits"),
+        F.when(decides, _moves(loads, settings)).alias("moves"),
+    )
+
+
+def _sum(brokers: Column, amount: Callable[[Column], Column]) -> Column:
+    return F.aggregate(brokers, F.lit(0.0), lambda total, one: total + amount(one))
+
+
+def _is_uneven(brokers: Column, settings: Column) -> Column:
+    """True if a condition of an unload holds. [TRANSFER-01, TRANSFER-03 … 05]"""
+    count = F.size(brokers)
+    mean = F.try_divide(_sum(brokers, lambda one: one["load"]), count)
+    target = settings[TARGET] * constant(100)
+    squares = _sum(brokers, lambda one: (one["load"] - mean) * (one["load"] - mean))
+    low = mean * F.least(constant(HALF), target / constant(200))
+    high = F.greatest(mean + target, settings[OVERLOAD_THRESHOLD])
+    extreme = F.exists(
+        brokers,
+        lambda one: (one["load"] < low) | (one["traffic"] == 0) | (one["load"] > high),
+    )
+    deviates = F.try_divide(squares, count) > target * target
+    return F.coalesce((count > 0) & (deviates | extreme), F.lit(False))
+
+
+def _moves(brokers: Column, settings: Column) -> Column:
+    """Return the moves from the most to the least loaded broker, then inwards. [TRANSFER-09]
+
+    `brokers` are ordered by load. One that moves nothing leaves the next turn to the one before it.
+    """
+    count = F.size(brokers)
+    others = F.reverse(F.slice(brokers, F.lit(2), F.greatest(count - 1, F.lit(0))))
+    now = F.transform(brokers, lambda one: F.struct(one["load"], one["traffic"]))
+    start = F.struct(
+        now.cast(f"array<struct<{LOAD}>>").alias("now"),
+        F.array().cast(MOVES).alias("moves"),
+        count.alias("place"),
+    )
+
+    def step(state: Column, source: Column) -> Column:
+        moved = F.size(state["moves"])
+        target = F.get(brokers, moved)
+        filled = _filled(source, target)
+        due = (state["place"] > moved + 1) & (moved < settings[MOST_BROKERS])
+        due = due & _is_uneven(state["now"], settings)
+        moves = F.when(due & (F.size(filled["bundles"]) > 0), _move(source, target, filled))
+        return F.struct(
+            F.when(moves.isNull(), state["now"])
+            .otherwise(_after(state, source, filled))
+            .alias("now"),
+            F.concat(state["moves"], F.array_compact(F.array(moves))).alias("moves"),
+            (state["place"] - 1).alias("place"),
+        )
+
+    return F.aggregate(others, start, step, lambda state: state["moves"])
+
+
+def _move(source: Column, target: Column, filled: Column) -> Column:
+    return F.struct(
+        source["name"].alias("source"),
+        target["name"].alias("target"),
+        _amount(source, target).alias("amount"),
+        filled["bundles"].alias("bundles"),
+    )
+
+
+def _amount(source: Column, target: Column) -> Column:
+    """Return the traffic that makes the loads of two brokers equal. [TRANSFER-09]"""
+    high, low = source["load"], target["load"]
+    return or_nothing(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
+
+
+def _filled(source: Column, target: Column) -> Column:
+    """Return the bundles that fit into the amount, and their traffic. [TRANSFER-14 … 17]"""
+    amount = _amount(source, target)
+    start = F.struct(constant(0).alias("carried"), F.array().cast("array<string>").alias("bundles"))
+
+    def step(state: Column, one: Column) -> Column:
+        together = state["carried"] - one["negated"]
+        permitted = one["targets"].isNull() | F.array_contains(one["targets"], target["name"])
+        fits = permitted & (together <= amount)
+        return F.struct(
+            F.when(fits, together).otherwise(state["carried"]).alias("carried"),
+            F.when(fits, F.array_append(state["bundles"], one["bundle"]))
+            .otherwise(state["bundles"])
+            .alias("bundles"),
+        )
+
+    return F.aggregate(source["able"], start, step)
+
+
+def _after(state: Column, source: Column, filled: Column) -> Column:
+    """Return the loads after traffic has gone from one broker to another."""
+    carried = filled["carried"]
+    points = or_nothing(F.try_divide(source["load"] * carried, source["traffic"]))
+    to = F.size(state["moves"])
+
+    def changed(one: Column, place: Column) -> Column:
+        sign = F.when(place == to, constant(1)).when(place == state["place"] - 1, constant(-1))
+        sign = F.coalesce(sign, constant(0))
+        return F.struct(
+            (one["load"] + sign * points).alias("load"),
+            (one["traffic"] + sign * carried).alias("traffic"),
+        )
+
+    return F.transform(state["now"], changed)
