@@ -23,6 +23,9 @@ AT_ONCE = 16
 UNLOADED = "brk_lb_unload_bundle_total"
 """Name of the leader's metric that counts the bundles it has shed."""
 
+BY_REASON = "brk_lb_unload_broker_breakdown_total"
+"""Name of the metric with which the extensible manager's leader counts unloads by their reason."""
+
 GLOBAL = "global"
 RARELY = 10
 """Number of observations between readings of groups, which take a request for each namespace."""
@@ -159,8 +162,8 @@ class Looker:
         if leader is None:
             return None
         told = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
-        counts = [one["metrics"][UNLOADED] for one in told if UNLOADED in one.get("metrics", {})]
-        return float(sum(counts)) if counts else 0.0
+        by_hand = [one for one in told if one.get("dimensions", {}).get("reason") == "Admin"]
+        return _total(told, UNLOADED) - _total(by_hand, BY_REASON)
 
     def _in_groups(
         self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
@@ -219,6 +222,11 @@ class Looker:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             troubles[what] = f"the answer is not in Pulsar's format ({error!r})"
         return None
+
+
+def _total(told: Iterable[Any], name: str) -> float:
+    """Return the sum of a metric; 0 if there is none."""
+    return float(sum(one.get("metrics", {}).get(name, 0) for one in told))
 
 
 def _of_users(namespace: str) -> bool:

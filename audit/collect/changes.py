@@ -89,9 +89,13 @@ def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
     Under the extensible manager, brokers release their bundles before they leave the list of active
     brokers.
     """
-    if not str(now.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE):
+    if not _is_extensible(now):
         return set()
     return {entry["broker"] for entry in filter(_is_unexplained, entries)}
+
+
+def _is_extensible(now: Sight) -> bool:
+    return str(now.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
 
 def as_shutdown(entries: list[Entry], now: Sight) -> None:
@@ -99,6 +103,29 @@ def as_shutdown(entries: list[Entry], now: Sight) -> None:
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"
+
+
+def as_shed(entries: list[Entry], shed: float) -> None:
+    """Set the cause of unloads that the leader counts as shed only once they are all over.
+
+    `shed` is the number that it has counted beyond the unloads already explained.
+    """
+    open_ones = list(filter(_is_unexplained, entries))
+    if shed > 0 and open_ones:
+        for entry in open_ones:
+            entry["cause"] = "shedding" if shed == len(open_ones) else "unknown"
+
+
+def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
+    """Return how many bundles a leader has counted as shed that these entries do not explain.
+
+    0 unless it is of the extensible manager, which counts the bundles of a cycle after the last.
+    """
+    known = before.shed is not None and now.shed is not None and before.leader == now.leader
+    if not known or not _is_extensible(now):
+        return 0
+    explained = sum(entry.get("cause") == "shedding" for entry in entries)
+    return (now.shed or 0) - (before.shed or 0) - explained
 
 
 def as_unknown(entries: list[Entry]) -> None:

@@ -13,11 +13,13 @@ from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import (
     Entry,
+    as_shed,
     as_shutdown,
     as_unknown,
     events_between,
     initial_entries,
     may_be_stopping,
+    newly_shed,
     state_after,
 )
 from pulsar_conformance.audit.collect.files import Recording
@@ -98,6 +100,8 @@ class Recorder:
             entries = list(initial_entries(look.sight))
         else:
             entries = list(events_between(before, look.sight))
+            together = [one for _, held in self._held for one in held] + entries
+            as_shed(together, newly_shed(before, look.sight, entries))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
         self._held.append((at, entries))
         while self._held and not self._undecided(at, look.sight):

@@ -197,6 +197,28 @@ def test_an_unload_at_an_extensible_broker_that_stays_is_an_administrators(
     assert happened(recorded.look())[0]["cause"] == "admin"
 
 
+@pytest.mark.parametrize("counted", [1, 2])
+def test_a_transfer_that_the_leader_counts_once_all_are_over(cluster, tmp_path, counted):
+    """Its owner was seen to release it while the cycle of the leader went on."""
+    cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
+    cluster.owned[cluster.names[0]] = [ONE, TWO]
+    recorded = Recorded(cluster, tmp_path / "history")
+    recorded.look()
+    moved(cluster)
+    assert happened(recorded.look()) == []
+    cluster.shed += counted
+    causes = [line.get("cause") for line in happened(recorded.look())]
+    recorded.end()
+    causes = causes or [line.get("cause") for line in happened(recorded.lines())[-2:]]
+    assert causes == ["shedding" if counted == 1 else "unknown", None]
+
+
+def test_unloads_by_hand_that_an_extensible_leader_counts_are_not_shed(cluster, recorded):
+    unloaded, assigned = moved(cluster)
+    cluster.by_hand += 1
+    assert happened(recorded.look()) == [{**unloaded, "cause": "admin"}, assigned]
+
+
 def test_an_unload_right_before_the_end_of_a_recording_is_of_unknown_cause(cluster, tmp_path):
     """The extensible broker may be about to stop."""
     one, two = cluster.names

@@ -18,6 +18,7 @@ class FakeCluster:
         self.boundaries = {}
         self.slow = set()
         self.seen = []
+        self.by_hand = 0
         self.token = None
         self.let_go = threading.Event()
         self._servers = {}
@@ -69,12 +70,19 @@ class FakeCluster:
         if path.endswith("/failureDomains"):
             return {one: {"brokers": brokers} for one, brokers in self.domains.items()}
         if path.endswith("/broker-stats/metrics"):
-            return [{"metrics": {"brk_lb_unload_bundle_total": self.shed}}]
+            return self.metrics()
         if path.endswith("/bundles"):
             return {"boundaries": self.boundaries[space]}
         if path.endswith("/antiAffinity"):
             return self.groups.get(space, "")
         return None
+
+    def metrics(self):
+        """The leader's count of unloads, and those by hand among them."""
+        total = {"brk_lb_unload_bundle_total": self.shed + self.by_hand}
+        reason = {"result": "Success", "reason": "Admin"}
+        breakdown = {"brk_lb_unload_broker_breakdown_total": self.by_hand}
+        return [{"metrics": total}, {"dimensions": reason, "metrics": breakdown}]
 
     def _handler(self):
         cluster = self
