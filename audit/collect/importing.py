@@ -42,6 +42,7 @@ KINDS = (
     "leader",
     "owners",
     "bundle_data",
+    "load_data",
     "load_report",
     "cycle",
     "split",

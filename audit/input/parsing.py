@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     "load_report": ("broker", "report"),
     "bundle_data": ("bundle", "data"),
+    "load_data": ("broker", "load"),
     "owners": ("owners",),
     "unloaded": ("broker", "bundle"),
     "assigned": ("broker", "bundle"),
@@ -39,10 +40,16 @@ REPORT = (
 )
 """A broker's load report, of the modular or of the simple load manager."""
 
+LOAD = (
+    "struct<weightedMaxEMA double, msgThroughputIn double, msgThroughputOut double, "
+    f"topBundlesLoadData array<struct<bundleName string, stats {STATS}>>>"
+)
+"""A broker's load data of the extensible manager, with its top bundles."""
+
 SAID = (
     f"broker string, bundle string, name string, report {REPORT}, data {BUNDLE}, "
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
-    f"settings {SETTINGS}, cause string, anew boolean"
+    f"settings {SETTINGS}, cause string, anew boolean, load {LOAD}"
 )
 """Fields of records in addition to kind, cluster and time; all others are ignored."""
 
@@ -58,6 +65,7 @@ FIELDS = (
     "settings",
     "cause",
     "anew",
+    "load",
 )
 """Names of these fields."""
 

@@ -32,6 +32,7 @@ BUNDLE = r"^[^/\s]+/[^/\s]+/(?:[^/\s]+/)?0x[0-9a-f]{8}_0x[0-9a-f]{8}\z"
 STATS = (*RATE_FIELDS, "topics", "producerCount", "consumerCount")
 COUNTS = STATS[len(RATE_FIELDS) :]
 FRAMES = ("shortTermData", "longTermData")
+LOADS = ("weightedMaxEMA", "msgThroughputIn", "msgThroughputOut")
 
 
 def any_condition(*conditions: Column) -> Column:
@@ -85,6 +86,7 @@ def bad_bundle() -> Column:
         F.map_keys("report.lastStats"),
         F.map_keys("report.bundleStats"),
         F.flatten(F.map_values("owners")),
+        F.col("load.topBundlesLoadData.bundleName"),
     )
     named = F.col("bundle").isNotNull() & no_bundle(F.col("bundle"))
     return any_condition(lacks("bundle"), named, *(F.exists(names, no_bundle) for names in every))
@@ -112,6 +114,7 @@ def missing() -> Column:
         is_kind("load_report") & reduce(Column.__and__, empty),
         *half,
         is_kind("bundle_data") & reduce(Column.__or__, (data[one].isNull() for one in FRAMES)),
+        is_kind("load_data") & F.isnull("load.weightedMaxEMA"),
         is_kind("domain", "group") & blank,
         F.exists("members", lambda one: one.isNull()),
         F.exists(F.map_values("owners"), lambda owned: owned.isNull()),
@@ -149,6 +152,8 @@ def bad_numbers() -> Column:
         F.exists(F.map_values(report["lastStats"]), bad_stats),
         F.exists(F.map_values(report["bundleStats"]), bad_stats),
         bad_number(*averages),
+        bad_number(*(F.col(f"load.{name}") for name in LOADS)),
+        F.exists("load.topBundlesLoadData", lambda one: bad_stats(one["stats"])),
     )
 
 

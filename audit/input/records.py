@@ -14,7 +14,7 @@ from pulsar_conformance.audit.input.reasons import (
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-REPORTED_BY = ("load_report", "leader")
+REPORTED_BY = ("load_report", "load_data", "leader")
 """Kinds with at most one record for each broker and time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")

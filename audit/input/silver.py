@@ -17,7 +17,7 @@ LOST, LOST_SETTINGS, LOST_UNLOAD, LOST_LEADER = (f"lost_{kind}" for kind in LOST
 """Kinds, in the table `contexts`, of records that are quarantined."""
 
 TEXT_FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
-CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
+CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data", "load_data")
 
 
 DELAY = "interval 1 hour"
@@ -102,7 +102,7 @@ def actions(records: DataFrame) -> DataFrame:
 def contexts(records: DataFrame) -> DataFrame:
     """Return the table `contexts`: owners, leaders, cycles, groups, settings and so on."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
-    names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
+    names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew", "load")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
     rows = known.select("cluster", "day", "at", "kind", *fields)
     return _together(rows.unionByName(_lost(records), allowMissingColumns=True))

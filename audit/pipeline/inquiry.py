@@ -13,13 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from pulsar_conformance.adapters.spark.shedding import STRATEGY
+from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
-from pulsar_conformance.audit.verdicts import cases
+from pulsar_conformance.audit.verdicts import cases, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
+from pulsar_conformance.conformance.explain.balance import TOP, LoadData, balance_lines
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted
@@ -74,6 +76,7 @@ def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[
         yield from ("",) if number else ()
         yield f"{asked.named}, {cluster}"
         yield from _events(tables, asked, cluster)
+        yield from _transfers(tables, asked, cluster)
         for cycle in _cycles(tables, asked, cluster):
             yield from ("", *_cycle(tables, plan, asked, cluster, cycle))
 
@@ -183,6 +186,43 @@ def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     return _last(went, WORKED) or _last(asked.select(known), 1)
 
 
+def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
+    """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
+    mine = F.col("cluster") == cluster
+    judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.JUDGED))
+    went = asked.of(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
+    if asked.at is not None:
+        went = went.where(F.col("at") <= F.lit(asked.at))
+    turns = went.select("at").join(
+        judged.select(F.col("cycle").alias("turn")), F.expr("turn <= at")
+    )
+    turns = turns.groupBy("at").agg(F.max("turn").alias("cycle")).select("cycle").distinct()
+    last = turns.orderBy(F.desc("cycle")).limit(WORKED).select(_written("cycle")).collect()
+    for (time,) in reversed(last):
+        yield from ("", f"transfer of {time}")
+        at = F.col("cycle") == F.lit(time).cast("timestamp")
+        yield from _open_verdicts(judged.where(at))
+        yield from (f"  {line}".rstrip() for line in _balance(tables["contexts"].where(mine), time))
+
+
+def _balance(contexts: DataFrame, time: str) -> Iterator[str]:
+    """Yield what the loads before a time mean to TransferShedder; nothing if none are recorded."""
+    before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
+    last = before.where("kind = 'load_data'").groupBy("broker")
+    rows = last.agg(F.to_json(F.max_by("load", "at")).alias("load")).collect()
+    loads = {row["broker"]: json.loads(row["load"]) for row in rows}
+    if not loads:
+        return
+    settled = before.where("kind = 'settings'").agg(F.max_by("settings", "at")).first()
+    given = {name: _setting(value) for name, value in ((settled and settled[0]) or {}).items()}
+    top = {broker: one for broker, one in loads.items() if TOP in one}
+    yield from balance_lines(LoadData.of(loads, top), given, None)
+
+
+def _setting(text: str) -> object:
+    return {"true": True, "false": False}.get(text, text)
+
+
 def _last(rows: DataFrame, count: int) -> list[str]:
     found = rows.select("cycle").distinct().orderBy(F.desc("cycle")).limit(count)
     return sorted(row[0] for row in found.select(_written("cycle")).collect())
@@ -200,10 +240,15 @@ def _cycle(
     """Yield the verdicts and the arithmetic of a cycle."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
-    rows = tables["verdicts"].where(this & (F.col("verdict") != "allowed")).orderBy("rule")
+    yield from _open_verdicts(tables["verdicts"].where(this))
+    yield from _arithmetic(tables, plan, asked, this)
+
+
+def _open_verdicts(verdicts: DataFrame) -> Iterator[str]:
+    """Yield the verdicts other than allowed."""
+    rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
     for row in rows.select("rule", "verdict", F.substring("evidence", 1, 300)).collect():
         yield f"  {row[0]} {row[1]}: {row[2]}"
-    yield from _arithmetic(tables, plan, asked, this)
 
 
 def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:

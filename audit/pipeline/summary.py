@@ -14,8 +14,8 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
+from pulsar_conformance.audit.verdicts import splits, transfers
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
-from pulsar_conformance.audit.verdicts.splits import JUDGED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pyspark.sql import Column, DataFrame, GroupedData, Window
@@ -31,6 +31,9 @@ WRONG = (VIOLATED, NOT_DONE)
 
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM")
 """Areas of rules about shedding."""
+
+AT_OTHER_TIMES = (*splits.JUDGED, *transfers.JUDGED)
+"""Rules whose verdicts are on the time of a split or of a transfer, not of a cycle."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
@@ -97,7 +100,7 @@ def _counts(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
     each = went.groupBy("cluster", "at", "broker", "bundle").agg(
         F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
     )
-    at_cycles = verdicts.where(~F.col("rule").isin(*JUDGED))
+    at_cycles = verdicts.where(~F.col("rule").isin(*AT_OTHER_TIMES))
     changes = leaders.leader_changes(tables)
     return {
         "lines": tables["records"].agg(
@@ -151,7 +154,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
     """Yield the applicable rules about shedding that cannot be checked on a history."""
-    judged = {*rules_of(plan), *JUDGED}
+    judged = {*rules_of(plan), *AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
         shedding = shedding and rule.id.partition("-")[0] in AREAS

@@ -18,7 +18,7 @@ from datetime import datetime
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
 from pulsar_conformance.audit.input import silver
-from pulsar_conformance.audit.input.parsing import SAID
+from pulsar_conformance.audit.input.parsing import LOAD, SAID
 from pulsar_conformance.audit.input.records import quarantine
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import (
@@ -155,7 +155,7 @@ OF_RECORDS: Mapping[str, RecordsTable] = {
     "contexts": RecordsTable(
         "at timestamp, kind string, broker string, bundle string, name string, "
         f"members array<string>, owners map<string, array<string>>, settings {SETTINGS}, "
-        f"data {BUNDLE}, anew boolean",
+        f"data {BUNDLE}, anew boolean, load {LOAD}",
         ("cluster", "at", "kind", "broker", "bundle", "name"),
         build=silver.contexts,
     ),

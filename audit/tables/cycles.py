@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pulsar_conformance.adapters.spark import settings, shedding, threshold
+from pulsar_conformance.adapters.spark import settings, shedding, threshold, transfer
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
@@ -234,8 +234,12 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies that the plan's cycles follow, found by a small job."""
+    """Return the documented strategies that the plan's cycles follow, found by a small job.
+
+    TransferShedder is not among them: it decides by load data that are no load reports.
+    """
     ran, documented = of_plan(made["cycles"], plan), shedding.documented_strategies(plan.defaults)
+    documented = tuple(one for one in documented if one != transfer.NAME)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
     known = collect_small(names.where(F.col("strategy").isin(*documented)))
     return tuple(name for name in documented if (name,) in known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark import growth, settings, shedding
+from pulsar_conformance.adapters.spark import growth, settings, shedding, transfer
 from pulsar_conformance.audit.input.silver import LOST_SETTINGS
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pyspark.sql import Column, DataFrame, Window
@@ -68,7 +68,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
     A changed strategy needs a restart of brokers. A leader follows the strategy set at its start
     or, if nothing shows that it was restarted in between, the one before.
     """
-    own = F.col(f"force.{shedding.STRATEGY}").alias("strategy")
+    own = followed_strategy(F.col("force")).alias("strategy")
     start = rows.select("cluster", "since", "led").distinct()
     first = (
         silver.contexts.where("kind = 'settings'")
@@ -79,13 +79,22 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
     settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
     asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
     start = join_settings(silver, plan, start.withColumn("asked", asked), "asked")
-    old = in_force(_overridden(F.col("previous"), plan), plan)[shedding.STRATEGY]
+    old = followed_strategy(in_force(_overridden(F.col("previous"), plan), plan))
     start = start.select(
         "cluster", "since", own, F.when(F.col("previous").isNotNull(), old).alias("other")
     )
     rows = rows.join(F.broadcast(start), ["cluster", "since"], "left")
     other = F.when(F.col("other") != F.col("strategy"), F.col("other"))
     return rows.withColumn("other_strategy", other)
+
+
+def followed_strategy(force: Column) -> Column:
+    """Return the strategy by settings in force; the extensible manager has one of its own.
+
+    [TRANSFER-18]
+    """
+    extensible = force[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
+    return F.when(extensible, transfer.NAME).otherwise(force[shedding.STRATEGY])
 
 
 def in_force(given: Column, plan: AuditPlan) -> Column:

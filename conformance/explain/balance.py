@@ -14,9 +14,11 @@ from pulsar_conformance.conformance.cases.snapshot import (
     json_content,
     json_files,
 )
+from pulsar_conformance.reference.numbers import exact, throughput
 from pulsar_conformance.specs.broker import broker_settings, known_releases, nearest_release
 from pulsar_conformance.specs.text import columns, paragraph
 
+BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
 """End of the names of files with a broker's top bundles."""
@@ -37,7 +39,20 @@ class LoadData:
 
     loads: Mapping[str, float]
     traffic: Mapping[str, float]
-    top: Mapping[str, list[str]]
+    top: Mapping[str, Mapping[str, float | None]]
+    """The throughput of each top bundle, the largest first; None where it is not known."""
+    carried: Mapping[str, float]
+    """The throughput of each broker, in and out."""
+
+    @classmethod
+    def of(cls, brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
+        """Return the load data of brokers, and of their top bundles, from Pulsar's own JSON."""
+        return cls(
+            {name: one[LOAD] for name, one in brokers.items()},
+            {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
+            {name: _bundles(one[TOP]) for name, one in top.items()},
+            {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
+        )
 
     @property
     def mean(self) -> float:
@@ -63,16 +78,19 @@ def load_data(folder: Path) -> LoadData | None:
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
                 raise BadSnapshot(f"{folder / name}.json: {key} is not a number")
-    return LoadData(
-        {name: one[LOAD] for name, one in brokers.items()},
-        {name: one[TRAFFIC] for name, one in brokers.items()},
-        {name.removesuffix(SUFFIX): _names(one[TOP]) for name, one in top.items()},
-    )
+    return LoadData.of(brokers, {name.removesuffix(SUFFIX): one for name, one in top.items()})
 
 
-def _names(bundles: Any) -> list[str]:
-    found = bundles if isinstance(bundles, list) else []
-    return [str(one.get("bundleName")) for one in found if isinstance(one, dict)]
+def _carried(stats: Mapping[str, Any]) -> float | None:
+    """Return bytes per second in and out; None if neither is known."""
+    known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
+    return float(sum(known)) if known else None
+
+
+def _bundles(bundles: Any) -> dict[str, float | None]:
+    found = [one for one in bundles or () if isinstance(one, dict)]
+    rates = {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
+    return dict(sorted(rates.items(), key=lambda one: -(one[1] or 0)))
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
@@ -100,9 +118,41 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
         f"answer: from {ordered[0]} to {ordered[-1]} first, {value[BROKERS]:g} brokers a cycle at "
         f"most, once this holds in more than {value[CYCLES]:g} cycles in a row ({CYCLES})"
     )
+    amount = _amount(data, ordered[0], ordered[-1])
+    yield from paragraph(_amount_text(data, ordered[0], ordered[-1]), 2)
     top = data.top.get(ordered[0])
     bundles = ", ".join(top) if top else f"save them as {ordered[0]}{SUFFIX}.json to list them"
     yield from paragraph(f"only the broker's top bundles can go: {bundles}", 2)
+    yield from columns(list(_fitting(top or {}, amount)))
+
+
+def _amount(data: LoadData, busy: str, idle: str) -> float:
+    """Return the bytes per second that make the loads of two brokers equal. [TRANSFER-09]"""
+    high, low = data.loads[busy], data.loads[idle]
+    return float(round(data.carried[busy] * (high - low) / 2 / high)) if high else 0.0
+
+
+def _amount_text(data: LoadData, busy: str, idle: str) -> str:
+    high, low = _percent(data.loads[busy]), _percent(data.loads[idle])
+    part = f"({high} - {low}) / 2 / {high} of {_rate(data.carried[busy])}"
+    return f"to move: {part} = {_rate(_amount(data, busy, idle))}"
+
+
+def _fitting(top: Mapping[str, float | None], amount: float) -> Iterator[tuple[str, str, str]]:
+    """Yield the bundles of known throughput, and whether they fit into the amount."""
+    left = amount
+    for name, rate in top.items():
+        if rate is None:
+            continue
+        if 0 < rate <= left:
+            left -= rate
+            yield f"  goes {name}", _rate(rate), f"leaves {_rate(left)}"
+        else:
+            yield f"  stays {name}", _rate(rate), "more than is left" if rate else "no traffic"
+
+
+def _rate(amount: float) -> str:
+    return throughput(exact(round(amount)))
 
 
 def _reasons(data: LoadData, value: Mapping[str, float]) -> Iterator[str]:

@@ -19,7 +19,9 @@ def explained(tmp_path, capsys):
             }
             (tmp_path / f"{name}.json").write_text(json.dumps(data))
         if top:
-            bundles = {"topBundlesLoadData": [{"bundleName": one, "stats": {}} for one in top]}
+            rates = top if isinstance(top, dict) else {name: {} for name in top}
+            listed = [{"bundleName": name, "stats": stats} for name, stats in rates.items()]
+            bundles = {"topBundlesLoadData": listed}
             (tmp_path / "a-top-bundles.json").write_text(json.dumps(bundles))
         assert main(["explain", str(tmp_path), *options]) == 0
         return " ".join(capsys.readouterr().out.split())
@@ -51,6 +53,18 @@ def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
     """A broker that gets no traffic, though its CPU is as busy (apache/pulsar#22416)."""
     out = explained({"a": 0.5, "b": 0.4}, traffic={"a": 1e7, "b": 1e6})
     assert "b is underloaded: its 1e+06 bytes/s are under 0.125 of the 1e+07 of a" in out
+
+
+def test_the_amount_and_the_bundles_that_fit_into_it_are_shown(explained):
+    """30 and 10 MB/s make 40; 20 does not fit beside 30."""
+    names = {30: "t/n/0x00000000_0x40000000", 10: "t/n/0x40000000_0x80000000"}
+    names |= {20: "t/n/0x80000000_0xffffffff"}
+    top = {name: {"msgThroughputIn": rate * 1e6} for rate, name in names.items()}
+    out = explained({"a": 0.9, "b": 0.1}, traffic=9e7, top=top)
+    assert "to move: (90 % - 10 %) / 2 / 90 % of 90 MB/s = 40 MB/s" in out
+    assert f"goes {names[30]} 30 MB/s leaves 10 MB/s" in out
+    assert f"stays {names[20]} 20 MB/s more than is left" in out
+    assert f"goes {names[10]} 10 MB/s leaves 0 B/s" in out
 
 
 def test_settings_and_top_bundles_are_used(explained):

@@ -1,0 +1,300 @@
+"""Judgment of unloads by TransferShedder of the extensible manager, from what its records show.
+
+Its brokers write no load reports. Unloads, assignments, groups and settings decide some rules; load
+data, if they are recorded, decide more. All else is undecided, with the reason. Unloads that may be
+of one cycle are judged together, at the time of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import ranges, transfer
+from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.audit.input.parsing import SHEDDING
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
+from pulsar_conformance.conformance.common import expect
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+POINTS = float(expect.POINTS)
+EDGE = 1e-3
+"""Share by which limits are changed to find out whether a condition holds clearly."""
+
+UNLOAD = ["cluster", "at", "broker", "bundle"]
+TURN = ["cluster", "cycle"]
+
+NO_LOADS = "the load data of its brokers are not recorded"
+CHANGING = "the load data changed while it may have run"
+NEAR_EDGE = "the loads are at the edge of a condition"
+NO_OWNER = "no other next owner is recorded"
+TWO_CYCLES = "the unloads may be of two cycles"
+NO_POLICIES = "isolation policies are not recorded"
+NO_CYCLES = "cycles that unload nothing are not recorded"
+NO_READING = "when the leader read each broker's load data is not recorded"
+
+
+def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each turn and rule."""
+    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    rows = cycles.of_plan(_turns(silver, made, plan), plan)
+    each = [one().alias(rule) for rule, one in JUDGED.items() if rule in rules]
+    if not each:
+        return rows.where("false").select(
+            *TURN, *(F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
+        )
+    found = rows.groupBy(*TURN).agg(*each)
+    told = F.array(
+        *(
+            F.struct(F.lit(rule).alias("rule"), F.col(f"`{rule}`.*"))
+            for rule in JUDGED
+            if rule in rules
+        )
+    )
+    return found.select(*TURN, F.inline(told))
+
+
+def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """Return the unloads by TransferShedder, with `cycle`, the time of their turn, and all that
+    is known of it."""
+    went = streaks.with_all_days(made)["unloads"]
+    went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
+    rows = settings_at.join_settings(silver, plan, went, "at")
+    extensible = F.col(f"force.{transfer.MANAGER}").endswith(transfer.EXTENSIBLE)
+    rows = _in_turns(rows.where(extensible).select(*UNLOAD, "force"))
+    rows = _with_owners(silver, rows)
+    return _with_loads(silver, _with_groups(silver, rows))
+
+
+def _in_turns(rows: DataFrame) -> DataFrame:
+    """Add `cycle`, the first time of the turn, `last`, and `ended`, the last of the one before."""
+    course = Window.partitionBy("cluster").orderBy("at", "bundle")
+    gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
+    new = F.coalesce(gap > causes.NEAR * 1_000_000, F.lit(True))
+    rows = rows.withColumns({"new": new, "before": F.lag("at").over(course)})
+    rows = rows.withColumn("turn", F.count_if("new").over(course))
+    turn = Window.partitionBy("cluster", "turn")
+    first = F.min(F.struct("at", "before")).over(turn)
+    return rows.withColumns(
+        {"cycle": first["at"], "ended": first["before"], "last": F.max("at").over(turn)}
+    ).drop("new", "before", "turn")
+
+
+def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `to`, the next recorded owner of the bundle."""
+    taken = silver.actions.where("kind = 'assigned'")
+    taken = taken.select(
+        "cluster", "bundle", F.col("at").alias("taken"), F.col("broker").alias("to")
+    )
+    later = rows.select(*UNLOAD).join(taken, ["cluster", "bundle"]).where("taken >= at")
+    first = later.groupBy(*UNLOAD).agg(F.min_by("to", "taken").alias("to"))
+    return rows.join(F.broadcast(first), UNLOAD, "left")
+
+
+def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `grouped`, true if the namespace of the bundle is in an anti-affinity group."""
+    known = silver.contexts.where("kind = 'group'").select(
+        "cluster", "name", F.col("at").alias("told"), "members"
+    )
+    space = ranges.namespace_of(F.col("bundle"))
+    both = rows.select(*UNLOAD).join(F.broadcast(known), "cluster").where("told <= at")
+    last = both.groupBy(*UNLOAD, "name").agg(F.max_by("members", "told").alias("members"))
+    found = last.groupBy(*UNLOAD).agg(
+        F.bool_or(F.array_contains("members", space)).alias("grouped")
+    )
+    rows = rows.join(F.broadcast(found), UNLOAD, "left")
+    return rows.withColumn("grouped", F.coalesce("grouped", F.lit(False)))
+
+
+def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `loads`: the least and the greatest load of each broker while the cycle may have run.
+
+    A struct of `broker`, `low` and `high` in percent, `traffic`, and `top`, the names of its top
+    bundles; null without any load data.
+    """
+    told = silver.contexts.where("kind = 'load_data'")
+    seen = F.struct(
+        (F.col("load.weightedMaxEMA") * 100).alias("load"),
+        (F.col("load.msgThroughputIn") + F.col("load.msgThroughputOut")).alias("traffic"),
+        F.col("load.topBundlesLoadData.bundleName").alias("top"),
+    )
+    known = told.select(
+        "cluster", F.col("broker").alias("of"), F.col("at").alias("told"), seen.alias("seen")
+    )
+    turns = (
+        rows.select(*TURN).distinct().withColumn("begun", F.col("cycle") - _seconds(causes.NEAR))
+    )
+    both = F.broadcast(turns).join(known, "cluster").where(F.col("told") <= F.col("cycle"))
+    before = F.max(F.when(F.col("told") <= F.col("begun"), F.col("told"))).over(
+        Window.partitionBy(*TURN, "of")
+    )
+    both = both.withColumn("from", F.coalesce(before, F.col("begun"))).where("told >= from")
+    of_broker = both.groupBy(*TURN, "of").agg(
+        F.min("seen.load").alias("low"),
+        F.max("seen.load").alias("high"),
+        F.max_by("seen.traffic", "told").alias("traffic"),
+        F.array_distinct(F.flatten(F.collect_list("seen.top"))).alias("top"),
+    )
+    loads = F.array_sort(F.collect_list(F.struct("of", "low", "high", "traffic", "top")))
+    found = of_broker.groupBy(*TURN).agg(loads.alias("loads"))
+    return rows.join(F.broadcast(found), TURN, "left")
+
+
+def _seconds(count: float) -> Column:
+    return F.make_dt_interval(secs=F.lit(count).cast("decimal(18, 6)"))
+
+
+def _force(name: str) -> Column:
+    return F.col(f"force.{name}")
+
+
+def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
+    """Return the verdict on a turn: of its unloads, the first that is broken, then the first open.
+
+    `open_` is the reason why an unload cannot be judged; null if it can.
+    """
+    fault = F.min(F.when(broken, evidence))
+    lack = F.min(open_)
+    verdict = F.when(fault.isNotNull(), "violated").when(lack.isNotNull(), "undecided")
+    count = F.concat(
+        F.lit("as it should be of "), F.count(F.lit(1)).cast("string"), F.lit(" unload")
+    )
+    return F.struct(
+        verdict.otherwise("allowed").alias("verdict"),
+        F.coalesce(fault, lack, count).alias("evidence"),
+    )
+
+
+def _undecided(why: str) -> Callable[[], Column]:
+    def judge() -> Column:
+        return F.struct(
+            F.max(F.lit("undecided")).alias("verdict"), F.max(F.lit(why)).alias("evidence")
+        )
+
+    return judge
+
+
+def _load_of(broker: Column) -> Column:
+    return F.get(F.filter("loads", lambda one: one["of"] == broker), F.lit(0))
+
+
+def _uneven_load() -> Column:
+    """Violated if no condition of unloading held. [TRANSFER-02]"""
+    brokers = F.transform(
+        "loads", lambda one: F.struct(one["high"].alias("load"), one["traffic"].alias("traffic"))
+    )
+
+    def holds(factor: float) -> Column:
+        limits = F.struct(
+            *((_force(name) * factor).alias(name) for name in (transfer.TARGET, OVERLOAD_THRESHOLD))
+        )
+        return transfer.is_uneven(brokers, limits)
+
+    even = ~holds(1)
+    clear = (even == ~holds(1 - EDGE)) & (even == ~holds(1 + EDGE))
+    steady = F.forall("loads", lambda one: one["high"] - one["low"] <= POINTS)
+    known = F.col("loads").isNotNull()
+    lack = (
+        F.when(~known, NO_LOADS)
+        .when(~F.coalesce(steady, F.lit(False)), CHANGING)
+        .when(~F.coalesce(clear, F.lit(False)), NEAR_EDGE)
+    )
+    texts = F.transform("loads", lambda one: formatting.plain(one["high"]))
+    told = formatting.sentence(
+        F.col("bundle"),
+        "was unloaded while no condition held: loads of",
+        F.array_join(texts, ", "),
+        "%",
+    )
+    return _verdict(lack.isNull() & even, lack, told)
+
+
+def _few_brokers() -> Column:
+    """Violated if more brokers unload than may in a cycle. [TRANSFER-08]"""
+    brokers, most = F.size(F.collect_set("broker")), F.max(_force(transfer.MOST_BROKERS))
+    span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
+    many, apart = brokers > most, span > causes.NEAR * 1_000_000
+    verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
+    told = formatting.sentence(
+        brokers.cast("string"), "brokers unloaded bundles, of", formatting.plain(most), "at most"
+    )
+    return F.struct(
+        verdict.alias("verdict"), F.when(many & apart, TWO_CYCLES).otherwise(told).alias("evidence")
+    )
+
+
+def _to_less_loaded() -> Column:
+    """Violated if a bundle goes to a broker with more load. [TRANSFER-09]"""
+    source, target = _load_of(F.col("broker")), _load_of(F.col("to"))
+    lack = (
+        F.when(F.isnull("loads"), NO_LOADS)
+        .when(F.isnull("to") | (F.col("to") == F.col("broker")), NO_OWNER)
+        .when(source.isNull() | target.isNull(), NO_LOADS)
+    )
+    more = source["high"] + F.lit(POINTS) < target["low"]
+    told = formatting.sentence(
+        F.col("bundle"),
+        "went from",
+        F.concat(formatting.plain(source["high"]), F.lit(" % to")),
+        F.concat(formatting.plain(target["low"]), F.lit(" %")),
+    )
+    transfers = F.coalesce(_force(transfer.TRANSFERS), F.lit(False))
+    return _verdict(F.coalesce(more, F.lit(False)) & transfers, lack, told)
+
+
+def _after_the_delay() -> Column:
+    """Violated if a cycle certainly came too soon after one that unloaded bundles. [TRANSFER-11]"""
+    passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
+    delay = _force(transfer.DELAY)
+    soon = F.coalesce(passed + causes.NEAR < delay, F.lit(False))
+    close = F.coalesce(passed - causes.NEAR < delay, F.lit(False))
+    told = formatting.sentence(
+        "unloads",
+        formatting.plain(passed),
+        "s after others, with a delay of",
+        formatting.plain(delay),
+        "s",
+    )
+    return _verdict(soon, F.when(close & ~soon, told), told)
+
+
+def _policies_heeded() -> Column:
+    """Violated if a bundle of a group goes, though such bundles stay. [TRANSFER-14]"""
+    stays = ~F.coalesce(_force(transfer.WITH_POLICIES), F.lit(False))
+    told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
+    return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
+
+
+def _excluded_stay() -> Column:
+    """Violated if a bundle of an excluded namespace goes. [TRANSFER-16]"""
+    names = F.split(F.coalesce(_force(transfer.EXCLUDED), F.lit("")), ",")
+    told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
+    listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
+    return _verdict(listed, F.lit(None).cast("string"), told)
+
+
+def _top_bundles() -> Column:
+    """Violated if a bundle goes that its broker does not report. [TRANSFER-17]"""
+    top = _load_of(F.col("broker"))["top"]
+    lack = F.when(F.coalesce(F.size(top), F.lit(0)) <= 0, NO_LOADS)
+    told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")
+    return _verdict(F.coalesce(~F.array_contains(top, F.col("bundle")), F.lit(False)), lack, told)
+
+
+JUDGED: Mapping[str, Callable[[], Column]] = {
+    "TRANSFER-02": _uneven_load,
+    "TRANSFER-06": _undecided(NO_CYCLES),
+    "TRANSFER-08": _few_brokers,
+    "TRANSFER-09": _to_less_loaded,
+    "TRANSFER-11": _after_the_delay,
+    "TRANSFER-12": _undecided(NO_READING),
+    "TRANSFER-13": _undecided(NO_READING),
+    "TRANSFER-14": _policies_heeded,
+    "TRANSFER-15": _undecided(NO_POLICIES),
+    "TRANSFER-16": _excluded_stay,
+    "TRANSFER-17": _top_bundles,
+    "TRANSFER-19": _undecided(NO_READING),
+}
+"""The verdict on a turn by each rule that an unload can break."""

@@ -1,0 +1,52 @@
+"""Recorded clusters of 4.2.4 with the extensible manager: each event is named, nobody is accused.
+
+`standins/recorded_transfers.py` says what happened. `moves`: 91 MB/s on one of three brokers at
+100 MB/s each, of which TransferShedder transfers some twice; an unload by hand, a split, a change
+of leader, a graceful stop. `crash`: 81 and 10 MB/s and an idle broker, which is killed while
+bundles are on their way to it; the leader then stops.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.commands.main import main
+from standins.sparks import CORES, spark
+
+pytestmark = pytest.mark.spark
+
+assert spark
+FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
+NAMES = ("moves", "crash")
+WRONG = ("violated", "not done though due")
+BY_LOADS = ("TRANSFER-02", "TRANSFER-09", "TRANSFER-17")
+WHOLE = "0x00000000_0xffffffff"
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    """Both histories, each a cluster of one audit: its words, its status, and its findings."""
+    folder = tmp_path_factory.mktemp("audit")
+    history = folder / "history"
+    history.mkdir()
+    for name in NAMES:
+        file = FOLDER / f"cluster-4.2.4-{name}.json.gz"
+        (history / file.name).write_bytes(file.read_bytes())
+    words = ["audit", "--input", str(history), "--output", str(folder / "out"), "--spark", CORES]
+    words += ["--judge-by", "documented-4.2"]
+    status = main([*words, "--json", str(folder / "found.json")])
+    return words, status, json.loads((folder / "found.json").read_text())
+
+
+def test_nobody_is_accused_and_loads_decide_what_they_can(audited):
+    _words, status, found = audited
+    assert status == 0
+    assert sum(found["lines"]["quarantined"].values()) == 0
+    assert not any(one[verdict] for one in found["rules"].values() for verdict in WRONG)
+    assert found["unloads"]["open"] == found["unloads"]["in_violation"] == 0
+    for rule in BY_LOADS:
+        assert found["rules"][rule]["allowed"], rule
+    assert found["rules"]["TRANSFER-06"]["undecided"] == 3
