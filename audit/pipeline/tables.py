@@ -7,7 +7,8 @@ the first and the last moment at which it can have run.
 
 Builders are lazy and write nothing, but some start a small job to choose a plan: `cycles` looks for
 the days with records, `verdicts` for broken rules, `unloads` and `split_findings` for the number of
-unloads and splits, `broker_decisions` and `findings` for the strategies in use.
+unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and `findings`
+for the strategies in use.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pulsar_conformance.audit.tables import (
     last_reports,
     usages,
 )
-from pulsar_conformance.audit.verdicts import splits, verdicts
+from pulsar_conformance.audit.verdicts import splits, transfers, verdicts
 from pulsar_conformance.audit.verdicts.checks import acts
 from pyspark.sql import DataFrame
 
@@ -214,6 +215,15 @@ GOLD: Mapping[str, GoldTable] = {
         by_rule=True,
         code=JUDGING,
     ),
+    "transfer_findings": GoldTable(
+        "cycle timestamp, rule string, verdict string, evidence string",
+        ("cluster", "cycle", "rule"),
+        build=transfers.findings_about_transfers,
+        parents=("unloads",),
+        affected_cycles=transfers.affected_turns,
+        by_rule=True,
+        code=JUDGING,
+    ),
     "bundle_averages": GoldTable(
         "cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double, "
@@ -242,7 +252,10 @@ GOLD: Mapping[str, GoldTable] = {
         "follows string",
         ("cluster", "cycle", "rule"),
         build=verdicts.findings,
-        parents=("cycles", "unloads", "broker_usage", "broker_decisions", "split_findings"),
+        parents=(
+            *("cycles", "unloads", "broker_usage", "broker_decisions"),
+            *("split_findings", "transfer_findings"),
+        ),
         by_rule=True,
         code=JUDGING,
     ),

@@ -8,6 +8,7 @@ of one cycle are judged together, at the time of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import ranges, transfer
@@ -22,6 +23,9 @@ from pyspark.sql import functions as F
 POINTS = float(expect.POINTS)
 EDGE = 1e-3
 """Share by which limits are changed to find out whether a condition holds clearly."""
+
+KNOWN_LATER = timedelta(minutes=10)
+"""Time within which later records may concern a turn: its other unloads, and the next owners."""
 
 UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
@@ -38,22 +42,36 @@ NO_READING = "when the leader read each broker's load data is not recorded"
 
 def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each turn and rule."""
-    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    rules = [rule for rule in JUDGED if rule in known]
+    if not rules or not _is_extensible(silver, plan):
+        texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
+        return silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
     rows = cycles.of_plan(_turns(silver, made, plan), plan)
-    each = [one().alias(rule) for rule, one in JUDGED.items() if rule in rules]
-    if not each:
-        return rows.where("false").select(
-            *TURN, *(F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
-        )
-    found = rows.groupBy(*TURN).agg(*each)
-    told = F.array(
-        *(
-            F.struct(F.lit(rule).alias("rule"), F.col(f"`{rule}`.*"))
-            for rule in JUDGED
-            if rule in rules
-        )
-    )
-    return found.select(*TURN, F.inline(told))
+    found = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
+    return found.select(*TURN, F.inline(F.array(*map(_row, rules))))
+
+
+def _is_extensible(silver: Silver, plan: AuditPlan) -> bool:
+    """True if settings name the extensible manager, found by a small job."""
+    given = plan.settings.get(transfer.MANAGER)
+    if given is not None:
+        return given.endswith(transfer.EXTENSIBLE)
+    named = F.col("settings")[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
+    return not silver.contexts.where((F.col("kind") == "settings") & named).isEmpty()
+
+
+def _row(rule: str) -> Column:
+    parts = ((name, F.col(f"`{rule}`")[name]) for name in ("verdict", "evidence"))
+    return F.struct(F.lit(rule).alias("rule"), *(column.alias(name) for name, column in parts))
+
+
+def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
+    """Return the times of unloads that records from a time on may concern, and of later turns."""
+    later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
+    known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
+    near = known.where(F.col("at") >= F.lit(since - KNOWN_LATER))
+    return near.select(F.col("at").alias("cycle")).unionByName(later)
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -11,7 +11,7 @@ from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
 from pulsar_conformance.audit.tables.held import with_held
 from pulsar_conformance.audit.tables.settings_at import in_force
-from pulsar_conformance.audit.verdicts import cases, missing_settings, splits, transfers
+from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import acts
 from pulsar_conformance.audit.verdicts.checks.facts import facts
@@ -61,7 +61,7 @@ def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     return splits.findings_about_splits(silver, plan, count).where(F.lit(count > 0))
 
 
-def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `findings`: a row for each cycle and rule that applies to it.
 
     An assumed cycle is judged at each of its moments; if they disagree, or the cycle is in `doubt`,
@@ -95,8 +95,7 @@ def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     found = missing_settings.with_undecided(found, open_ones).select(*columns)
     split = made["split_findings"].drop("day")
     found = found.unionByName(split, allowMissingColumns=True)
-    moved = transfers.findings_about_transfers(silver, made, plan)
-    return found.unionByName(moved, allowMissingColumns=True)
+    return found.unionByName(made["transfer_findings"].drop("day"), allowMissingColumns=True)
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -247,8 +247,8 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     marks = made(store, history, lambda table, mark: begun.append(table) if mark is None else None)
     assert begun == list(TABLES)[4:]
     assert all(mark.before for mark in marks.values())
-    split = marks.pop("split_findings")
-    assert split.since == changes.NEVER
+    for table in ("split_findings", "transfer_findings"):
+        assert marks.pop(table).since == changes.NEVER
     assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22", "2026-11-24"}
     assert kept
     assert kept == files_before(store, "2026-11-22")
