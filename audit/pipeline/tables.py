@@ -7,8 +7,8 @@ the first and the last moment at which it can have run.
 
 Builders are lazy and write nothing, but some start a small job to choose a plan: `cycles` looks for
 the days with records, `verdicts` for broken rules, `unloads` and `split_findings` for the number of
-unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and `findings`
-for the strategies in use.
+unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and
+`findings` for the strategies in use.
 """
 
 from __future__ import annotations

@@ -151,9 +151,10 @@ def moves(story: Transferring) -> None:
     story.ask(requests.split_bundle(f"shop/ns-5/{WHOLE}", None, [], unload=True))
     story.tell(split="ns-5")
     story.wait(10)
-    story.tell(leads=story.leader().name)
-    story.cluster.depose()
-    story.tell(leads=story.leader().name)
+    former = story.leader().name
+    while story.leader().name == former:
+        story.cluster.depose()
+    story.tell(led=former, leads=story.leader().name)
     story.wait(10)
     story.stop(next(name for name in ("broker-3", "broker-2") if name != story.leader().name))
     story.wait(70)
