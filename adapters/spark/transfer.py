@@ -111,7 +111,7 @@ def _able(settings: Column) -> Column:
 
 def _plan(loads: Column, settings: Column) -> Column:
     """Return the conditions and moves of a cycle: a struct. [TRANSFER-02, -06, -11, -13]"""
-    uneven = is_uneven(loads, settings)
+    uneven = finds_imbalance(loads, settings)
     skipped = F.col("_early") | (F.size("without_data") > 0)
     before = F.coalesce(F.col("past.hits"), F.lit(0.0))
     hits = F.when(uneven, before + 1).otherwise(F.lit(0.0))
@@ -128,7 +128,7 @@ def _sum(brokers: Column, amount: Callable[[Column], Column]) -> Column:
     return F.aggregate(brokers, F.lit(0.0), lambda total, one: total + amount(one))
 
 
-def is_uneven(brokers: Column, settings: Column) -> Column:
+def finds_imbalance(brokers: Column, settings: Column) -> Column:
     """True if a condition of an unload holds. [TRANSFER-01, TRANSFER-03 … 05]"""
     count = F.size(brokers)
     mean = F.try_divide(_sum(brokers, lambda one: one["load"]), count)
@@ -163,7 +163,7 @@ def _moves(brokers: Column, settings: Column) -> Column:
         target = F.get(brokers, moved)
         filled = _filled(source, target)
         due = (state["place"] > moved + 1) & (moved < settings[MOST_BROKERS])
-        due = due & is_uneven(state["now"], settings)
+        due = due & finds_imbalance(state["now"], settings)
         moves = F.when(due & (F.size(filled["bundles"]) > 0), _move(source, target, filled))
         return F.struct(
             F.when(moves.isNull(), state["now"])

@@ -208,7 +208,7 @@ def _uneven_load() -> Column:
         limits = F.struct(
             *((_force(name) * factor).alias(name) for name in (transfer.TARGET, OVERLOAD_THRESHOLD))
         )
-        return transfer.is_uneven(brokers, limits)
+        return transfer.finds_imbalance(brokers, limits)
 
     even = ~holds(1)
     clear = (even == ~holds(1 - EDGE)) & (even == ~holds(1 + EDGE))
