@@ -127,7 +127,7 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 
 
 def _amount(data: LoadData, busy: str, idle: str) -> float:
-    """Return the bytes per second that make the loads of two brokers equal. [TRANSFER-09]"""
+    """Return the bytes per second that make the loads of two brokers equal."""
     high, low = data.loads[busy], data.loads[idle]
     return float(round(data.carried[busy] * (high - low) / 2 / high)) if high else 0.0
 
