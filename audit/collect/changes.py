@@ -94,6 +94,15 @@ def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
     return {entry["broker"] for entry in filter(_is_unexplained, entries)}
 
 
+def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
+    """Return the bundles that brokers of the extensible manager released for a reason that may
+    still be seen.
+    """
+    if not _is_extensible(now):
+        return set()
+    return {entry["bundle"] for entry in filter(_is_unexplained, entries)}
+
+
 def _is_extensible(now: Sight) -> bool:
     return str(now.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 

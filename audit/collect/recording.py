@@ -21,6 +21,7 @@ from pulsar_conformance.audit.collect.changes import (
     may_be_stopping,
     newly_shed,
     state_after,
+    unexplained_bundles,
 )
 from pulsar_conformance.audit.collect.files import Recording
 
@@ -46,7 +47,10 @@ class Recorder:
         self._before = state_after(recording.newest_records())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
-        """Observations not written yet, since a broker may have been stopping at the time."""
+        """Observations not written yet, since a broker may have been stopping at the time, or a
+        transfer may have been on its way."""
+        self._unowned: dict[str, datetime] = {}
+        """Last time at which each bundle of these was seen without an owner."""
 
     def run(
         self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
@@ -104,16 +108,27 @@ class Recorder:
             as_shed(together, newly_shed(before, look.sight, entries))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
         self._held.append((at, entries))
+        holder = look.sight.holder()
+        for _, held in self._held:
+            released = unexplained_bundles(held, look.sight)
+            self._unowned |= {bundle: at for bundle in released if bundle not in holder}
         while self._held and not self._undecided(at, look.sight):
             self._recording.write(*self._held.popleft())
         self._before = look.sight
 
     def _undecided(self, at: datetime, now: Sight) -> bool:
-        """True if a broker that released bundles in the oldest observation may be stopping."""
+        """True if a broker that released bundles in the oldest observation may be stopping, or
+        a bundle may be on its way to another by TransferShedder.
+        """
         since, oldest = self._held[0]
+        if at - since >= STOPS_WITHIN:
+            return False
+        last = (self._unowned.get(one, since) for one in unexplained_bundles(oldest, now))
+        if any(at - one < PAUSES_WITHIN for one in last):
+            return True
         lately = (held for time, held in self._held if at - time < PAUSES_WITHIN)
         releasing = {broker for held in lately for broker in may_be_stopping(held, now)}
-        return at - since < STOPS_WITHIN and not releasing.isdisjoint(may_be_stopping(oldest, now))
+        return not releasing.isdisjoint(may_be_stopping(oldest, now))
 
     def _trouble(self, now: dict[str, str]) -> None:
         """Report once that something has become unreadable, and once that it can be read again."""

@@ -213,6 +213,25 @@ def test_a_transfer_that_the_leader_counts_once_all_are_over(cluster, tmp_path, 
     assert causes == ["shedding" if counted == 1 else "unknown", None]
 
 
+def test_a_transfer_that_takes_longer_than_a_stopping_broker_pauses(cluster, tmp_path, monkeypatch):
+    from pulsar_conformance.audit.collect import recording
+
+    cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
+    cluster.owned[cluster.names[0]] = [ONE, TWO]
+    recorded = Recorded(cluster, tmp_path / "history")
+    recorded.look()
+    cluster.owned[cluster.names[0]] = [TWO]
+    monkeypatch.setattr(recording, "PAUSES_WITHIN", timedelta(seconds=0.1))
+    for _ in range(2):
+        time.sleep(0.15)
+        assert happened(recorded.look()) == []
+    cluster.owned[cluster.names[1]] = [ONE]
+    cluster.shed += 1
+    recorded.look()
+    recorded.end()
+    assert [line.get("cause") for line in happened(recorded.lines())[-2:]] == ["shedding", None]
+
+
 def test_unloads_by_hand_that_an_extensible_leader_counts_are_not_shed(cluster, recorded):
     unloaded, assigned = moved(cluster)
     cluster.by_hand += 1
