@@ -112,7 +112,7 @@ def _able(settings: Column) -> Column:
 def _plan(loads: Column, settings: Column) -> Column:
     """Return the conditions and moves of a cycle: a struct. [TRANSFER-02, -06, -11, -13]"""
     uneven = finds_imbalance(loads, settings)
-    skipped = F.col("_early") | (F.size("without_data") > 0)
+    skipped = F.col("_early") | F.coalesce(F.size("without_data") > 0, F.lit(False))
     before = F.coalesce(F.col("past.hits"), F.lit(0.0))
     hits = F.when(uneven, before + 1).otherwise(F.lit(0.0))
     decides = uneven & ~skipped & (hits > settings[HITS])
