@@ -91,6 +91,9 @@ STRATEGIES: Mapping[str, Strategy] = {
     transfer.NAME: Strategy(transfer.SETTINGS, transfer.with_transfers, transfer.takes, {}),
 }
 
+BY_REPORTS = tuple(name for name in STRATEGIES if name != transfer.NAME)
+"""The strategies that need no more of bundles than what load reports say."""
+
 LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
 """Strategies that some documents describe, by a setting of these documents."""
 
@@ -120,7 +123,7 @@ def decision_rows(
     brokers: DataFrame,
     bundles: DataFrame,
     readings: Readings,
-    strategies: Iterable[str] = tuple(STRATEGIES),
+    strategies: Iterable[str] = BY_REPORTS,
 ) -> DataFrame:
     """Return a row for each bundle, and each broker without any: whether it is `chosen`, and why.
 

@@ -112,7 +112,7 @@ def said_by_columns(
     raw = parsed_cases(session.createDataFrame(texts, "cycle bigint, text string"), shape)
     raw = raw.repartition("cycle")
     force = in_force(F.col("settings"), shedding.deciding_settings(), chosen.defaults)
-    cases = raw.withColumn("settings", force)
+    cases = raw.withColumns({"given": F.col("settings"), "settings": force})
     owners = brokers_of(cases, chosen)
     brokers, bundles = owners.drop("owns"), owners.select("cycle", "broker", F.inline("owns"))
     took = [
