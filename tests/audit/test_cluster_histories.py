@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,69 @@ def test_times_ascend_and_no_line_stands_twice(history):
     assert times == sorted(times)
     texts = {json.dumps(one, sort_keys=True) for one in history}
     assert len(texts) == len(history)
+
+
+class Transferred:
+    """A history of the extensible manager, by the events of users' bundles."""
+
+    def __init__(self, name):
+        self.lines = recorded(f"4.2.4-{name}")
+        self.leaders = [one["broker"] for one in of_users(self.lines, "leader")]
+
+    def unloads(self, cause):
+        known = [one for one in self.lines if one["kind"] == "unloaded" and one["cause"] == cause]
+        return [one for one in known if one["bundle"].startswith("shop/")]
+
+    def next_owners(self, cause):
+        """By bundle, the broker that it left for this cause, and the next that had it."""
+        taken = of_users(self.lines, "assigned")
+        return {
+            one["bundle"]: (
+                one["broker"],
+                next(
+                    other["broker"]
+                    for other in taken
+                    if other["bundle"] == one["bundle"] and other["at"] >= one["at"]
+                ),
+            )
+            for one in self.unloads(cause)
+        }
+
+
+@pytest.mark.parametrize("name", ["moves", "crash"])
+def test_whatever_an_extensible_broker_gave_up_has_its_cause(name):
+    history = Transferred(name)
+    assert not history.unloads("unknown")
+    assert len(history.unloads("admin")) == 1
+    assert len(set(history.leaders)) == 2
+    [stopped] = {one["broker"] for one in history.unloads("shutdown")}
+    assert (stopped == history.leaders[0]) == (name == "crash")
+    test_whoever_releases_a_bundle_had_it(history.lines)
+    test_times_ascend_and_no_line_stands_twice(history.lines)
+
+
+def test_transferred_bundles_go_from_the_most_to_the_least_loaded_broker():
+    history = Transferred("moves")
+    moved = history.next_owners("shedding")
+    assert len(moved) == 4
+    assert {one for one, _ in moved.values()} == {history.leaders[0]}
+    assert len({to for _, to in moved.values()}) == 1
+    assert of_users(history.lines, "split")
+
+
+def test_bundles_on_their_way_to_a_killed_broker_go_to_another_at_once():
+    history = Transferred("crash")
+    moved = history.next_owners("shedding")
+    assert len(moved) == 3
+    [(source, target)] = set(moved.values())
+    by_hand = history.next_owners("admin")
+    assert [*by_hand.values()] == [(source, target)], "the destination was killed"
+    later = [
+        datetime.fromisoformat(one["at"])
+        for one in history.lines
+        if one["kind"] in ("unloaded", "assigned") and one["bundle"] in moved
+    ]
+    assert 2 < (later[len(moved)] - later[0]).total_seconds() < 5
 
 
 class Kept:
