@@ -114,7 +114,7 @@ def _hits(before: Sequence[JSON]) -> int:
 
 def _since(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
     """Return the seconds since each broker last unloaded bundles. [TRANSFER-11, TRANSFER-19]"""
-    found = {}
+    found: dict[str, float] = {}
     for place, one in enumerate(before):
         passed = sum(cycle["minutes"] for cycle in cycles[place + 1 :]) * MINUTE
         found |= {unload["broker"]: passed for unload in one["unload"]}

@@ -130,11 +130,10 @@ def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
 
     0 unless it is of the extensible manager, which counts the bundles of a cycle after the last.
     """
-    known = before.shed is not None and now.shed is not None and before.leader == now.leader
-    if not known or not _is_extensible(now):
+    if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
-    explained = sum(entry.get("cause") == "shedding" for entry in entries)
-    return (now.shed or 0) - (before.shed or 0) - explained
+    explained = [entry for entry in entries if entry.get("cause") == "shedding"]
+    return now.shed - before.shed - len(explained) if _is_extensible(now) else 0
 
 
 def as_unknown(entries: list[Entry]) -> None:

@@ -190,7 +190,7 @@ def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
     mine = F.col("cluster") == cluster
     judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.JUDGED))
-    went = asked.of(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
+    went = asked.select(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
     if asked.at is not None:
         went = went.where(F.col("at") <= F.lit(asked.at))
     turns = went.select("at").join(
