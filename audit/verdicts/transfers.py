@@ -296,9 +296,10 @@ def _excluded_stay() -> Column:
 def _top_bundles() -> Column:
     """Violated if a bundle goes that its broker does not report. [TRANSFER-17]"""
     top = _load_of(F.col("broker"))["top"]
-    lack = F.when(F.coalesce(F.size(top), F.lit(0)) <= 0, NO_LOADS)
+    known = F.coalesce(F.size(top) > 0, F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")
-    return _verdict(F.coalesce(~F.array_contains(top, F.col("bundle")), F.lit(False)), lack, told)
+    missing = known & ~F.coalesce(F.array_contains(top, F.col("bundle")), F.lit(True))
+    return _verdict(missing, F.when(~known, F.lit(NO_LOADS)), told)
 
 
 JUDGED: Mapping[str, Callable[[], Column]] = {
