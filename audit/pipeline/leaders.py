@@ -37,7 +37,9 @@ def leader_changes(tables: Tables) -> DataFrame:
     keys = ["cluster", "at", "broker", "former"]
     ends = tables["unloads"].where(F.col("cause") == SHUTDOWN)
     ends = ends.select("cluster", F.col("broker").alias("former"), F.col("at").alias("ended"))
-    reports = tables["broker_samples"].groupBy("cluster", F.col("broker").alias("former"))
+    loads = tables["contexts"].where("kind = 'load_data'").select("cluster", "broker", "at")
+    reports = tables["broker_samples"].select("cluster", "broker", "at").unionByName(loads)
+    reports = reports.groupBy("cluster", F.col("broker").alias("former"))
     reports = reports.agg(F.max("at").alias("reported"))
     apart = F.abs(F.unix_seconds("ended") - F.unix_seconds("at"))
     rows = led.join(ends, ["cluster", "former"], "left").join(

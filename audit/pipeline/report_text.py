@@ -109,7 +109,7 @@ def verdict(found: Json) -> str:
         more = f", {follow} of them consequences of others" if follow else ""
         return f"{counted(total, 'fault')}{more}"
     judged = any(counts[ALLOWED] for counts in found["rules"].values())
-    if not found["cycles"]:
+    if not found["cycles"] and not found["rules"]:
         return "nothing could be audited"
     return "no rule is broken" if judged else "nothing could be judged"
 

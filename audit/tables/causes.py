@@ -75,15 +75,17 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
     """Attribute unloads by brokers without reports to the bundles' owners, marked as `unnamed`.
 
-    Such a name is likely another address of the owner.
+    Such a name is likely another address of the owner, unless no broker of the cluster reports.
     """
     known = silver.broker_samples.select("cluster", "broker").distinct()
+    reporting = known.select("cluster", F.lit(True).alias("reports")).distinct()
     rows = rows.join(
         F.broadcast(known.withColumn("known", F.lit(True))), ["cluster", "broker"], "left"
-    )
-    unnamed = F.isnull("known") & F.coalesce(F.col("owner") != F.col("broker"), F.lit(False))
+    ).join(F.broadcast(reporting), "cluster", "left")
+    other = F.coalesce(F.col("owner") != F.col("broker"), F.lit(False))
+    unnamed = F.isnull("known") & F.isnotnull("reports") & other
     broker = F.when(unnamed, F.col("owner")).otherwise(F.col("broker"))
-    return rows.withColumns({"unnamed": unnamed, "broker": broker}).drop("known")
+    return rows.withColumns({"unnamed": unnamed, "broker": broker}).drop("known", "reports")
 
 
 def shed_unloads(made: Made) -> DataFrame:

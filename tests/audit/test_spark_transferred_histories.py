@@ -49,4 +49,48 @@ def test_nobody_is_accused_and_loads_decide_what_they_can(audited):
     assert found["unloads"]["open"] == found["unloads"]["in_violation"] == 0
     for rule in BY_LOADS:
         assert found["rules"][rule]["allowed"], rule
-    assert found["rules"]["TRANSFER-06"]["undecided"] == 2
+    assert found["rules"]["TRANSFER-06"]["undecided"] == len(NAMES)
+
+
+def test_each_event_is_named_with_its_cause_and_destination(audited):
+    found = audited[2]
+    assert found["unloads"]["causes"] == {"admin": 2, "shedding": 7, "shutdown": 12}
+    assert found["splits"] == 1
+    told = [one["told"] for one in found["leaders"]["first"]]
+    assert told == [
+        "127.0.0.1:34755 leads in place of 127.0.0.1:37595, which ended",
+        "127.0.0.1:32835 leads in place of 127.0.0.1:39379, which goes on",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bundle", "events", "arithmetic"),
+    [
+        (
+            f"shop/ns-3/{WHOLE}, crash",
+            [
+                "unloaded by 127.0.0.1:37595, shedding: recorded",
+                "assigned to 127.0.0.1:34755",
+            ],
+            "to move: (81 % - 0 %) / 2 / 81 % of 81 MB/s = 40.5 MB/s",
+        ),
+        (
+            f"shop/ns-6/{WHOLE}, moves",
+            [
+                "unloaded by 127.0.0.1:39379, shedding: recorded",
+                "assigned to 127.0.0.1:45645",
+                "unloaded by 127.0.0.1:45645, admin: recorded",
+                "assigned to 127.0.0.1:32835",
+            ],
+            "to move: (91 % - 0 %) / 2 / 91 % of 91 MB/s = 45.5 MB/s",
+        ),
+    ],
+)
+def test_a_transfer_is_explained(audited, capsys, bundle, events, arithmetic):
+    capsys.readouterr()
+    assert main([*audited[0], "--why", bundle.partition(",")[0]]) == 0
+    told = capsys.readouterr().out
+    told = told[told.index(bundle) :]
+    places = [told.index(event) for event in events]
+    assert places == sorted(places)
+    assert arithmetic in " ".join(told.split())
