@@ -17,7 +17,7 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
@@ -206,9 +206,13 @@ def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
 
 
 def _balance(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield what the loads before a time mean to TransferShedder; nothing if none are recorded."""
+    """Yield what the loads before a time mean to TransferShedder; nothing if none are recorded.
+
+    Loads of the last seconds may be those after the unload, which is recorded a little later.
+    """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
-    last = before.where("kind = 'load_data'").groupBy("broker")
+    passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")
+    last = before.where((F.col("kind") == "load_data") & (passed >= causes.SKEW)).groupBy("broker")
     rows = last.agg(F.to_json(F.max_by("load", "at")).alias("load")).collect()
     loads = {row["broker"]: json.loads(row["load"]) for row in rows}
     if not loads:
