@@ -5,23 +5,22 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from pulsar_conformance import specs
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.reporters import show_progress
 from pulsar_conformance.specs.errors import SpecError
 
 from mutants.children import each
 from mutants.defects import Defect, Exhibit, defects, shown
-from mutants.evaluations import Evaluation, drawn_for, worked
+from mutants.evaluations import Evaluation, worked
 from mutants.explained import all_mutants, explained, stale
-from mutants.hunting import Catch, hunt
+from mutants.hunting import Catch, hunt, hunt_by_draws
 from mutants.making import Mutant
 from mutants.page import is_missed, killed_share, page, summary
 from mutants.results import Fate, Kept
@@ -130,15 +129,13 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
         else:
             living.append((mutant, catch))
     before = {mutant.id: catch.seconds for mutant, catch in living}
-    cases = list(_drawn()) if living else []
-    unseen = []
-    for mutant, catch in _hunted([mutant for mutant, _ in living], cases, args, "drawn cases"):
+    examples, unseen = worked() if living else [], []
+    for mutant, catch in _hunted([one for one, _ in living], hunt_by_draws, examples, args):
         seconds = before[mutant.id] + catch.seconds
         note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
         unseen += [] if catch.caught else [mutant]
-    if args.drawn and unseen:
-        for mutant, catch in _hunted(unseen, worked(), args, "worked examples"):
-            note(mutant, Catch(False, catch.rule, catch.by, catch.seconds))
+    for mutant, catch in _hunted(unseen, hunt, examples, args) if args.drawn else ():
+        note(mutant, Catch(False, catch.rule, catch.by, catch.seconds))
     return [found[one.id] for one in chosen]
 
 
@@ -148,31 +145,25 @@ def _by_examples(
     """The fate of each mutant by the worked examples, unless drawn cases are asked alone."""
     if args.drawn:
         return [(mutant, Catch(False)) for mutant in left]
-    show_progress("the worked examples are answered")
-    return _hunted(left, worked(), args, "worked examples")
+    return _hunted(left, hunt, worked(), args)
 
 
-def _drawn() -> Iterator[Evaluation]:
-    """The drawn cases of every rule."""
-    rules = [one for one in specs.load().rules.values() if one.untestable is None]
-    for number, rule in enumerate(rules, start=1):
-        show_progress(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
-        yield from drawn_for(rule.id)
+Hunt = Callable[[Mutant, Sequence[Evaluation]], Catch]
 
 
 def _hunted(
-    mutants: Sequence[Mutant], asked: Sequence[Evaluation], args: argparse.Namespace, what: str
+    mutants: Sequence[Mutant], by: Hunt, examples: Sequence[Evaluation], args: argparse.Namespace
 ) -> Iterator[tuple[Mutant, Catch]]:
     lives = 0
-    hunts = each(mutants, partial(_hunt, asked), _lost, args.workers, CPU_SECONDS)
+    hunts = each(mutants, partial(_hunt, by, examples), _lost, args.workers, CPU_SECONDS)
     for number, (mutant, catch) in enumerate(hunts, start=1):
         lives += not catch.caught
-        show_progress(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
+        show_progress(f"{number} of {len(mutants)} mutants, {lives} live")
         yield mutant, catch
 
 
-def _hunt(asked: Sequence[Evaluation], mutant: Mutant) -> Catch:
-    return hunt(mutant, asked)
+def _hunt(by: Hunt, examples: Sequence[Evaluation], mutant: Mutant) -> Catch:
+    return by(mutant, examples)
 
 
 def _lost(_mutant: Mutant, status: int | None) -> Catch:

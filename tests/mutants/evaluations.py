@@ -115,20 +115,52 @@ def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
     return [row for place, row in enumerate(taken) if row not in taken[:place]]
 
 
-def drawn_for(rule: str) -> list[Evaluation]:
-    """The cases drawn for a rule, under every row of readings."""
-    known = specs.load().rules[rule]
-    profile = next((one for one in PROFILES if one in known.profiles), None)
-    if profile is None or rule not in checks():
-        return []
-    trials = draw_trials(rule, profile, SEED, EXAMPLES)
-    return [
+def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
+    """Yield the cases drawn for a rule, under one row of readings."""
+    profile = _drawn_under(rule)
+    if profile is None:
+        return
+    readings = rows(specs.load().rules[rule], profile)[row]
+    defaults, under = specs.load().defaults(profile), Readings.of(profile, readings)
+    for trial in draw_trials(rule, profile, SEED, EXAMPLES):
+        if bad_trial(trial, defaults, under) is None:
+            yield _evaluated(rule, None, (rule,), trial, profile, readings, traced=False)
+
+
+def drawn_in_turn(
+    examples: Iterable[Evaluation], file: str, entered: int | None
+) -> Iterator[Evaluation]:
+    """Yield the drawn cases that may show a change there, by what the examples enter.
+
+    These are the cases of rules with an example that enters the function, then those of the other
+    rules about the same operations; all of them under the usual readings first.
+    """
+    there = [
         one
-        for readings in rows(known, profile)
-        for trial in trials
-        if bad_trial(trial, specs.load().defaults(profile), Readings.of(profile, readings)) is None
-        for one in (_evaluated(rule, None, (rule,), trial, profile, readings),)
+        for one in examples
+        if ((file, entered) in one.entered if entered else any(file == f for f, _ in one.entered))
     ]
+    operations = {question.operation for one in there for question in one.trial.questions}
+    known = specs.load().rules
+    every = [one.id for one in known.values() if not there or operations & {*one.operations}]
+    rules = dict.fromkeys((*(rule for one in there for rule in one.rules), *every))
+    left, row = list(rules), 0
+    while left:
+        for rule in left:
+            yield from drawn_for(rule, row)
+        row += 1
+        left = [rule for rule in left if row < _row_count(rule)]
+
+
+def _drawn_under(rule: str) -> str | None:
+    """Return the profile under which cases are drawn for a rule, if any are."""
+    found = (one for one in PROFILES if one in specs.load().rules[rule].profiles)
+    return next(found, None) if rule in checks() else None
+
+
+def _row_count(rule: str) -> int:
+    profile = _drawn_under(rule)
+    return len(rows(specs.load().rules[rule], profile)) if profile else 0
 
 
 def _evaluated(
@@ -138,11 +170,11 @@ def _evaluated(
     trial: Trial,
     profile: str,
     readings: Mapping[str, str],
+    traced: bool = True,
 ) -> Evaluation:
     entered: set[Place] = set()
     consulted: set[str] = set()
-    with_trace = _tracer(entered, consulted)
-    sys.setprofile(with_trace)
+    sys.setprofile(_tracer(entered, consulted) if traced else None)
     try:
         model = Model(profile, readings)
         answers = [_answer(model, *question) for question in trial.questions]

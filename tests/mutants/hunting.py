@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from mutants.children import Limit, OutOfTime
-from mutants.evaluations import Evaluation, in_order
+from mutants.evaluations import Evaluation, drawn_in_turn, in_order
 from mutants.judged import Bench
 from mutants.loading import another_model
 from mutants.making import Mutant, changed
 
 PATIENCE = 10.0
 """Seconds of CPU for one trial; the right model takes less than one."""
+
+MOST_SECONDS = 60.0
+"""Seconds of CPU for the drawn cases of a mutant, which then counts as living."""
 
 NO_START = "does not start"
 UNREACHED = "reaches no case"
@@ -45,6 +48,27 @@ def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
         return Catch(True, by=NO_START, seconds=time.process_time() - started)
     asked = in_order(evaluations, mutant.file, mutant.entered)
     rule, by = first_wrong(modules[""].Model, asked, evaluations)
+    return Catch(bool(by), rule, by, time.process_time() - started)
+
+
+def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
+    """Return the first drawn case that shows a mutant; `examples` say which rules may."""
+    started = time.process_time()
+    try:
+        with Limit(PATIENCE):
+            modules = another_model({mutant.file: changed(mutant)})
+    except (Exception, OutOfTime):
+        return Catch(True, by=NO_START, seconds=time.process_time() - started)
+    whole: list[Evaluation] = []
+
+    def asked() -> Iterator[Evaluation]:
+        for one in drawn_in_turn(examples, mutant.file, mutant.entered):
+            if time.process_time() - started > MOST_SECONDS:
+                return
+            whole.append(one)
+            yield one
+
+    rule, by = first_wrong(modules[""].Model, asked(), whole)
     return Catch(bool(by), rule, by, time.process_time() - started)
 
 

@@ -15,6 +15,7 @@ import ast
 import gc
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -230,8 +231,9 @@ def _with(mutant: Mutant, by: str) -> Fate:
 def tried_anew(mutant: Mutant) -> Fate:
     """Try a mutant in a process that starts with it."""
     words = [sys.executable, "-m", "mutants.judge", "--here", mutant.id]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     try:
-        done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False, env=env)
         said: Fate = json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         return _with(mutant, "no end")

@@ -42,7 +42,7 @@ DRAWN = f"""\
 Each mutant is the model with one change, as an implementation of its own: it shares no module with
 the judge, which is unchanged. It is asked {EXAMPLES} drawn cases of every rule, under the usual
 readings and under the others, and no worked example. Mutants that no rule tells from the model are
-left out ([README](README.md)).
+left out ([README](README.md)). A mutant lives if a minute of questions does not show it.
 
 A mutant that survives is asked the worked examples: one that only an example of the model alone
 tells is left open by the documents, so that no implementation may fail for it. `python -m mutants
