@@ -70,20 +70,37 @@ def judge(
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
+    others = _unchosen_rules(rules, trials, judged) if _broken(outcomes) else []
+    while better := _better(rules, trials, others, (judged, outcomes)):
+        judged, outcomes = better
+    return judged, outcomes
+
+
+def _better(
+    rules: Sequence[specs.Rule],
+    trials: AnsweredTrialsByRule,
+    others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
+    now: tuple[JudgedImplementation, OutcomesByRule],
+) -> tuple[JudgedImplementation, OutcomesByRule] | None:
+    """Return the readings that break the fewest rules, with the outcomes; None if not fewer.
+
+    They differ from those of now in what allows all answers about one rule: each broken rule may
+    need another reading.
+    """
+    judged, outcomes = now
     consistent = _consistent_choices(rules, trials, outcomes, judged) if _broken(outcomes) else ()
     if not consistent:
-        return judged, outcomes
-    others = _unchosen_rules(rules, trials, judged)
-    best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
+        return None
+    fewest, better = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), None
     for choices in consistent:
         other = judged.choosing(choices)
-        outcomes = _outcomes(rules, trials, other)
-        broken = _broken(outcomes)
-        if broken < best[0]:
+        found = _outcomes(rules, trials, other)
+        broken = _broken(found)
+        if broken < fewest:
             broken += _broken(_outcomes_of_others(others, other))
-        if broken < best[0]:
-            best = broken, other, outcomes
-    return best[1:]
+        if broken < fewest:
+            fewest, better = broken, (other, found)
+    return better
 
 
 def _unchosen_rules(

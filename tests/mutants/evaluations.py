@@ -132,14 +132,18 @@ def drawn_in_turn(
 ) -> Iterator[Evaluation]:
     """Yield the drawn cases that may show a change there, by what the examples enter.
 
-    These are the cases of rules with an example that enters the function, then those of the other
-    rules about the same operations; all of them under the usual readings first.
+    These are the cases of rules with an example that enters the function, the smallest example
+    first, then those of the other rules about the same operations; all of them under the usual
+    readings first.
     """
-    there = [
-        one
-        for one in examples
-        if ((file, entered) in one.entered if entered else any(file == f for f, _ in one.entered))
-    ]
+    there = sorted(
+        (
+            one
+            for one in examples
+            if any(file == other and entered in (None, line) for other, line in one.entered)
+        ),
+        key=lambda one: one.size,
+    )
     operations = {question.operation for one in there for question in one.trial.questions}
     known = specs.load().rules
     every = [one.id for one in known.values() if not there or operations & {*one.operations}]
