@@ -91,7 +91,8 @@ def _better(
     consistent = _consistent_choices(rules, trials, outcomes, judged) if _broken(outcomes) else ()
     if not consistent:
         return None
-    fewest, better = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), None
+    fewest = _broken(outcomes) + _broken(_outcomes_of_others(others, judged))
+    better: tuple[JudgedImplementation, OutcomesByRule] | None = None
     for choices in consistent:
         other = judged.choosing(choices)
         found = _outcomes(rules, trials, other)
