@@ -66,7 +66,10 @@ const chart = (cycles, length, width, title) => {
     lowest = Math.max(top, lowest + APART)
     picture.append(drawn("text", { x: left + 8, y: lowest + 4, class: "pc-end", style: hue }, name))
   }
-  return picture
+  const now = drawn("line", { class: "pc-now", y1: EDGE.top, y2: HEIGHT - EDGE.bottom })
+  picture.append(now)
+  const mark = (number) => ["x1", "x2"].forEach((end) => now.setAttribute(end, across(number)))
+  return { picture, mark }
 }
 
 const moveLine = ([bundle, source, target, why]) =>
@@ -93,13 +96,18 @@ const figures = (table, legend) => {
 
 // One profile's course: the chart, a cycle to look at, the figures, and every move.
 const course = (profile, cycles, length, { table, faults, legend }, width) => {
-  const slider = element("input", { type: "range", min: 0, max: cycles.length - 1, value: 0 })
+  const moved = cycles.filter((one) => one.moves.length || Object.keys(one.splits).length)
+  const { picture, mark } = chart(cycles, length, width, profile)
+  const slider = element("input", { type: "range", min: 0, max: cycles.length - 1 })
+  slider.value = moved.length ? moved[0].number : 0
   slider.setAttribute("aria-label", `Cycle of ${profile}`)
   const shown = element("pre", { tabIndex: 0, className: "pc-cycle" })
-  const show = () => (shown.textContent = cycleLines(cycles[slider.value]).join("\n"))
+  const show = () => {
+    mark(Number(slider.value))
+    shown.textContent = cycleLines(cycles[slider.value]).join("\n")
+  }
   slider.addEventListener("input", show)
   show()
-  const moved = cycles.filter((one) => one.moves.length || Object.keys(one.splits).length)
   const moves = moved.flatMap(cycleLines)
   const more = moves.length > MOST_MOVES ? [`… ${moves.length - MOST_MOVES} more lines`] : []
   const caption = "Usage of each broker; a dot where it gives up bundles; dashed: the limit from which on it sheds."
@@ -107,7 +115,7 @@ const course = (profile, cycles, length, { table, faults, legend }, width) => {
     "div",
     { className: "pc-of-profile" },
     element("h3", { textContent: profile }),
-    element("figure", {}, chart(cycles, length, width, profile), element("figcaption", { textContent: caption })),
+    element("figure", {}, picture, element("figcaption", { textContent: caption })),
     slider,
     shown,
   )
