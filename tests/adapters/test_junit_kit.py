@@ -115,6 +115,5 @@ def test_a_strategy_of_pulsar_is_handed_over_as_a_class(suites):
     cases = list(suites["StrategyTest"].iter("testcase"))
     failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
     assert len(cases) > 15
-    assert [text.partition("\n")[0].rpartition(": ")[2] for text in failed] == [
-        "Nothing but memory makes a broker overloaded"
-    ]
+    assert len(failed) == 1
+    assert "Nothing but memory makes a broker overloaded" in failed[0]

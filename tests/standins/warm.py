@@ -6,12 +6,11 @@ and ends with the status of the fork.
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
@@ -25,7 +24,9 @@ sys.exit(int(server.makefile().read() or 70))
 """A command; 70 is its status where its fork was killed."""
 
 
-FEW = ["--examples", "2"]
+FEW, RULES = ["--examples", "2"], ["--rules", "OVERLOAD-*"]
+REPORTED = "A_REPORT_IS_MADE"
+"""Variable of the environment of pages that make a report of a run."""
 
 
 def client(file, address, program):
@@ -49,12 +50,20 @@ def serving(address):
 
 
 def cheaper(program, words):
-    """The words for `pulsar-conformance` of a command, which draws few cases."""
+    """The words for `pulsar-conformance` of a command, which draws few cases.
+
+    A run judges few rules, too, unless a report is made of it.
+    """
     if program == "nox":
-        words = ["run", *([] if "--rules" in words else ["--rules", "OVERLOAD-*"]), *words[3:]]
-    if words[:1] == ["run"] and "--examples" not in words:
-        words = ["run", *FEW, *words[1:]]
-    return words
+        words = ["run", *words[3:]]
+    if words[:1] != ["run"]:
+        return words
+    if "--examples" in words:
+        place = words.index("--examples")
+        words = [*words[:place], *words[place + 2 :]]
+    asks = {"--rules", "--replay", "--campaign"}.intersection(words)
+    rules = [] if asks or (program != "nox" and os.environ.get(REPORTED)) else RULES
+    return ["run", *([] if "--campaign" in words else FEW), *rules, *words[1:]]
 
 
 def serve(address):
@@ -65,18 +74,24 @@ def serve(address):
     for name in COMMANDS:
         module_of(name)
     load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no fork is waited for
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen()
     print("ready", flush=True)
     while True:
         asking, _ = listening.accept()
+        reap()
         if os.fork() == 0:
             listening.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             answer(asking, lambda asked: main(cheaper(asked["program"], asked["words"])))
         asking.close()
+
+
+def reap():
+    """Take leave of the forks that have ended."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def answer(asking, work):
