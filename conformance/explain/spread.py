@@ -23,7 +23,7 @@ def spread_lines(
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
-    yield from _counts(answer["bundles"], _shares(case), "into some bundle")
+    yield from _counts(answer["bundles"], _shares(case), "in one bundle")
 
 
 def broker_lines(
@@ -36,7 +36,7 @@ def broker_lines(
         shares[broker] = shares.get(broker, 0) + share
     yield from ("", "topics on each broker")
     placed = [owners.get(bundle, NOBODY) for bundle in answer["bundles"]]
-    yield from _counts(placed, shares, "on some broker")
+    yield from _counts(placed, shares, "on one broker")
 
 
 NOBODY = "no broker"
