@@ -31,7 +31,7 @@ IN_FLIGHT = ("assigning", "releasing")
 
 
 def same_brokers(before: Entry, change: Entry) -> bool:
-    """True if a change is about the brokers of what is under way. [CHANNEL-02, CHANNEL-03]"""
+    """True if a change names the brokers of the operation under way. [CHANNEL-02, CHANNEL-03]"""
     return (before["to"], before["from"]) == (change["to"], change["from"])
 
 

@@ -138,7 +138,7 @@ class LeastUsage:
 
 @dataclass(frozen=True)
 class PlannedPlacement:
-    """One bundle to place by AvgShedder: as it was planned, else at random."""
+    """One bundle to place by AvgShedder: as planned, otherwise at random."""
 
     candidates: tuple[str, ...]
     overloaded: frozenset[str]
@@ -151,7 +151,7 @@ class PlannedPlacement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates of which one takes the bundle at random. [PLANNED-02, PLANNED-06]"""
+        """The candidates, of which a random one takes the bundle. [PLANNED-02, PLANNED-06]"""
         if self.plan is None or not self.running:
             return self.candidates
         source, destination = self.plan["from"], self.plan["to"]

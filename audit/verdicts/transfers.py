@@ -75,8 +75,9 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the unloads by TransferShedder, with `cycle`, the time of their turn, and all that
-    is known of it."""
+    """Return the unloads by TransferShedder, with `cycle`, the time of their turn, and the facts
+    about it.
+    """
     went = streaks.with_all_days(made)["unloads"]
     went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
     rows = settings_at.join_settings(silver, plan, went, "at")
@@ -169,7 +170,8 @@ def _force(name: str) -> Column:
 
 
 def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
-    """Return the verdict on a turn: of its unloads, the first that is broken, then the first open.
+    """Return the verdict on a turn: that of its first violation, otherwise of its first open
+    unload.
 
     `open_` is the reason why an unload cannot be judged; null if it can.
     """
@@ -279,14 +281,14 @@ def _after_the_delay() -> Column:
 
 
 def _policies_heeded() -> Column:
-    """Violated if a bundle of a group goes, though such bundles stay. [TRANSFER-14]"""
+    """Violated if a bundle of a group is unloaded although such bundles stay. [TRANSFER-14]"""
     stays = ~F.coalesce(_force(transfer.WITH_POLICIES), F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
-    """Violated if a bundle of an excluded namespace goes. [TRANSFER-16]"""
+    """Violated if a bundle of an excluded namespace is unloaded. [TRANSFER-16]"""
     names = F.split(F.coalesce(_force(transfer.EXCLUDED), F.lit("")), ",")
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
@@ -294,7 +296,7 @@ def _excluded_stay() -> Column:
 
 
 def _top_bundles() -> Column:
-    """Violated if a bundle goes that its broker does not report. [TRANSFER-17]"""
+    """Violated if a bundle is unloaded that its broker does not report. [TRANSFER-17]"""
     top = _load_of(F.col("broker"))["top"]
     known = F.coalesce(F.size(top) > 0, F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")

@@ -59,7 +59,7 @@ def applied(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for place, change in enumerate(case["changes"]):
-            brokers = f"from {change['from'] or 'nobody'} to {change['to'] or 'nobody'}"
+            brokers = f"from {change['from'] or 'no broker'} to {change['to'] or 'no broker'}"
             fate = "ignored" if place in channel.ignored else "counts"
             yield Step(change["bundle"], f"{change['state']} {brokers}: {fate}")
         for lookup, found in zip(case["lookups"], channel.lookups, strict=True):

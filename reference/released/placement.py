@@ -165,7 +165,9 @@ def _first(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the planned destination if it is a candidate, however the attempt stands; else all."""
+    """Return the planned destination if it is a candidate, whatever the state of the attempt; else
+    all.
+    """
     plan = placing.known.case.get("plan")
     return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)
 

@@ -74,7 +74,7 @@ class BrokerUnloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     to: str = ""
-    """The broker for which a strategy that places, too, plans them."""
+    """The planned next owner, if the strategy also places bundles."""
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:

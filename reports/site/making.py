@@ -173,7 +173,7 @@ def _link(address: re.Match[str]) -> str:
 
 
 def _by_rule() -> Mapping[str, Sequence[Shown]]:
-    """Return the worked examples of each rule, first those that are about it before all."""
+    """Return the worked examples of each rule, beginning with those that are mainly about it."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         shown = Shown(Worked.of(example))

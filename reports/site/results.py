@@ -55,7 +55,7 @@ class Result:
 
     @property
     def requirements(self) -> str:
-        """The version of its requirements, and the newest one if that is another."""
+        """The version of its requirements, and the newest one if it differs."""
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen(self.profile)), default=0)
         if version is None:

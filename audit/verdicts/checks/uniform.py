@@ -37,7 +37,7 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 LEAST_COMPARED = 1.0
-"""Messages or bytes per second that a broker with less may count as, as nothing has a multiple."""
+"""Messages or bytes per second as which a broker with less may count, since 0 has no multiple."""
 
 
 def _spread(judged: RuleColumns, *more: Column) -> RuleColumns:
