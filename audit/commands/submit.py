@@ -1,4 +1,4 @@
-"""Script for `spark-submit`, to audit with the wheel as a file that is not installed.
+"""Script for `spark-submit`, which runs an audit from a wheel that is not installed.
 
     spark-submit --py-files pulsar_conformance-0.1.0-py3-none-any.whl submit.py --input ...
 

@@ -77,7 +77,7 @@ def time_from_micros(micros: int | None) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """Time of the first change in any column, and in a column that is not ignored."""
+    """Time of the first change in any column, and of the first in a column that counts."""
 
     any: datetime
     relevant: datetime

@@ -33,7 +33,7 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
 
 
 def case_texts(folder: Path) -> dict[str, str]:
-    """Return the arithmetic of case files, by their names; only that of small cases."""
+    """Return the arithmetic of the small case files, by file name."""
     found, size = {}, 0
     for file in sorted(folder.glob("*.json")):
         if file.stat().st_size > LARGEST or size > TEXTS:

@@ -259,8 +259,8 @@ SIDES = ("recorded", "asked")
 def compared_settings(tables: Tables) -> dict[str, Any]:
     """Return both sides as numbers, and how far they agree.
 
-    Loads and owners are the recorded ones: a bundle that the recorded settings moved has moved, and
-    a bundle that only the other settings would move is chosen again as long as it stays.
+    Loads and owners are the recorded ones under both: moves by the other settings have no effect,
+    so that a bundle that only these would move is chosen in every cycle until it moves.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {

@@ -27,7 +27,7 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
 
 
 class LeaderMemory:
-    """Averages of bundles, their last unloads, and one mixed usage of each broker.
+    """Averages of bundles, their last unloads, and the smoothed usage of each broker.
 
     In a full window, each new sample counts with a weight of one divided by the window's size.
     Earlier usages of a broker are mixed into one number by the history setting; a `usageHistory` of

@@ -43,7 +43,7 @@ def rules_of(plan: AuditPlan) -> tuple[str, ...]:
 
 
 def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[str, ...]:
-    """Return those rules that are about all strategies, or about one of these."""
+    """Return the rules that apply to all strategies, or to one of the given ones."""
     about = (None, *strategies)
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 

@@ -134,7 +134,7 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Combine the unloads of one broker for two reasons, most traffic first."""
+    """Combine a broker's unloads by the strategy and by other rules, most traffic first."""
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)

@@ -87,7 +87,7 @@ class Planting(ClusterHistory):
             self.record("settings", now + until, settings=self.settings)
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
-        """Run a cycle after which a bundle is split or kept, in violation of a rule."""
+        """Run a cycle after which, in violation of a rule, a bundle is split or kept whole."""
         if any(now == 1000 * self.fleet.start_of(one) for one in self.world.events.splits.values()):
             return False
         growth = SplitInput(self.live_reports(now), dict(self.settings))

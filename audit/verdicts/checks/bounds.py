@@ -88,7 +88,9 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 @bounded("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker certainly above the limit sheds the least that it may need to, if it can."""
+    """A broker that is certainly above the limit sheds at least the smallest possible need, if it
+    can.
+    """
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
@@ -97,7 +99,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @bounded("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """A broker stops shedding once it has shed the most that it may need to."""
+    """A broker stops shedding once it has shed the largest possible need."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)
