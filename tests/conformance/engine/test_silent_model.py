@@ -79,7 +79,7 @@ def test_two_rules_may_each_need_a_reading_that_is_undecided(monkeypatch, tmp_pa
 
 
 def wrong_verdicts(plan, profile):
-    """What each rule says that does not pass, by its ID."""
+    """Reasons of the rules that do not pass, by rule ID."""
     run = Run(plan, "reference", profile)
     try:
         verdicts = [run.verdict(rule) for rule in run.rules]
