@@ -41,7 +41,7 @@ class _Pair:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of pairs of brokers: the most with the least used one, and so on inwards."""
+    """Yield the unloads of pairs of brokers: the most with the least used one, and so on."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
     for name in view.known.brokers:
