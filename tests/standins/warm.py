@@ -88,7 +88,7 @@ def serve(address):
 
 
 def reap():
-    """Take leave of the forks that have ended."""
+    """Reap the forks that have ended."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
