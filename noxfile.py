@@ -70,7 +70,7 @@ PAGES = ("tests/reports", "tests/audit")
 """Folders with tests of pages."""
 
 EVENLY = ("-n", "2", "--dist", "worksteal")
-"""Options for two workers, of which an idle one takes over tests from the other."""
+"""Options for two workers; an idle one takes over tests from the other."""
 
 ENDS = ("--timeout", "900")
 """Seconds after which a hanging test fails; the slowest test takes two minutes."""
@@ -79,9 +79,9 @@ ENDS = ("--timeout", "900")
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as its users do, with an extra and one of its dependency groups.
 
-    Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and uv
-    considers a folder unchanged as long as its pyproject.toml is. And uv leaves to the first
-    command, which a newcomer waits for, what pip compiles at once.
+    Both tools would keep old code: setuptools copies the remains of an earlier build in `build/`,
+    and uv considers a folder unchanged as long as its pyproject.toml is. Unlike pip, uv also leaves
+    compilation to the first command, for which a newcomer would wait.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -167,7 +167,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Judge the model and the judge with one change at a time; after --, options of `mutants`."""
+    """Judge the model and the suite with one change at a time; after --, options of `mutants`."""
     install(session, "tests")
     for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
         session.run("python", "-m", module, *options, env=BESIDE_TESTS)
@@ -188,9 +188,8 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """Return the options of a run, plus `PROFILES` unless it names a profile or a case.
-
-    A release of Pulsar is judged by the documents of its own line.
+    """Return the options of a run, with `PROFILES` added unless they name a profile, a case or a
+    release, which is judged by the documents of its own line.
     """
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
@@ -287,7 +286,7 @@ def fleet(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Make an Allure report of the last run, as one HTML file."""
+    """Create an Allure report of the last run, as one HTML file."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.allure", *session.posargs)
 
