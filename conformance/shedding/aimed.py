@@ -85,7 +85,7 @@ def well_above_the_average(random: Random) -> Json:
     case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
     for place, bundle in enumerate(busy["bundles"]):
-        size, messages = loads.MEGABYTE + place * 1000, 100 + place / 10
+        size, messages = 10 * loads.MEGABYTE + place * 10_000, 100 + place / 10
         load = {"msgRateIn": messages, "msgThroughputIn": size}
         case["bundles"][bundle] = _averages(load)
     data = [case["bundles"][bundle]["shortTermData"] for bundle in busy["bundles"]]
