@@ -59,6 +59,7 @@ def page(
 ) -> str:
     """Return the whole page; `of` has the number of all mutants and of all seeded defects."""
     every, defects = of
+    fates = sorted(fates, key=lambda one: one.id)
     tried = [] if len(fates) == every else [_sample(len(fates), every, "mutants")]
     parts = [
         ["# What drawn cases see alone" if drawn else "# How well the suite sees", ""],
