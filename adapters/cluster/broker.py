@@ -62,7 +62,7 @@ class LiveBroker:
         self.notified = _Notified(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
         # Until now, it has reported the load of this machine.
-        self.feel(0.0, {})
+        self.set_load(0.0, {})
         self.manager.report()
 
     @property
@@ -83,7 +83,7 @@ class LiveBroker:
         configuration = self.service.getConfiguration()
         return field(configuration, name).get(configuration)
 
-    def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
+    def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
         """Set what its sensors report: bytes per second, and the statistics of each bundle."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
@@ -100,7 +100,7 @@ class LiveBroker:
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)
-        self.manager.feel(stats)
+        self.manager.update_traffic(stats)
 
     def stop(self) -> None:
         """Stop it in an orderly way: it releases its bundles, and announces its end."""

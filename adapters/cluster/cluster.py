@@ -127,9 +127,9 @@ class LiveCluster:
         self,
         name: str,
         capacity: float,
-        beneath: Mapping[str, Any],
+        defaults: Mapping[str, Any],
         file: Mapping[str, Any],
-        above: Mapping[str, Any],
+        overrides: Mapping[str, Any],
     ) -> None:
         """Start a broker, and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
         if len(self.brokers) >= self._most:
@@ -137,12 +137,12 @@ class LiveCluster:
             raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
         ports = self.ports(name)
         make = self._separate if self._jars and name in self.doomed else self._within
-        self.brokers[name] = make(name, ports, capacity, (beneath, file, above))
+        self.brokers[name] = make(name, ports, capacity, (defaults, file, overrides))
         if len(self.brokers) == 1 and not self.ask("GET", f"/admin/v2/clusters/{CLUSTER}").fine:
             url = f"http://{ports.broker}"
             self.granted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
-        self.rest()
-        self.heard()
+        self.wait_idle()
+        self.wait_processed()
 
     def _within(self, name: str, ports: Ports, capacity: float, conf: Conf) -> LiveBroker:
         """Start a broker in the JVM of the cluster."""
@@ -152,25 +152,25 @@ class LiveCluster:
 
     def _separate(self, name: str, ports: Ports, capacity: float, conf: Conf) -> SeparateBroker:
         """Start a broker in a separate JVM."""
-        beneath, file, above = conf
-        told = {
-            "beneath": beneath,
+        defaults, file, overrides = conf
+        options = {
+            "defaults": defaults,
             "file": file,
-            "above": above,
+            "overrides": overrides,
             "metadata": self.metadata.port,
             "folders": self._jars,
             "unpacked": str(self._folder / f"broker-{ports.web}"),
         }
-        return SeparateBroker(name, ports, capacity, self._manager, told)
+        return SeparateBroker(name, ports, capacity, self._manager, options)
 
-    def manager_of(self, beneath: Mapping[str, Any], above: Mapping[str, Any]) -> str:
+    def manager_of(self, defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> str:
         """Return the class of the load manager that a broker with this broker.conf runs.
 
         The broker is started and stopped. Errors: `JException` if it does not start.
         """
         ports = Ports.free()
         configuration = broker_conf(
-            beneath, {}, above, manager=self._manager, metadata=self.metadata.port, ports=ports
+            defaults, {}, overrides, manager=self._manager, metadata=self.metadata.port, ports=ports
         )
         service = new_service(configuration)
         try:
@@ -182,7 +182,7 @@ class LiveCluster:
     def stop(self, name: str) -> None:
         """Stop a broker in an orderly way."""
         self.brokers.pop(name).stop()
-        self.rest()
+        self.wait_idle()
 
     def crash(self, name: str) -> None:
         """Let a broker crash."""
@@ -194,7 +194,7 @@ class LiveCluster:
             self.metadata.end_session(broker.ports.broker)
             broker.crash()
             self._crashed.append(broker)
-        self.rest()
+        self.wait_idle()
 
     def leader(self) -> str | None:
         """The leading broker, if all agree on it."""
@@ -210,18 +210,18 @@ class LiveCluster:
         """Make the leader lose the lead; wait until all brokers know the new leader."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
-        heard = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
+        counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
         self.metadata.remove(node)
         self.alarm.until(
             lambda: (self.metadata.since(node) or 0) > (before or 0), "a broker is elected"
         )
         self.alarm.until(
             lambda: all(
-                broker.notified.count.get(node, 0) > heard[name] for name, broker in self._up()
+                broker.notified.count.get(node, 0) > counts[name] for name, broker in self._up()
             ),
             "every broker is notified of the election",
         )
-        self.rest()
+        self.wait_idle()
 
     def _up(self) -> ItemsView[str, LiveBroker | SeparateBroker]:
         return self.brokers.items()
@@ -246,7 +246,7 @@ class LiveCluster:
         if not reply.fine:
             raise Unsettled(f"{method} {path}: {reply.why}")
 
-    def rest(self) -> None:
+    def wait_idle(self) -> None:
         """Wait until the brokers are idle, and agree on members and leader."""
         if not self.brokers:
             return
@@ -262,7 +262,7 @@ class LiveCluster:
             "each broker has the reports of all",
         )
         self.alarm.until(
-            lambda: all(broker.manager.rests for broker in brokers), "no bundle is in transit"
+            lambda: all(broker.manager.is_idle for broker in brokers), "no bundle is in transit"
         )
 
     def _agree(self) -> bool:
@@ -272,7 +272,7 @@ class LiveCluster:
         named = self.brokers[leader].ports.broker
         return all(broker.follows == named for broker in self.brokers.values())
 
-    def notified(self) -> None:
+    def wait_notified(self) -> None:
         """Wait until every broker has been notified of all writes so far.
 
         ZooKeeper reports writes in order: a broker that knows the last one knows all earlier ones.
@@ -286,24 +286,24 @@ class LiveCluster:
             "every broker is notified of the change",
         )
 
-    def heard(self) -> None:
+    def wait_processed(self) -> None:
         """Wait until every broker has processed everything written so far."""
-        self.notified()
+        self.wait_notified()
         for broker in self.brokers.values():
             broker.manager.settle()
         for broker in self.brokers.values():
-            broker.manager.hear()
+            broker.manager.receive()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Return the owned bundles of these namespaces, each with broker and acquisition."""
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
-        told = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
-        if told is None:
+        known = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
+        if known is None:
             for space in spaces:
                 found |= self.metadata.owned(space)
         else:
-            found = {one: lock for one, lock in told.items() if one.rpartition("/")[0] in spaces}
+            found = {one: lock for one, lock in known.items() if one.rpartition("/")[0] in spaces}
         return {one: (self.name_of(lock.port), lock.since) for one, lock in found.items()}
 
 

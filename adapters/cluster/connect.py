@@ -87,7 +87,7 @@ def connect_cluster(
     with starting(name):
         target = ClusterTarget.parse(rest)
         version, jars = released_jars(Target(target.release))
-    told = {
+    options = {
         "version": version,
         "folders": [str(jars)],
         "manager": target.manager,
@@ -95,6 +95,6 @@ def connect_cluster(
         "crash": target.crash,
         "settings": dict(target.settings),
     }
-    words = [sys.executable, "-m", HOST, json.dumps(told)]
+    words = [sys.executable, "-m", HOST, json.dumps(options)]
     patient = PATIENT if limits == Limits() else limits
     return ClusterPair(lambda: ClusterConnection(words, name, profile, readings, patient))

@@ -54,7 +54,7 @@ class ExtensibleManager(LoadManager):
         probe = field(self._load, "brokerHostUsage").get(self._load)
         return field(probe, "usage").get(probe)
 
-    def feel(self, stats: Java) -> None:
+    def update_traffic(self, stats: Java) -> None:
         """Update the traffic total, and mark the traffic table as new."""
         bundles = list(field(stats, "bundleStats").get(stats).values().toArray())
         total = field(stats, "brokerStats").get(stats)
@@ -79,7 +79,7 @@ class ExtensibleManager(LoadManager):
             if producer is not None:
                 _wait(producer.flushAsync())
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Read every system topic that it subscribes to, up to the end."""
         self._units.flush(PATIENCE * 1000)
         for store in self._stores:
@@ -106,7 +106,7 @@ class ExtensibleManager(LoadManager):
         }
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """True if its role is settled, no bundle is in transit, and every owner is running."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
@@ -118,7 +118,7 @@ class ExtensibleManager(LoadManager):
             for _, state, owner, _ in self._states()
         )
 
-    def passes(self, minutes: float) -> None:
+    def age(self, minutes: float) -> None:
         """Make everything it remembers older by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
@@ -156,26 +156,26 @@ class _Echo:
     """Waits for the arrival of a message in a system topic that stores nothing."""
 
     def __init__(self) -> None:
-        self._heard = threading.Event()
+        self._arrived = threading.Event()
         self._listens = False
 
     def listen(self, view: Java) -> None:
         """Discard earlier messages and listen from now on."""
-        self._heard.clear()
+        self._arrived.clear()
         if not self._listens:
             view.listen(self)
             self._listens = True
 
     def wait(self) -> None:
         """Wait until the mark arrives. Errors: `Unsettled`."""
-        if not self._heard.wait(PATIENCE):
+        if not self._arrived.wait(PATIENCE):
             raise Unsettled(f"a mark in a system topic: not received within {PATIENCE} s")
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
         """Called for each message."""
         if str(key) == MARK:
-            self._heard.set()
+            self._arrived.set()
 
 
 def _wait(future: Java) -> Java:

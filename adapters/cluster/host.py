@@ -55,9 +55,9 @@ class ClusterHost:
 
     # Every host receives readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
-        self._told = json.loads(sys.argv[1])
-        jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
-        folder = Path(self._told["folder"])
+        self._options = json.loads(sys.argv[1])
+        jars = [jar for folder in self._options["folders"] for jar in jvm.jars(Path(folder))]
+        folder = Path(self._options["folder"])
         # RocksDB, Snappy and LZ4 unpack their libraries there, and remain if the JVM is killed.
         unpacked = folder / UNPACKED
         unpacked.mkdir()
@@ -71,25 +71,27 @@ class ClusterHost:
         from pulsar_conformance.adapters.cluster.extensible import check_version
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
 
-        if self._told["manager"] == "extensible":
-            check_version(self._told["version"])
+        if self._options["manager"] == "extensible":
+            check_version(self._options["version"])
         plain, documented = Configurations({}), load().defaults(profile)
-        for name in self._told["settings"]:
+        for name in self._options["settings"]:
             if not plain.knows(name):
-                raise CannotLoad(f"Pulsar {self._told['version']} has no setting {name}")
+                raise CannotLoad(f"Pulsar {self._options['version']} has no setting {name}")
         self._neutral = {
             one.name: (one.value, one.reason)
             for one in versions.neutral(documented)
-            if plain.knows(one.name) and one.name not in self._told["settings"]
+            if plain.knows(one.name) and one.name not in self._options["settings"]
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
-        self._beneath = {**versions.compatible_defaults(documented), **neutral}
+        self._defaults = {**versions.compatible_defaults(documented), **neutral}
         webapps.reuse_webapps()
-        killed = self._told["folders"] if self._told["crash"] == "kill" else None
-        self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)
-        self._decisions = deciders(self._told["manager"])
+        killed = self._options["folders"] if self._options["crash"] == "kill" else None
+        self._cluster = LiveCluster(
+            folder, self._options["manager"], self._options["brokers"], killed
+        )
+        self._decisions = deciders(self._options["manager"])
         self._leader = AskedLeader(
-            self._cluster, self._told["version"], self._beneath, self._told["settings"]
+            self._cluster, self._options["version"], self._defaults, self._options["settings"]
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
@@ -98,12 +100,12 @@ class ClusterHost:
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
 
-        manager, release = self._told["manager"], self._leader.release
+        manager, release = self._options["manager"], self._leader.release
         operations = [REPLAY, *self._decisions]
         modular = {"strategies": shedding.strategies(release)} if manager == "modular" else {}
         return {
             "name": "cluster" if manager == "modular" else f"cluster-{manager}",
-            "version": self._told["version"],
+            "version": self._options["version"],
             "batch": BATCH,
             "manager": manager,
             "operations": operations,
@@ -122,14 +124,14 @@ class ClusterHost:
 
         After a failure the cluster is discarded, and a story is tried again once on a new one.
         """
-        found = self._told_by(operation, case)
+        found = self._outcome(operation, case)
         if "failed" in found:
             self._cluster.renew()
             if operation == REPLAY:
-                found = self._told_by(operation, case)
+                found = self._outcome(operation, case)
         return found
 
-    def _told_by(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+    def _outcome(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.admin_api.http import NoAnswer
         from pulsar_conformance.adapters.admin_api.waiting import Unsettled
         from pulsar_conformance.adapters.cluster.decisions.leader import Broken
@@ -137,7 +139,7 @@ class ClusterHost:
         from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unsupported
 
         try:
-            return self._asked(operation, case)
+            return self._answer(operation, case)
         except (Unsayable, Unsupported) as error:
             return {"unsupported": str(error)}
         except TurnedDown as error:
@@ -155,15 +157,15 @@ class ClusterHost:
             why = f"{type(error).__name__}: {error}"
             raise AdapterTrouble(f"the adapter broke, not Pulsar, at {operation}: {why}") from error
 
-    def _asked(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.cluster.extensible import check_story_is_decided
         from pulsar_conformance.adapters.cluster.story import replay
 
         if operation != REPLAY:
             return self._decisions[operation](self._leader, case)
-        if self._told["manager"] == "extensible":
+        if self._options["manager"] == "extensible":
             check_story_is_decided(case)
-        steps = replay(self._cluster, case, self._beneath, self._told["settings"])
+        steps = replay(self._cluster, case, self._defaults, self._options["settings"])
         return {"steps": list(steps)}
 
 
@@ -179,20 +181,20 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
 
 def signalled() -> int:
     """Return a pipe that becomes readable on a signal; the main thread may be busy in Java."""
-    told, tells = os.pipe()
-    os.set_blocking(tells, False)
-    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, lambda _number, _frame: None)
-    return told
+    return readable
 
 
 def main() -> int:
     """Answer until bye, or until the suite has ended."""
-    told = json.loads(sys.argv[1])
+    options = json.loads(sys.argv[1])
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()
-    sys.argv[1] = json.dumps({**told, "folder": str(folder)})
+    sys.argv[1] = json.dumps({**options, "folder": str(folder)})
     ends = (os.dup(0), signalled(), folder)
     threading.Thread(target=end_with, args=ends, daemon=True).start()
     try:

@@ -51,10 +51,10 @@ class LoadManager(ABC):
                         60, java_class("java.util.concurrent.TimeUnit").SECONDS
                     )
 
-    def feel(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
+    def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
         """Notify it of a new traffic table, unless it checks the table by itself."""
 
-    def hear(self) -> None:  # noqa: B027  most communicate through the metadata
+    def receive(self) -> None:  # noqa: B027  most communicate through the metadata
         """Process what other brokers have sent, unless that is in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
@@ -65,12 +65,12 @@ class LoadManager(ABC):
         return None
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """True if no message to other brokers is pending."""
         return True
 
     @abstractmethod
-    def passes(self, minutes: float) -> None:
+    def age(self, minutes: float) -> None:
         """Make everything it remembers older by some minutes."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class LoadManager(ABC):
 class ModularManager(LoadManager):
     """Operates a `ModularLoadManagerImpl`."""
 
-    def passes(self, minutes: float) -> None:
+    def age(self, minutes: float) -> None:
         """Make its last report and its grace map older."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
@@ -115,7 +115,7 @@ class SimpleManager(LoadManager):
         self._grace = int(service.getConfiguration().getLoadBalancerSheddingGracePeriodMinutes())
         self._since: dict[str, float] = {}
 
-    def passes(self, minutes: float) -> None:
+    def age(self, minutes: float) -> None:
         """Make its last report older, and remove bundles that were shed long ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)

@@ -18,18 +18,20 @@ HOST = "pulsar_conformance.adapters.cluster.separate_host"
 SECONDS = 10
 """Seconds that a broker may take to stop before it is killed."""
 
-Told = Mapping[str, Any]
+Options = Mapping[str, Any]
 
 
 class SeparateBroker:
     """A proxy of a `LiveBroker` in another process."""
 
-    def __init__(self, name: str, ports: Ports, capacity: float, manager: str, told: Told) -> None:
+    def __init__(
+        self, name: str, ports: Ports, capacity: float, manager: str, options: Options
+    ) -> None:
         self.name = name
         self.ports = ports
         self.capacity = capacity
         words = {
-            **told,
+            **options,
             "name": name,
             "web": ports.web,
             "binary": ports.binary,
@@ -56,9 +58,9 @@ class SeparateBroker:
         """Return the value of a setting in force as JSON, or as text if JSON has no such value."""
         return self._line.ask("broker", "setting", name)
 
-    def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
+    def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
         """Set what its sensors report from now on."""
-        self._line.ask("broker", "feel", throughput, table)
+        self._line.ask("broker", "set_load", throughput, table)
 
     def stop(self) -> None:
         """Stop it in an orderly way."""
@@ -95,23 +97,23 @@ class SeparateManager:
         """Wait until pending tasks have ended."""
         self._line.ask("manager", "settle")
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Process what other brokers have sent."""
-        self._line.ask("manager", "hear")
+        self._line.ask("manager", "receive")
 
-    def passes(self, minutes: float) -> None:
+    def age(self, minutes: float) -> None:
         """Make everything it remembers older by some minutes."""
-        self._line.ask("manager", "passes", minutes)
+        self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Return the bundles and owners that it knows."""
-        told = self._line.ask("manager", "locks")
-        return None if told is None else {name: Lock(*one) for name, one in told.items()}
+        found = self._line.ask("manager", "locks")
+        return None if found is None else {name: Lock(*one) for name, one in found.items()}
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """True if no message to other brokers is pending."""
-        return bool(self._line.ask("manager", "rests"))
+        return bool(self._line.ask("manager", "is_idle"))
 
     def known(self) -> set[str]:
         """The brokers of which it has a report."""
@@ -151,15 +153,15 @@ class SeparateNotifications:
     @property
     def count(self) -> Mapping[str, int]:
         """Return the number of notifications of each node."""
-        told: dict[str, int] = self._line.ask("notified", "count")
-        return told
+        found: dict[str, int] = self._line.ask("notified", "count")
+        return found
 
 
 class Line:
     """The process, and a pipe to it: a line of JSON for each request and each answer."""
 
-    def __init__(self, told: Told) -> None:
-        words = [sys.executable, "-m", HOST, json.dumps(told)]
+    def __init__(self, options: Options) -> None:
+        words = [sys.executable, "-m", HOST, json.dumps(options)]
         self._child = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -180,10 +182,10 @@ class Line:
         line = self._child.stdout.readline()
         if not line:
             raise Unsettled("a broker in a process of its own is gone")
-        told = json.loads(line)
-        if "failed" in told:
-            raise Unsettled(f"a broker in a process of its own: {told['failed']}")
-        return told["found"]
+        reply = json.loads(line)
+        if "failed" in reply:
+            raise Unsettled(f"a broker in a process of its own: {reply['failed']}")
+        return reply["found"]
 
     def end(self) -> None:
         """End the process."""

@@ -24,23 +24,23 @@ from pulsar_conformance.adapters.pulsar import jvm
 class BrokerHost:
     """Hosts one broker and answers requests for its parts."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         from pulsar_conformance.adapters.admin_api.waiting import Alarm
         from pulsar_conformance.adapters.cluster.broker import LiveBroker
         from pulsar_conformance.adapters.cluster.loopback import Ports
         from pulsar_conformance.adapters.cluster.settings import broker_conf
 
-        ports = Ports(told["web"], told["binary"])
+        ports = Ports(options["web"], options["binary"])
         configuration = broker_conf(
-            told["beneath"],
-            told["file"],
-            told["above"],
-            manager=told["manager"],
-            metadata=told["metadata"],
+            options["defaults"],
+            options["file"],
+            options["overrides"],
+            manager=options["manager"],
+            metadata=options["metadata"],
             ports=ports,
         )
         self._broker = LiveBroker(
-            told["name"], ports, told["capacity"], configuration, told["manager"], Alarm()
+            options["name"], ports, options["capacity"], configuration, options["manager"], Alarm()
         )
         self._parts = {
             "broker": self._broker,
@@ -104,28 +104,28 @@ def end_with(suite: int) -> None:
 
 def main() -> None:
     """Answer requests until the pipe is closed."""
-    told = json.loads(sys.argv[1])
+    options = json.loads(sys.argv[1])
     threading.Thread(target=end_with, args=(os.dup(0),), daemon=True).start()
     questions, answers = python_host.take_pipes()
-    jars = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
-    unpacked = Path(told["unpacked"])
+    jars = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
+    unpacked = Path(options["unpacked"])
     unpacked.mkdir(exist_ok=True)
     jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
     jpype.java.util.logging.LogManager.getLogManager().reset()
     from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 
-    def said(find: Callable[[], Any]) -> Any:
+    def reply(find: Callable[[], Any]) -> Any:
         try:
-            reply = {"found": java_as_json(find())}
+            answer = {"found": java_as_json(find())}
         except (Unsettled, jpype.JException) as error:
-            reply = {"failed": str(error)}
-        python_host.write_whole(answers, json.dumps(reply).encode() + b"\n")
+            answer = {"failed": str(error)}
+        python_host.write_whole(answers, json.dumps(answer).encode() + b"\n")
 
     made: list[BrokerHost] = []
-    said(lambda: made.append(BrokerHost(told)))
+    reply(lambda: made.append(BrokerHost(options)))
     for line in questions:
         part, name, given = json.loads(line)
-        said(partial(made[0].answer, part, name, given))
+        reply(partial(made[0].answer, part, name, given))
     os._exit(0)
 
 

@@ -50,9 +50,9 @@ SENSED: Mapping[str, Any] = {
 
 
 def broker_conf(
-    beneath: Mapping[str, Any],
+    defaults: Mapping[str, Any],
     file: Mapping[str, Any],
-    above: Mapping[str, Any],
+    overrides: Mapping[str, Any],
     *,
     manager: str,
     metadata: int,
@@ -71,4 +71,4 @@ def broker_conf(
     }
     neutral = {name: value for name, (value, _) in NEUTRAL.items()}
     given = {**SMALL, **file, **SENSED, **neutral, "loadManagerClassName": MANAGERS[manager]}
-    return Configurations(beneath).of({**given, **above, **place})
+    return Configurations(defaults).of({**given, **overrides, **place})

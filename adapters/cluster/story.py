@@ -35,14 +35,14 @@ class LiveStory(StoryPlayer):
         self,
         cluster: LiveCluster,
         settings: Mapping[str, Any],
-        beneath: Mapping[str, Any],
-        above: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        overrides: Mapping[str, Any],
     ) -> None:
         super().__init__(cluster)
         self._cluster = cluster
         self._file = dict(settings)
-        self._beneath = beneath
-        self._above = above
+        self._defaults = defaults
+        self._overrides = overrides
         self._clock = 0.0
         self._written = Writings(cluster)
         self._rates: dict[str, dict[str, float]] = {}
@@ -75,7 +75,7 @@ class LiveStory(StoryPlayer):
 
     def _start(self, name: str, capacity: float) -> None:
         cluster = self._cluster
-        cluster.start(name, capacity, self._beneath, self._file, self._above)
+        cluster.start(name, capacity, self._defaults, self._file, self._overrides)
         cluster.brokers[name].timers.set_aside(self._clock)
         waiting, self._later = self._later, []
         for request in waiting:
@@ -161,12 +161,12 @@ class LiveStory(StoryPlayer):
             return False
         first = min((due, kind) for due, kind, _, _ in waiting)
         self._pass(first[0])
-        self._feel()
+        self._set_loads()
 
         for due, kind, broker, timer in waiting:
             if (due, kind) == first:
                 broker.timers.run(timer)
-        self._cluster.heard()
+        self._cluster.wait_processed()
         for broker in self._cluster.brokers.values():
             broker.timers.set_aside(self._clock)
         self._written.look(self._clock, step)
@@ -178,9 +178,9 @@ class LiveStory(StoryPlayer):
         self._clock = max(clock, self._clock)
         if minutes:
             for broker in self._cluster.brokers.values():
-                broker.manager.passes(minutes)
+                broker.manager.age(minutes)
 
-    def _feel(self) -> None:
+    def _set_loads(self) -> None:
         """Set every broker's measured load to the load of the topics that it owns."""
         tables: dict[str, dict[str, dict[str, float]]] = {}
         for topic, rates in self._rates.items():
@@ -193,7 +193,7 @@ class LiveStory(StoryPlayer):
         for name, broker in self._cluster.brokers.items():
             table = tables.get(name, {})
             carried = (one["msgThroughputIn"] + one["msgThroughputOut"] for one in table.values())
-            broker.feel(sum(carried), table)
+            broker.set_load(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
         """Wait as long as this load manager may take."""
@@ -260,7 +260,7 @@ class LiveStory(StoryPlayer):
         method, path, body = request
         reply = self._cluster.ask(method, path, body, of=self._asked)
         if method != "GET":
-            self._cluster.heard()
+            self._cluster.wait_processed()
         return reply
 
     def _up(self, about: Mapping[str, Any]) -> str:
@@ -288,15 +288,15 @@ def check_topic_name(topic: str) -> None:
 def replay(
     cluster: LiveCluster,
     case: Mapping[str, Any],
-    beneath: Mapping[str, Any],
-    above: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    overrides: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
     """Reset the cluster, play a story, and yield one step for each event."""
     cluster.begin()
     cluster.doomed = {
         event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event
     }
-    story = LiveStory(cluster, case["settings"], beneath, above)
+    story = LiveStory(cluster, case["settings"], defaults, overrides)
     for event in case["events"]:
         [(kind, about)] = event.items()
         yield story.happen(kind, about)

@@ -39,8 +39,8 @@ def weight(configuration: Java, resource: str) -> float:
 class Configurations:
     """Builds configurations from the settings of a case, and defaults."""
 
-    def __init__(self, beneath: Mapping[str, Any]) -> None:
-        self._beneath = dict(beneath)
+    def __init__(self, defaults: Mapping[str, Any]) -> None:
+        self._defaults = dict(defaults)
         self._loader = java_class(LOADER)
         self._kind = java_class(CONFIGURATION)
         self._types: dict[str, str | None] = {}
@@ -50,7 +50,7 @@ class Configurations:
 
         Errors: `Unsayable` for a value that a field of the release cannot hold.
         """
-        given = {**self._beneath, **settings}.items()
+        given = {**self._defaults, **settings}.items()
         lines = [_line(name, self._written(name, value)) for name, value in given]
         properties = java_class("java.util.Properties")()
         properties.load(java_class("java.io.StringReader")("\n".join(lines)))

@@ -61,14 +61,14 @@ def connect_pulsar(
         version, jars = released_jars(target)
         shells = fetched_shells()
         _in_a_class_path(shells, jars, *target.class_path)
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "version": version,
         "folders": [str(shells), str(jars)],
         "plugin": [str(path) for path in target.class_path],
         "strategy": target.strategy,
         "settings": dict(target.settings),
     }
-    words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
+    words = [sys.executable, "-m", HOST, OBJECT, json.dumps(options)]
     unhurried = UNHURRIED if limits == Limits() else limits
     examined = target.release in versions.releases()
     others = [] if examined else maven.replaced(version, jars)

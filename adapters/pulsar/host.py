@@ -29,37 +29,37 @@ class Released:
 
     # Every host gets readings, but a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
-        told = json.loads(sys.argv[2])
-        self._start(told)
+        options = json.loads(sys.argv[2])
+        self._start(options)
         try:
-            self._make(told, profile)
+            self._make(options, profile)
         except jpype.JException as error:
-            raise _missing_beneath(error) or error from None
+            raise _missing_classes(error) or error from None
 
-    def _start(self, told: Mapping[str, Any]) -> None:
-        folders = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
-        plugin = [Path(path) for path in told["plugin"]]
+    def _start(self, options: Mapping[str, Any]) -> None:
+        folders = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
+        plugin = [Path(path) for path in options["plugin"]]
         self._plugged = classes_in(plugin)
         jvm.start([*plugin, *folders])
 
-    def _make(self, told: Mapping[str, Any], profile: str) -> None:
+    def _make(self, options: Mapping[str, Any], profile: str) -> None:
         """Create the release, ready for questions. Errors: `CannotLoad`."""
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
 
-        settings = told["settings"]
-        plain = Release(told["version"], load().defaults(profile))
-        check_settings(settings, plain, plugged=told["strategy"] is not None)
+        settings = options["settings"]
+        plain = Release(options["version"], load().defaults(profile))
+        check_settings(settings, plain, plugged=options["strategy"] is not None)
         self._neutral = [
             one
             for one in versions.neutral(plain.defaults)
             if plain.configurations.knows(one.name) and one.name not in settings
         ]
         neutral = {one.name: one.value for one in self._neutral}
-        beneath = {**neutral, **settings}
-        plugged = _plugged(told["strategy"], plain)
+        undocumented = {**neutral, **settings}
+        plugged = _plugged(options["strategy"], plain)
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
-        self._release = Release(plain.version, plain.defaults, beneath, shedder, placer)
+        self._release = Release(plain.version, plain.defaults, undocumented, shedder, placer)
         operations.check_strategies(self._release)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)
@@ -115,7 +115,7 @@ class Released:
             shells.release_stubs()
 
 
-def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
+def _missing_classes(error: jpype.JException) -> CannotLoad | None:
     """Return the error to raise if an exception was caused by classes that cannot be loaded."""
     while error is not None:
         missing = jvm.missing_classes(error)

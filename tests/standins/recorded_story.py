@@ -131,7 +131,7 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
 
     cluster = host._cluster
     cluster.begin()
-    story = LiveStory(cluster, AVERAGE if average else SETTINGS, host._beneath, {})
+    story = LiveStory(cluster, AVERAGE if average else SETTINGS, host._defaults, {})
     recorder = None
     for event in EVENED_OUT if average else EVENTS:
         [(kind, about)] = event.items()

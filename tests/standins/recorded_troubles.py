@@ -60,7 +60,7 @@ class Troubled:
 
     def up(self, name: str) -> None:
         """Start a broker."""
-        self.cluster.start(name, CAPACITY, self.host._beneath, SETTINGS, {**SETTINGS})
+        self.cluster.start(name, CAPACITY, self.host._defaults, SETTINGS, {**SETTINGS})
         self.tell(up=name)
 
     def ask(self, request) -> None:
@@ -100,7 +100,7 @@ class Troubled:
                     bytes_in = float(megabytes * MB * self.carried)
                     rates = {"msgRateIn": bytes_in / 10_000, "msgThroughputIn": bytes_in}
                     table[bundle] = {"topics": 1, **rates}
-            broker.feel(sum(one["msgThroughputIn"] for one in table.values()), table)
+            broker.set_load(sum(one["msgThroughputIn"] for one in table.values()), table)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, in which clients and brokers work."""

@@ -23,7 +23,7 @@ def main(version: str, jars: str, temporary: str, brokers: str) -> None:
     cluster = host._cluster
     cluster.begin()
     for number in range(int(brokers)):
-        cluster.start(f"broker-{number + 1}", 1e8, host._beneath, FILE, {})
+        cluster.start(f"broker-{number + 1}", 1e8, host._defaults, FILE, {})
     cluster.granted(*requests.create_tenant(SPACE.partition("/")[0]))
     cluster.granted(*requests.create_namespace(SPACE, 4))
     for number in range(6):

@@ -68,7 +68,7 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     leader.tenants_of(spaces)
     for space, cuts in spaces.items():
         leader.arrange(requests.divide_namespace(space, cuts))
-    leader.cluster.heard()
+    leader.cluster.wait_processed()
 
 
 def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:

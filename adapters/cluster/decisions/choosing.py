@@ -26,9 +26,10 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     if case["dynamic"] is not None:
         leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
     # The running broker also switches its manager, so that data of the former one does not matter.
-    leader.cluster.notified()
+    leader.cluster.wait_notified()
     try:
-        name = leader.cluster.manager_of(leader.beneath, {**leader.above, **_written(leader, case)})
+        overrides = {**leader.overrides, **_written(leader, case)}
+        name = leader.cluster.manager_of(leader.defaults, overrides)
     except jpype.JException as error:
         if is_name_mistake(error):
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
@@ -42,6 +43,6 @@ def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
     """Return the class in broker.conf, or the release's default if it names none."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
-    if SETTING in leader.beneath:
-        return {SETTING: leader.beneath[SETTING]}
+    if SETTING in leader.defaults:
+        return {SETTING: leader.defaults[SETTING]}
     return {SETTING: str(Configurations({}).default(SETTING))}

@@ -38,13 +38,13 @@ class AskedLeader:
         self,
         cluster: LiveCluster,
         version: str,
-        beneath: Mapping[str, Any],
-        above: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        overrides: Mapping[str, Any],
     ) -> None:
         self.cluster = cluster
-        self.beneath = beneath
-        self.above = above
-        self.release = Release(version, beneath, identify=lambda name: self.names.identify(name))
+        self.defaults = defaults
+        self.overrides = overrides
+        self.release = Release(version, defaults, identify=lambda name: self.names.identify(name))
         """The release, in which brokers of a question are identified by their registered names."""
         self._requests: Requests | None = None
         self._question: Mapping[str, Any] | None = None
@@ -60,8 +60,8 @@ class AskedLeader:
         running, *others = dict.fromkeys(brokers) or [ALONE]
         self.cluster.begin()
         self.cluster.doomed = ()
-        above = {**self._weights(settings), **self.above}
-        self.cluster.start(running, CAPACITY, self.beneath, settings, above)
+        overrides = {**self._weights(settings), **self.overrides}
+        self.cluster.start(running, CAPACITY, self.defaults, settings, overrides)
         broker = self.cluster.brokers[running]
         assert isinstance(broker, LiveBroker), "it is not going to crash"
         self.broker = broker
@@ -80,7 +80,7 @@ class AskedLeader:
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the weights that stories neutralize, since questions give all usages."""
-        given = {**self.beneath, **settings}
+        given = {**self.defaults, **settings}
         return {name: given.get(name, value) for name, value in self._usual.items()}
 
     @cached_property
@@ -98,7 +98,7 @@ class AskedLeader:
         said = metadata.report(own)
         for one in ids:
             metadata.register(one, said.replace(own, one))
-        self.cluster.heard()
+        self.cluster.wait_processed()
         manager = self.broker.manager
         self.cluster.alarm.until(lambda: set(ids) <= manager.known(), "the leader knows them all")
         manager.settle()

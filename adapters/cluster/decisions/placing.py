@@ -98,7 +98,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
     for place, one in enumerate(case["isolation"]):
         hosts = {name: [leader.names.host(broker) for broker in one[name]] for name in NAMES[1:]}
         leader.arrange(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
-    leader.cluster.heard()
+    leader.cluster.wait_processed()
     for space, group in case["groups"].items():
         knows = partial(_knows, leader, space, group)
         leader.cluster.alarm.until(knows, f"the leader knows that {space} is in {group}")

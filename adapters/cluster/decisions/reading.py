@@ -29,7 +29,7 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     leader.begin({}, [ALONE])
     one = leader.names.identify(OTHER)
     leader.cluster.metadata.register(one, json.dumps(case["report"]))
-    leader.cluster.heard()
+    leader.cluster.wait_processed()
     data = leader.load_data.getBrokerData().get(one)
     if data is None:
         raise Unsupported("the leader ignores it")
