@@ -70,7 +70,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
             return
         if row is not None and not row[1].strip():
             continue
-        if begun and (row is None or _begins_anew(begun, row[1])):
+        if begun and (row is None or _is_question(begun, row[1])):
             yield BadLine(begun[0][0], f"it {problem or _wrong_in(begun)}")
             left = [] if row is None else [row]
             again.extendleft(reversed([*_next_values(begun), *left]))
@@ -104,7 +104,7 @@ def _wrong_in(begun: list[Row]) -> str:
     return _read(begun)[0]
 
 
-def _begins_anew(begun: list[Row], line: bytes) -> bool:
+def _is_question(begun: list[Row], line: bytes) -> bool:
     """True if a line is a complete question, not part of a value begun earlier."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False

@@ -22,7 +22,7 @@ class Declined(Exception):
         self.why = why
 
 
-class Divided(Protocol):
+class BundleSource(Protocol):
     """Source of the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
@@ -37,7 +37,7 @@ class Watchable(Protocol):
         """The brokers that are up."""
 
     @property
-    def metadata(self) -> Divided:
+    def metadata(self) -> BundleSource:
         """The bundles of its namespaces."""
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:

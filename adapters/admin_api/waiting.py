@@ -19,24 +19,24 @@ class Alarm:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._told = 0
+        self._changes = 0
 
-    def tell(self) -> None:
+    def wake(self) -> None:
         """Wake all waiting threads, which then test their conditions again."""
         with self._changed:
-            self._told += 1
+            self._changes += 1
             self._changed.notify_all()
 
     def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
         """Wait until a condition is true. Errors: `Unsettled`."""
         end = time.monotonic() + seconds
         while True:
-            seen = self._told
+            seen = self._changes
             if holds():
                 return
             left = end - time.monotonic()
             if left <= 0:
                 raise Unsettled(f"not within {seconds:g} s: {what}")
             with self._changed:
-                if self._told == seen:
+                if self._changes == seen:
                     self._changed.wait(min(GLANCE, left))

@@ -172,4 +172,4 @@ class _Notified:
         path = str(notification.getPath())
         if str(notification.getType().name()) in ("Created", "Modified"):
             self.count[path] = self.count.get(path, 0) + 1
-        self._alarm.tell()
+        self._alarm.wake()

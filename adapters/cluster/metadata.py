@@ -75,7 +75,7 @@ class Metadata:
         field(self._ensemble, "hostPort").set(self._ensemble, f"{LOOPBACK}:{self.port}")
         call(self._ensemble, "initializeZookeper")
         call(self._ensemble, "runBookies", _bookie())
-        self._watcher = _Telling(alarm)
+        self._watcher = _Waker(alarm)
         address = f"{LOOPBACK}:{self.port}"
         self._client = java_class("org.apache.zookeeper.ZooKeeper")(address, SESSION, self._watcher)
         mode = java_class("org.apache.zookeeper.AddWatchMode").PERSISTENT_RECURSIVE
@@ -237,7 +237,7 @@ def _absent(error: jpype.JException) -> bool:
 
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
-class _Telling:
+class _Waker:
     """Wakes the threads that wait for a write."""
 
     def __init__(self, alarm: Alarm) -> None:
@@ -246,4 +246,4 @@ class _Telling:
     @jpype.JOverride
     def process(self, event: Java) -> None:  # noqa: ARG002  ZooKeeper's signature
         """Called by ZooKeeper's client."""
-        self._alarm.tell()
+        self._alarm.wake()

@@ -27,8 +27,8 @@ def reuse_webapps() -> None:
     if not exists("javassist.ClassPool"):
         return  # Builds without Jersey's servlet start their brokers as usual.
     apps, servlet = WebApps(), _changed()
-    field(servlet, STARTS).set(None, _Told(apps.starts))
-    field(servlet, ENDS).set(None, _Told(apps.ends))
+    field(servlet, STARTS).set(None, _Callback(apps.starts))
+    field(servlet, ENDS).set(None, _Callback(apps.ends))
 
 
 def _changed() -> Java:
@@ -128,13 +128,13 @@ class _Present:
 
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
-class _Told:
+class _Callback:
     """Calls a function when a servlet starts or ends."""
 
-    def __init__(self, tell: Callable[[Java], None]) -> None:
-        self._tell = tell
+    def __init__(self, call: Callable[[Java], None]) -> None:
+        self._call = call
 
     @jpype.JOverride
     def accept(self, servlet: Java) -> None:
         """Called by a servlet."""
-        self._tell(servlet)
+        self._call(servlet)

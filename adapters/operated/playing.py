@@ -43,7 +43,7 @@ class PlayedCluster:
         """The bundles of the namespaces, read from the same brokers."""
         return self
 
-    def bind(self, name: str) -> None:
+    def bind_broker(self, name: str) -> None:
         """Assign a name of the story to the next broker."""
         self.brokers[name] = sorted(self._standing.sight.owners)[len(self.brokers)]
 
@@ -131,7 +131,7 @@ class PlayedStory(StoryPlayer):
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
         """Assign the story's name to a running broker."""
-        self._cluster.bind(about["broker"])
+        self._cluster.bind_broker(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
         """Create a namespace in the tenant."""

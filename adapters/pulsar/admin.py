@@ -44,7 +44,7 @@ class Admin:
         self._answered: list[Java] = []
         given = {**_guards(), "resume": self._resume, "pulsar": self._pulsar}
         self.service: Service = Service(configuration, replies={**given, **(replies or {})})
-        self._java = self.service.shells.unmade(NAMESPACES)
+        self._java = self.service.shells.unconstructed(NAMESPACES)
         field(self._java, "namespaceName").set(self._java, namespace)
 
     def boundaries(self, bundles: int | None) -> list[str]:

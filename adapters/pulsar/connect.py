@@ -60,7 +60,7 @@ def connect_pulsar(
         target = Target.parse(rest)
         version, jars = released_jars(target)
         shells = fetched_shells()
-        _in_a_class_path(shells, jars, *target.class_path)
+        _check_class_path(shells, jars, *target.class_path)
     options: dict[str, Any] = {
         "version": version,
         "folders": [str(shells), str(jars)],
@@ -119,7 +119,7 @@ class ReleasedConnection(ProcessConnection):
         return self._remarks
 
 
-def check_machine() -> None:
+def check_prerequisites() -> None:
     """Check that the machine has what is needed besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install jpype1")
@@ -131,7 +131,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
     """Return the version and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
     release = versions.fetched(target.release)
     if release and not Path(target.release).is_dir():
-        check_machine()
+        check_prerequisites()
         near = versions.closest(release.version)
         fill = partial(maven.fetch_release, release.version, release.pins, near)
         return release.version, _fetched(release.version, fill)
@@ -150,7 +150,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
     for jar in jars:
         if not zipfile.is_zipfile(jar):
             raise BadTarget(f"{jar} is incomplete: copy or build it again")
-    check_machine()
+    check_prerequisites()
     return found[0], folder.resolve()
 
 
@@ -170,7 +170,7 @@ def check(rest: str) -> None:
     check_release(Target.parse(rest).release)
 
 
-def _in_a_class_path(*paths: Path) -> None:
+def _check_class_path(*paths: Path) -> None:
     """Check that a path has no separator of Java's class path. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):

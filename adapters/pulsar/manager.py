@@ -45,7 +45,7 @@ class Manager:
         else:
             _pipeline(self.java).set(0, wrapped)
 
-    def look_who_is_up(self) -> None:
+    def drop_dead_brokers(self) -> None:
         """Remove data of brokers that are down, as some releases do before each decision."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")

@@ -17,7 +17,7 @@ class Service:
     """One broker for one case, and the requests that its classes sent.
 
     Attributes:
-        told: requests to the admin client, in order: method and arguments.
+        requests: those to the admin client, in order: method and arguments.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Service:
         replies: Mapping[str, Any] | None = None,
     ) -> None:
         self.configuration = configuration
-        self.told: list[tuple[str, tuple[Java, ...]]] = []
+        self.requests: list[tuple[str, tuple[Java, ...]]] = []
         self.see(brokers)
         self.shells = Shells(
             {
@@ -40,8 +40,8 @@ class Service:
                     self._up
                 ),
                 "ZooKeeper.exists": None,
-                "unloadNamespaceBundle": self._telling("unload"),
-                "splitNamespaceBundle": self._telling("split"),
+                "unloadNamespaceBundle": self._recording("unload"),
+                "splitNamespaceBundle": self._recording("split"),
                 "getNamespaceBundleFactory": self._factory,
                 "invalidateBundleCache": None,
                 **(replies or {}),
@@ -58,8 +58,8 @@ class Service:
     def _factory(self) -> Java:
         return self.factory
 
-    def _telling(self, what: str) -> Any:
-        def tell(*arguments: Java) -> None:
-            self.told.append((what, arguments))
+    def _recording(self, what: str) -> Any:
+        def record(*arguments: Java) -> None:
+            self.requests.append((what, arguments))
 
-        return tell
+        return record

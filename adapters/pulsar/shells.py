@@ -76,7 +76,7 @@ class Shells:
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._real(type_name, settings)
 
-    def unmade(self, type_name: str) -> Java:
+    def unconstructed(self, type_name: str) -> Java:
         """Return an object like `around`, but made without a constructor, with a logger."""
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")

@@ -63,7 +63,7 @@ class Archive:
         try:
             if _complete(self.file):
                 return (f'"-XX:SharedArchiveFile={self.file}"',)
-            if _lately(self.classes):
+            if _is_recent(self.classes):
                 return ()
             self.file.parent.mkdir(parents=True, exist_ok=True)
         except OSError:  # Start without an archive, as on a machine where nothing can be cached.
@@ -82,7 +82,7 @@ class Archive:
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
-            if _lately(self.classes):
+            if _is_recent(self.classes):
                 return
             if any(map(_is_filled, class_path.split(os.pathsep))):
                 return  # Java archives nothing if the class path contains a folder of classes.
@@ -130,8 +130,8 @@ def _complete(file: Path) -> bool:
     return False
 
 
-def _lately(file: Path) -> bool:
-    """True if a file was written within a day."""
+def _is_recent(file: Path) -> bool:
+    """True if a file was written in the last day."""
     return file.exists() and time.time() - file.stat().st_mtime < DAY
 
 
@@ -144,5 +144,5 @@ def _make_room(folder: Path) -> None:
     """Remove archives of environments not used recently, and useless lists."""
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
-    for old in (*archives[: 1 - KEPT], *(one for one in lists if not _lately(one))):
+    for old in (*archives[: 1 - KEPT], *(one for one in lists if not _is_recent(one))):
         old.unlink(missing_ok=True)

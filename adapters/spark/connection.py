@@ -95,7 +95,7 @@ class SparkConnection(Connection):
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
         lines = paragraph(unbroken, 2, width=WIDTH - 2)
         where = f"{self.adapter}, {self._profile}"
-        asked = f"{counted(jobs, 'job')} of {self._running().told}"
+        asked = f"{counted(jobs, 'job')} of {self._running().title}"
         first = f"{where}: {asked} answered {counted(cases, 'case')}"
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 

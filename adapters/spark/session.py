@@ -48,7 +48,7 @@ class Spark:
     log: Log | None = None
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """Name and version, such as `Spark 4.1.0 on local[*]`."""
         return f"Spark {self.version} on {self.target}"
 
@@ -140,7 +140,7 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     return background(partial(_shared, target, adapter), "spark")
 
 
-def apart(session: Session) -> Session | None:
+def separate_session(session: Session) -> Session | None:
     """Return a session of the same Spark with separate settings.
 
     None on a Spark Connect server, where it would outlive the first session.

@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.adapters.spark.session import apart, last_cause
+from pulsar_conformance.adapters.spark.session import last_cause, separate_session
 from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.changes import NEVER
 from pulsar_conformance.audit.input.paths import AuditError, as_given, literal, storage_problem
@@ -136,7 +136,7 @@ def build_audit_tables(
             configure(of.spark, {**SESSION, **usual})
 
         def beside() -> Store | None:
-            session = apart(spark)
+            session = separate_session(spark)
             return None if session is None else Store(session, store.path, store.in_one)
 
         at_once = spark_tuning.parallel_tables(found.length)

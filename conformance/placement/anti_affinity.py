@@ -91,7 +91,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
     """A namespace goes to a domain with the fewest namespaces of its group."""
     spread = assume_named_candidate(case, answer, expect)
     home = spread.home.get(str(answer.broker))
-    counts = {name: count for name, count in spread.in_domain.items() if name is not None}
+    counts = {name: count for name, count in spread.counts_by_domain.items() if name is not None}
     fewest = min(counts.values(), default=0)
     fuller = [name for name, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and home in fuller:
@@ -104,7 +104,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """In the chosen domain, a broker with the fewest namespaces of the group is chosen."""
     spread = assume_named_candidate(case, answer, expect)
-    for domain in spread.in_domain:
+    for domain in spread.counts_by_domain:
         if domain is not None:
             _none_fuller(spread, answer, domain, expect)
 
@@ -154,7 +154,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
     spread = ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
-    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    mixed = None in spread.counts_by_domain and len(spread.counts_by_domain) > 1
     expect.given(not mixed, "its candidates are all in domains, or all in none")
     if expect.reached(bool(spread.candidates)):
         every = set(spread.candidates)
@@ -168,7 +168,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Among brokers without a domain, one with the fewest namespaces of the group is chosen."""
     spread = assume_named_candidate(case, answer, expect)
-    expect.given(None in spread.in_domain, "a candidate is in no domain")
+    expect.given(None in spread.counts_by_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
 
 

@@ -162,7 +162,7 @@ class GroupSpread:
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @cached_property
-    def in_domain(self) -> dict[str | None, int]:
+    def counts_by_domain(self) -> dict[str | None, int]:
         """The number of namespaces of the group in each domain with a candidate."""
         known = self.owned if self.counted == "all" else self.candidates
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
@@ -174,13 +174,13 @@ class GroupSpread:
     @property
     def mixed(self) -> bool:
         """True if some candidates have a domain and some have none: no document compares them."""
-        return None in self.in_domain and len(self.in_domain) > 1
+        return None in self.counts_by_domain and len(self.counts_by_domain) > 1
 
     @cached_property
     def best_domains(self) -> list[str | None]:
         """The domains with the fewest namespaces of the group."""
-        fewest = min(self.in_domain.values(), default=0)
-        return [domain for domain, count in self.in_domain.items() if count == fewest]
+        fewest = min(self.counts_by_domain.values(), default=0)
+        return [domain for domain, count in self.counts_by_domain.items() if count == fewest]
 
     @cached_property
     def best(self) -> tuple[str, ...]:

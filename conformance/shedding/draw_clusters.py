@@ -267,7 +267,7 @@ def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[f
     }
 
 
-def besides(sketch: Sketch) -> Sketch:
+def with_ignored_inputs(sketch: Sketch) -> Sketch:
     """Sometimes add weights and a history, which the sketch's strategy has to ignore."""
     random = sketch.random
     if random.random() < 0.15:
@@ -320,7 +320,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     rate, factor = draw(rate_thresholds), draw(multipliers)
     settings: dict[str, Any] = {RATE_THRESHOLD: rate, THROUGHPUT_THRESHOLD: factor, **draw(graces)}
     if way == "any":
-        return besides(_anyhow(draw(randoms), size, settings))
+        return with_ignored_inputs(_anyhow(draw(randoms), size, settings))
     percent, more, larger = draw(in_percent), draw(off), draw(off)
     random = draw(randoms)
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
@@ -350,7 +350,9 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         for place, (whole, count) in enumerate(zip(carried, counts, strict=True))
     }
     levels = _levels(random, carried)
-    return besides(Sketch(random, STRATEGY, levels, counts, settings=settings, given=given))
+    return with_ignored_inputs(
+        Sketch(random, STRATEGY, levels, counts, settings=settings, given=given)
+    )
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:

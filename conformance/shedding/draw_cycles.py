@@ -16,17 +16,17 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     PART,
     Need,
     Sketch,
-    besides,
     carrying,
     graces,
     uniform,
+    with_ignored_inputs,
     with_many_unloads,
 )
 from pulsar_conformance.conformance.shedding.draw_threshold import (
+    decisive_history,
     history_shares,
     past_is_high,
     threshold,
-    turn,
 )
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
@@ -75,7 +75,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         margin = float(MARGIN)
         need = Need(levels[place] - threshold + margin, HALF_A_POINT)
         sketch.given = {place: carrying(random, need)}
-    return besides(sketch)
+    return with_ignored_inputs(sketch)
 
 
 def _at_the_threshold(
@@ -361,7 +361,7 @@ def _decided_by_history(draw: st.DrawFn) -> Trial:
     """Cycles in a row; earlier usages of one broker decide whether it sheds in the last."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, LONGEST))
-    one = turn(random, size.brokers, share, past)
+    one = decisive_history(random, size.brokers, share, past)
     counts = [count + 8 for count in loads.owned(random, *size)]
     settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
     found: list[Json] = []

@@ -330,7 +330,7 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
 
-class Turn(NamedTuple):
+class DecisiveHistory(NamedTuple):
     """Usages of a broker whose history or present is high, and of all other brokers."""
 
     share: float
@@ -341,7 +341,7 @@ class Turn(NamedTuple):
     threshold: float
 
 
-def turn(random: Random, brokers: int, share: float, past: bool) -> Turn:
+def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
     """Return usages for which the share of history alone decides whether the broker sheds.
 
     If the high usage, in the past or at present, counts for at least one half, the compared usage
@@ -352,7 +352,9 @@ def turn(random: Random, brokers: int, share: float, past: bool) -> Turn:
     weight = share if past else 1 - share
     times = 3.2 if weight >= 0.5 else 1.4
     high = round(others + times * threshold * brokers / (brokers - 1), 2)
-    return Turn(share, high if past else others, others if past else high, others, threshold)
+    return DecisiveHistory(
+        share, high if past else others, others if past else high, others, threshold
+    )
 
 
 @st.composite
@@ -360,7 +362,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """A broker with a different usage in the past, which counts by the share of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
-    one = turn(random, size.brokers, share, past)
+    one = decisive_history(random, size.brokers, share, past)
     levels, place = [one.others] * size.brokers, random.randrange(size.brokers)
     levels[place] = one.present
     observed = {other: one.past if other == place else one.others for other in range(size.brokers)}

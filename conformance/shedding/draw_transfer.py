@@ -40,10 +40,10 @@ def _names(random: Random, count: int) -> list[str]:
     return [f"broker-{place}" for place in random.sample(range(100), count)]
 
 
-def _deviation(loads: Sequence[float], whole: int = 0) -> float:
-    """Return the standard deviation; `whole` is 1 for that of a sample."""
+def _deviation(loads: Sequence[float], sample: int = 0) -> float:
+    """Return the standard deviation; `sample` is 1 for that of a sample, not of all."""
     mean = sum(loads) / len(loads)
-    return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - whole)) ** 0.5)
+    return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
 
 
 def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:

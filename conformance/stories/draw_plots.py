@@ -176,7 +176,7 @@ def grown_in_place(draft: StoryDraft) -> None:
     grown(draft)
 
 
-def grown_beside_another(draft: StoryDraft) -> None:
+def split_beside_a_busy_broker(draft: StoryDraft) -> None:
     """Let a bundle of a lightly loaded broker be split while the other broker is busy."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()

@@ -257,7 +257,7 @@ def _single_destination(scene: Scene, moved: Move) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-@REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.grown_beside_another))
+@REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.split_beside_a_busy_broker))
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle goes to a broker with far more load than an available one."""
     averages = courses.known_averages(answer)

@@ -258,7 +258,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
     return scene.before.settings().flag(AUTO_UNLOAD)
 
 
-@REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.grown_beside_another))
+@REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
     """If a broker splits a bundle, every part goes to a different broker if there is one."""
     for scene, one in _by_brokers(answer):

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.adapters.spark.session import apart
+from pulsar_conformance.adapters.spark.session import separate_session
 from pulsar_conformance.audit.input import changes
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.records import records
@@ -153,7 +153,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
             configure(of.spark, {**SESSION, **spark_tuning.of_table(table, 0, tasks)})
 
         def beside():
-            return Store(apart(store.spark), store.path)
+            return Store(separate_session(store.spark), store.path)
 
         return build_tables(store, every[:count], tell, set_up, beside=beside)
 

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.adapters.spark.session import apart
+from pulsar_conformance.adapters.spark.session import separate_session
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.marks import DONE
@@ -170,7 +170,7 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
 
 
 def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tmp_path):
-    store, set_ups = Store(apart(audit_session), str(tmp_path), in_one=True), []
+    store, set_ups = Store(separate_session(audit_session), str(tmp_path), in_one=True), []
 
     def set_up(of, table, _in_part):
         set_ups.append(spark_tuning.of_table(table, spark_tuning.TINY - 1, CORES))

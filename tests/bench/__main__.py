@@ -131,7 +131,7 @@ def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     ):
         rows = list(measure(spark.session, Path(folder)))
     yield from layout.of_ratios(rows)
-    yield f"{how_often}, on {spark.told}"
+    yield f"{how_often}, on {spark.title}"
 
 
 Part = Callable[[argparse.Namespace], Iterator[str]]

@@ -6,7 +6,7 @@ import json
 
 from pulsar_conformance.adapters.cluster.decisions.leader import ALONE, AskedLeader
 from pulsar_conformance.adapters.pulsar.operations import usage
-from pulsar_conformance.adapters.pulsar.operations.reports import said, whose
+from pulsar_conformance.adapters.pulsar.operations.reports import parse_report, report_content
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 OTHER = "other"
@@ -23,7 +23,7 @@ def read(leader: AskedLeader, case: Case) -> Answer:
 
     Errors: `TurnedDown`, `Unsupported`.
     """
-    manager, _ = whose(case["report"])
+    manager, _ = parse_report(case["report"])
     if manager != OWN:
         raise Unsupported("a load manager reads only reports of its own kind")
     leader.begin({}, [ALONE])
@@ -33,4 +33,4 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     data = leader.load_data.getBrokerData().get(one)
     if data is None:
         raise Unsupported("the leader ignores it")
-    return {"manager": OWN, "broker": said(data.getLocalData(), OWN)}
+    return {"manager": OWN, "broker": report_content(data.getLocalData(), OWN)}

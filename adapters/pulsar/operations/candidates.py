@@ -28,10 +28,10 @@ def candidates(release: Release, case: Case) -> Answer:
         divide(service.factory, space, parts)
     with Manager(service) as manager:
         release.loads.fill(manager.load_data, case["brokers"], case["bundles"])
-        manager.look_who_is_up()
+        manager.drop_dead_brokers()
         manager.java.checkNamespaceBundleSplit()
     split, unload = [], []
-    for what, (namespace, part, unloading, *_) in service.told:
+    for what, (namespace, part, unloading, *_) in service.requests:
         if what == "split":
             split.append(f"{namespace}/{part}")
             if unloading:

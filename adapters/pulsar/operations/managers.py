@@ -93,7 +93,7 @@ READING = "updateConfigurationAndRegisterListeners"
 
 def _broker_service(service: Service) -> Java:
     """Return the release's own service, which stores the settings; everything else is stubbed."""
-    java = service.shells.unmade(BROKER_SERVICE)
+    java = service.shells.unconstructed(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
     kind = str(listeners.getType().getName())
@@ -113,7 +113,7 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 def _ask_admin(service: Service, value: str) -> None:
     """Run `update-dynamic-config` as an authorized user. Errors: `TurnedDown`."""
-    java = service.shells.unmade(BROKERS)
+    java = service.shells.unconstructed(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
     with refusing():
         wait(call(java, name, SETTING, value))

@@ -50,7 +50,7 @@ def changed(release: Release, case: Case) -> Answer:
         "clientAppId": "",
     }
     service = Service(release.configuration({}), replies=replies)
-    clusters = service.shells.unmade(CLUSTERS)
+    clusters = service.shells.unconstructed(CLUSTERS)
     if not any(one.getParameterCount() == len(GIVEN) for one in methods(clusters, COMPARING)):
         raise Unsupported("the release has no unload scopes")
     old = None if case["old"] is None else _policy(case["old"], None)

@@ -43,11 +43,11 @@ CHANGES = {
 
 def read(_release: Release, case: Case) -> Answer:
     """Return the values of the report's getters. Errors: `TurnedDown` for a bad report."""
-    manager, report = whose(case["report"])
-    return {"manager": manager, "broker": said(report, manager)}
+    manager, report = parse_report(case["report"])
+    return {"manager": manager, "broker": report_content(report, manager)}
 
 
-def whose(written: Case) -> tuple[str, Java]:
+def parse_report(written: Case) -> tuple[str, Java]:
     """Return the manager that wrote a report, and the report. Errors: `TurnedDown`."""
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
@@ -57,7 +57,7 @@ def whose(written: Case) -> tuple[str, Java]:
     return MANAGERS[str(report.getClass().getSimpleName())], report
 
 
-def said(report: Java, manager: str) -> dict[str, Any]:
+def report_content(report: Java, manager: str) -> dict[str, Any]:
     """Return the content of a report by this manager. Errors: `Unsupported`."""
     return {name: value for name, value in _each(report, manager) if value is not None}
 
@@ -126,7 +126,7 @@ def due(release: Release, case: Case) -> Answer:
     if case["manager"] == "extensible" and not exists(REPORTER):
         raise Unsupported("the release has no extensible load manager")
     trigger, write = TRIGGERS[case["manager"]]
-    java = Service(configuration).shells.unmade(trigger)
+    java = Service(configuration).shells.unconstructed(trigger)
     field(java, "conf").set(java, configuration)
     ago = int(case["seconds"] * 1000)
     at = NEVER if case["written"] is None else int(java_class(CLOCK).currentTimeMillis()) - ago

@@ -92,7 +92,7 @@ class _Row:
         self._strategy = self._manager.strategy
         placing = str(case["settings"].get(SETTINGS[PLACEMENT], "")).rpartition(".")[2]
         self._plans = placing == str(self._strategy.getClass().getSimpleName())
-        self._manager.wrap_strategy(lambda strategy: _Watched(strategy, self._chosen))
+        self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._moments: dict[str, float] = {}
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
 
@@ -115,8 +115,8 @@ class _Row:
         for bundle, moment in before.items():
             recent.put(bundle, jpype.JLong(moment))
         self._chosen.clear()
-        self._service.told.clear()
-        self._manager.look_who_is_up()
+        self._service.requests.clear()
+        self._manager.drop_dead_brokers()
         self._manager.java.doLoadShedding()
         for bundle in map(str, recent.keySet()):
             if int(recent.get(bundle)) != before.get(bundle):
@@ -221,7 +221,7 @@ def _used(percent: float, configuration: Java) -> Case:
 
 
 @jpype.JImplements(SHEDDING, deferred=True)
-class _Watched:
+class _RecordedShedder:
     """A strategy that records the bundles it chose, with their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
@@ -245,9 +245,9 @@ class _Watched:
 
 def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
     """Yield the unload calls, each with the broker from which the strategy chose the bundle."""
-    told = iter([f"{call[0]}/{call[1]}" for what, call in service.told if what == "unload"])
-    bundle = next(told, None)
+    unloaded = iter([f"{call[0]}/{call[1]}" for what, call in service.requests if what == "unload"])
+    bundle = next(unloaded, None)
     for broker, name in chosen:
         if name == bundle:
             yield {"broker": broker, "bundle": name}
-            bundle = next(told, None)
+            bundle = next(unloaded, None)

@@ -101,7 +101,7 @@ def _namespace(case: Case) -> str:
 
 def _namespaces(service: Service) -> Java:
     """Return the release's own NamespaceService, in a stubbed broker."""
-    java = service.shells.unmade(NAMESPACES)
+    java = service.shells.unconstructed(NAMESPACES)
     manager = service.shells.of("org.apache.pulsar.broker.loadbalance.LoadManager")
     kept = {
         "config": service.configuration,

@@ -100,7 +100,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 def _limit(configuration: Java, cards: Java) -> float:
     """Return kilobits per second, as the release computes them."""
-    host = Service(configuration).shells.unmade(LINUX)
+    host = Service(configuration).shells.unconstructed(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)
     name = "getTotalNicLimitWithConfiguration"

@@ -77,7 +77,7 @@ def last_candidates(manager: Java, bundle: Java) -> Question | None:
     for name, maker in STRATEGIES.items():
         strategy = field(manager, name)
         if strategy is not None:
-            strategy.set(manager, _Overheard(strategy.get(manager), maker, asked))
+            strategy.set(manager, _RecordedPlacer(strategy.get(manager), maker, asked))
     manager.selectBrokerForAssignment(bundle)
     for broker in field(manager, "loadData").get(manager).getBrokerData().values():
         broker.getPreallocatedBundleData().remove(bundle.toString())
@@ -194,7 +194,7 @@ NAMES = ("namespaces", "primary", "secondary")
 
 
 @jpype.JImplements(PLACEMENT, deferred=True)
-class _Overheard:
+class _RecordedPlacer:
     """A strategy that records its calls."""
 
     def __init__(

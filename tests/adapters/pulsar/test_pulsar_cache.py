@@ -148,13 +148,13 @@ def test_a_jar_that_was_only_touched_is_whole(machine, tmp_path):
 def test_a_cache_that_cannot_be_written_is_one_message(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(opening, "check_machine", lambda: None)
+    monkeypatch.setattr(opening, "check_prerequisites", lambda: None)
     with pytest.raises(AdapterError, match="PULSAR_CONFORMANCE_CACHE"):
         opening.connect_pulsar("3.0.7", "pulsar:3.0.7", "documented-3.0", {}, opening.UNHURRIED)
 
 
 def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "check_machine", lambda: None)
+    monkeypatch.setattr(opening, "check_prerequisites", lambda: None)
     with zipfile.ZipFile(tmp_path / "pulsar-broker-3.0.7.jar", "w") as jar:
         jar.writestr("Some.class", "x" * 1000)
     cut = tmp_path / "other.jar"

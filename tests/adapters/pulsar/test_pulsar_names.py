@@ -84,7 +84,7 @@ def test_a_folder_with_two_versions(complete, tmp_path):
 
 def test_a_path_that_java_takes_for_two():
     with pytest.raises(BadTarget, match="Java takes no path with"):
-        opening._in_a_class_path(Path("/lib"), Path(f"/my{os.pathsep}lib"))
+        opening._check_class_path(Path("/lib"), Path(f"/my{os.pathsep}lib"))
 
 
 def test_a_machine_without_java(complete, monkeypatch):
