@@ -94,7 +94,7 @@ class Connection(ABC):
         """End it, and kill what is left; never raises an error, and may be called repeatedly."""
 
     def remarks(self) -> list[str]:
-        """Return remarks about the way it worked, one a line, not about its answers."""
+        """Return remarks about the way it worked, not about its answers, one per line."""
         return []
 
     def stderr_tail(self) -> str:

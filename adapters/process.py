@@ -208,7 +208,7 @@ _SHAPE = (
     'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'
 )
 _GREETING = 'hello is answered with {"id": 1, "answer": {"protocol": 1, "name": ..., ...}}'
-_STDOUT = "standard output is for messages alone, one a line in UTF-8; print to standard error"
+_STDOUT = "standard output is for messages alone, one per line in UTF-8; print to standard error"
 
 
 def _by_hand(phase: Phase) -> str:

@@ -1,4 +1,4 @@
-"""Two clusters of the same kind, each of which is asked half of a batch.
+"""Two clusters of the same kind, each asked half of a batch.
 
 A cluster waits half of the time, for metadata or the start of a broker; two of them use two cores.
 """

@@ -23,7 +23,7 @@ UNASKED = (
 def remark_lines(
     standing: Standing, defaults: Mapping[str, Any], *, changes: bool
 ) -> Iterator[str]:
-    """Yield remarks, one a line, the most general first."""
+    """Yield remarks, one per line, the most general first."""
     sight, name = standing.sight, standing.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"

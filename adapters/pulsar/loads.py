@@ -163,5 +163,5 @@ def _never_measured() -> Json:
 
 
 def _moved(name: str) -> Java:
-    """Return a class of load data from whichever package the release has it in."""
+    """Return a class of load data from the package in which the release has it."""
     return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

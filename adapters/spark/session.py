@@ -141,7 +141,7 @@ def taking(target: str, adapter: str) -> Future[Spark]:
 
 
 def separate_session(session: Session) -> Session | None:
-    """Return a session of the same Spark with separate settings.
+    """Return another session of the same Spark, with its own settings.
 
     None on a Spark Connect server, where it would outlive the first session.
     """

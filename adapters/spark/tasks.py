@@ -1,4 +1,4 @@
-"""Tasks of Spark for work that is no query: each input is worked on in a task of its own."""
+"""Spark tasks for work other than queries: each input is worked on in a separate task."""
 
 from __future__ import annotations
 

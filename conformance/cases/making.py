@@ -102,7 +102,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--topics",
         type=Path,
         metavar="FILE",
-        help="ask which bundles and brokers serve these topics: one a line, all of one namespace",
+        help="ask which bundles and brokers serve these topics: one per line, all of one namespace",
     )
     for name, what, prints in (
         ("isolation", "namespace isolation policies", "ns-isolation-policy get"),
@@ -232,7 +232,7 @@ EDGES = ("0x00000000", "0xffffffff")
 
 
 def read_topics(file: Path) -> list[str]:
-    """Return the topics of a file, one a line. Errors: `BadSnapshot`."""
+    """Return the topics of a file, one per line. Errors: `BadSnapshot`."""
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as wrong:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="CASE.json|FOLDER|ID",
         help="a saved case, lines in the format of ask (- for standard input), a folder of load "
-        "reports, of which a case is made as by the command case, or a worked example",
+        "reports, from which a case is made as by the command case, or a worked example",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cases",
         type=Path,
         metavar="FILE",
-        help="ask the questions of a file, one a line in the format of `ask`, instead of "
+        help="ask the questions of a file, one per line in the format of `ask`, instead of "
         "drawing them",
     )
     add_judged_by(parser)

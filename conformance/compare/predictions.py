@@ -223,7 +223,7 @@ def branches_of(profile: str) -> ByOperation:
 
 
 def read_questions(file: Path) -> ByOperation:
-    """Return the questions of a file, one a line in the format of `ask`. Errors: `UserError`."""
+    """Return the questions of a file, one per line in the format of `ask`. Errors: `UserError`."""
     try:
         with file.open("rb") as lines:
             return _by_operation(lines, str(file))

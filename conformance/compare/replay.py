@@ -100,7 +100,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
-    """Write the outcomes to a file of its own, one JSON object a line."""
+    """Write the outcomes to a separate file, one JSON object per line."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]

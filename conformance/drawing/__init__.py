@@ -29,7 +29,7 @@ are minutes.
         assert len(shed) == len(set(shed))
 
 Hypothesis shrinks the choices of a failing case that it drew one by one. Most numbers of a case
-come from a seed, of which 0 is the smallest.
+come from a seed, the smallest of which is 0.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def aimed_trials(
 
 
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
-    """Return the distinct questions that a profile's rules draw for an operation, one a trial."""
+    """Return the distinct questions that a profile's rules draw for an operation, one per trial."""
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
         if operation in rule.operations and rule.untestable is None:

@@ -141,7 +141,7 @@ class Isolation:
         return error is None
 
     def _among(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
-        """Split cases of which at least one is known to cause a crash.
+        """Split cases, at least one of which is known to cause a crash.
 
         `asked` is true if exactly these cases were asked together.
         """

@@ -221,8 +221,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--judge-by": {
         "action": "append",
         "metavar": "PROFILE",
-        "help": "the documents or release to judge by, of those that the command profiles lists; "
-        f"repeatable (those of a named release's own line, else {DEFAULT_PROFILE})",
+        "help": "the documents or release to judge by, as the command profiles lists them; "
+        f"repeatable (the documents of a named release's line, else {DEFAULT_PROFILE})",
     },
     "--setting": {
         "action": "append",
@@ -233,7 +233,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--reading": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "follow this alternative of a reading, of those that the command readings lists; "
+        "help": "follow this alternative of a reading, as the command readings lists them; "
         "repeatable",
     },
     "--rules": {
@@ -243,7 +243,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--known-deviations": {
         "metavar": "FILE",
-        "help": "rules that are known to fail, with reasons, or a folder of such files; the run "
+        "help": "a file of rules known to fail, with reasons, or a folder of such files; the run "
         "fails if one of them passes",
     },
     "--replay": {
@@ -269,8 +269,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "nargs": "?",
         "const": "*",
         "metavar": "WORLD",
-        "help": "ask every case of bounded worlds instead of drawn ones: of all, or of those whose "
-        "name matches, such as 'shed.select*'; repeatable",
+        "help": "instead of drawing cases, ask every case of the bounded worlds whose name "
+        "matches, such as 'shed.select*' (all worlds); repeatable",
     },
     "--campaign": {
         "type": int,
@@ -279,8 +279,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--spark": {
         "metavar": "TARGET",
-        "help": "ask the parts of --campaign or --exhaustive in Spark's tasks, each by an adapter "
-        "of its own: local[N], spark://HOST:PORT or sc://HOST:PORT",
+        "help": "ask the parts of --campaign or --exhaustive in tasks of the Spark at TARGET: "
+        "local[N], spark://HOST:PORT or sc://HOST:PORT",
     },
     "--resume": {
         "action": "store_true",

@@ -161,7 +161,7 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
 
 
 def broker_case(random: Random, count: int, unmeasured: float) -> Json:
-    """Return a case of `average.broker` with `count` bundles, of which a share is unmeasured."""
+    """Return a case of `average.broker` with `count` bundles, a share of them unmeasured."""
     # Next to a huge bundle, floating point could hide whether the others were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))
@@ -181,7 +181,7 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """A broker with its bundles, of which a share is unmeasured."""
+    """A broker with its bundles, a share of them unmeasured."""
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,

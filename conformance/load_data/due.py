@@ -1,4 +1,4 @@
-"""REPORT: when a broker writes its load data, and of which bundles."""
+"""REPORT: when a broker writes its load data, and which bundles it reports."""
 
 from __future__ import annotations
 

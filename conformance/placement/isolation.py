@@ -243,7 +243,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
 
 @ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))
 def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With no broker of either group up, nobody takes the bundle."""
+    """With no broker of either group up, no broker takes the bundle."""
     _, primary, secondary = _own_policy(case, expect)
     if expect.reached(not primary + secondary):
         expect.that(answer.broker is None, "no broker", answer)

@@ -283,7 +283,7 @@ class ChangedPolicy:
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
     def perhaps(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces of which some regex matches at least a part."""
+        """Return the namespaces that some regex matches at least in part."""
         return [one for one in self.case["namespaces"] if _searched([*regexes], one)]
 
 

@@ -70,7 +70,7 @@ def _names(random: Random, *counts: int) -> list[str]:
 
 
 def _below_the_mean(random: Random) -> Trial:
-    """Return candidates of which some are far enough below the mean usage."""
+    """Return candidates, some of them far enough below the mean usage."""
     names = _names(random, 2, 3, 4, 5, 6, 8, 12)
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))

@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usages of two or four brokers, of which one is 25 points above the average."""
+    """Return exact usages of two or four brokers, one of them 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -179,7 +179,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers of which weights decide whether they are above the average."""
+    """Brokers whose weights decide whether they are above the average."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
     sketch.settings |= {name: sketch.random.choice(chosen) for name in WEIGHTS}

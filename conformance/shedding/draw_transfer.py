@@ -84,7 +84,7 @@ def _idle(random: Random) -> tuple[Loads, Json]:
 
 
 def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads of which the first is just under the bound."""
+    """Return loads, the first of them just under the bound."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     share = min(0.5, target / 2)
@@ -95,7 +95,7 @@ def _underloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _overloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads of which the last is over the threshold, and far over the mean."""
+    """Return loads, the last of them over the threshold and far over the mean."""
     count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
     inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
     loads = [low, *inner, high]
@@ -225,7 +225,7 @@ def few_brokers(random: Random) -> Json:
 
 
 def outdated(random: Random) -> Json:
-    """Return an even cycle, and a broker beside it with old data and an extreme load."""
+    """Return an even cycle with one more broker, which has old data and an extreme load."""
     loads, settings = _even(random)
     strange = "broker-old"
     found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})

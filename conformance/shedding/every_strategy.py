@@ -123,7 +123,7 @@ def bundles_with_more_traffic_go_first(
 def overloaded_brokers_shed_under_every_strategy(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """An overloaded broker sheds its excess, whichever strategy but TransferShedder is set."""
+    """An overloaded broker sheds its excess under any strategy but TransferShedder."""
     others = case.strategy not in ("OverloadShedder", TRANSFER_SHEDDER)
     expect.given(case.enabled and others, "another strategy is set, with no conditions of its own")
     for broker in case.brokers.values():

@@ -286,7 +286,7 @@ def _chosen_by_load(scene: Scene) -> bool:
 
 
 def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
-    """Return pairs of brokers, of which the second has far less load."""
+    """Return pairs of brokers, the second of which has far less load."""
     return [
         (broker, better)
         for broker in scene.after.brokers
