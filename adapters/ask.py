@@ -189,9 +189,9 @@ def ask_lines(
     for group in groups(lines, min(batch, connection.hello.batch)):
         if isinstance(group, BadLine):
             bad += 1
-            told = BadLine(group.number, group.problem, file)
-            print(told, file=sys.stderr)
-            out.write(f"{text_of({'error': str(told)})}\n")
+            bad_line = BadLine(group.number, group.problem, file)
+            print(bad_line, file=sys.stderr)
+            out.write(f"{text_of({'error': str(bad_line)})}\n")
             out.flush()
             continue
         try:
@@ -240,8 +240,8 @@ def _profile_of(files: Iterable[str]) -> str:
         found = value.get("profile") if isinstance(value, dict) else None
         named |= {found: name} if isinstance(found, str) else {}
     if len(named) > 1:
-        told = ", ".join(f"{name} names {profile}" for profile, name in named.items())
-        raise UserError(f"{told}; ask them one by one, or name a profile with --judge-by")
+        named_by_file = ", ".join(f"{name} names {profile}" for profile, name in named.items())
+        raise UserError(f"{named_by_file}; ask them one by one, or name a profile with --judge-by")
     return next(iter(named), DEFAULT_PROFILE)
 
 

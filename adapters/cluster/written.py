@@ -33,9 +33,9 @@ class Writings:
 
     def _look_at_reports(self, clock: float, step: SeenStep) -> None:
         nodes = dict(self._nodes(BROKERS))
-        told, self._reports = self._reports, stamps(nodes.items())
+        previous, self._reports = self._reports, stamps(nodes.items())
         for broker, name in self._cluster.names().items():
-            before, now = told.get(name), self._reports.get(name)
+            before, now = previous.get(name), self._reports.get(name)
             # A broker that registers also writes, but was not running before.
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})

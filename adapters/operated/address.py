@@ -34,12 +34,12 @@ class Address:
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
         """Parse the text after `cluster:`. Errors: `BadUrl`, with possible secrets removed."""
         url, *rest = text.split(",")
-        told = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
-        if told.get("changes", ALLOWED) != ALLOWED:
-            raise BadUrl(f"changes={told['changes']}: write changes={ALLOWED}, or leave it out")
-        file, trust = (Path(told[key]) if key in told else None for key in KEYS[1:3])
+        given = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
+        if given.get("changes", ALLOWED) != ALLOWED:
+            raise BadUrl(f"changes={given['changes']}: write changes={ALLOWED}, or leave it out")
+        file, trust = (Path(given[key]) if key in given else None for key in KEYS[1:3])
         access = Access.of(url, file, trust, seconds)
-        return cls(access, told.get("cluster"), "changes" in told)
+        return cls(access, given.get("cluster"), "changes" in given)
 
 
 def is_url(rest: str) -> bool:

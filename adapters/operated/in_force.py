@@ -23,7 +23,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
 """The parser of each type; values of other types stay text."""
 
 
-def documented(told: Mapping[str, Any]) -> dict[str, Any]:
+def documented(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return the documented settings with types, without those whose value is unreadable.
 
     All other settings of a broker, which may include secrets, are ignored.
@@ -33,7 +33,7 @@ def documented(told: Mapping[str, Any]) -> dict[str, Any]:
     for name, setting in {**known.settings, **known.annotated, **known.settings}.items():
         if name.replace(SPELT_RIGHT, SLIP) in found:
             continue
-        text = str(told.get(name, told.get(name.replace(SLIP, SPELT_RIGHT), "")))
+        text = str(configuration.get(name, configuration.get(name.replace(SLIP, SPELT_RIGHT), "")))
         within = OPTIONAL.fullmatch(text)
         text = within[1] if within else text
         if text in ABSENT:

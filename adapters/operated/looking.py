@@ -143,27 +143,27 @@ class Looker:
         return self._api.get(path)
 
     def _leader(self) -> str | None:
-        told = self._ask(f"{ADMIN}/brokers/leaderBroker")
-        named = told.get("brokerId") or urlsplit(str(told.get("serviceUrl"))).netloc
+        reply = self._ask(f"{ADMIN}/brokers/leaderBroker")
+        named = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
         """Return the documented settings in force at the leader."""
         base = self._api.of(leader or self._known[0])
-        told = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
-        return documented(told)
+        reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
+        return documented(reply)
 
     def _domains(self) -> dict[str, frozenset[str]]:
-        told = self._ask(f"{ADMIN}/clusters/{quote(self.cluster)}/failureDomains")
-        return {name: frozenset(one.get("brokers") or ()) for name, one in told.items()}
+        reply = self._ask(f"{ADMIN}/clusters/{quote(self.cluster)}/failureDomains")
+        return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
     def _shed(self, leader: str | None) -> float | None:
         """Return the number of bundles that the leader has shed since its election."""
         if leader is None:
             return None
-        told = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
-        by_hand = [one for one in told if one.get("dimensions", {}).get("reason") == "Admin"]
-        return _total(told, UNLOADED) - _total(by_hand, BY_REASON)
+        reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
+        by_hand = [one for one in reply if one.get("dimensions", {}).get("reason") == "Admin"]
+        return _total(reply, UNLOADED) - _total(by_hand, BY_REASON)
 
     def _in_groups(
         self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
@@ -200,8 +200,8 @@ class Looker:
         for space in sorted({one.rpartition("/")[0] for one in missing}):
             if not _of_users(space):
                 continue
-            told = self._ask(f"{ADMIN}/namespaces/{quote(space)}/bundles")
-            cuts = told["boundaries"]
+            reply = self._ask(f"{ADMIN}/namespaces/{quote(space)}/bundles")
+            cuts = reply["boundaries"]
             for whole in missing:
                 first, _, last = whole.rpartition("/")[2].partition("_")
                 within = [cut for cut in cuts if first <= cut <= last]

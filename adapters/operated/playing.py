@@ -90,8 +90,8 @@ class PlayedCluster:
         Errors: `NoAnswer`, `Unsettled`.
         """
         _, path, _ = requests.look_up(self.real(topic))
-        told = self._api.get(path)
-        urls = [told.get(name) for name in ("httpUrl", "httpUrlTls")]
+        reply = self._api.get(path)
+        urls = [reply.get(name) for name in ("httpUrl", "httpUrlTls")]
         places = [urlsplit(str(url)).netloc for url in urls if url]
         names = [name for name, broker in self.brokers.items() if broker in places]
         if not names:
@@ -100,14 +100,14 @@ class PlayedCluster:
 
     def leader(self) -> str | None:
         """Return the leader, as reported by the brokers. Errors: `NoAnswer`."""
-        told = self._api.get(f"{ADMIN}/brokers/leaderBroker")
-        leads = told.get("brokerId") or urlsplit(str(told.get("serviceUrl"))).netloc
+        reply = self._api.get(f"{ADMIN}/brokers/leaderBroker")
+        leads = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
-    def every(self, path: str, told: Any) -> Callable[[], bool]:
-        """Return a condition: every broker gives an answer that `told` accepts."""
+    def every(self, path: str, accepts: Any) -> Callable[[], bool]:
+        """Return a condition: every broker gives an answer for which `accepts` is true."""
         bases = [self._api.of(broker) for broker in self.brokers.values()]
-        return lambda: all(told(self._api.get(path, base, text=True)) for base in bases)
+        return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
 
 class PlayedStory(StoryPlayer):
@@ -159,7 +159,7 @@ class PlayedStory(StoryPlayer):
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
         _, path, _ = requests.read_group(space)
-        known = self._cluster.every(path, lambda told: (told or None) == real)
+        known = self._cluster.every(path, lambda reply: (reply or None) == real)
         self._tenant.seen(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:

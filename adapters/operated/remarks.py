@@ -54,9 +54,9 @@ def _spread(standing: Standing) -> Iterator[str]:
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
     if sight.domains:
         outside = [broker for broker in sight.owners if broker not in domain_of]
-        told = [f"{one} {counted(len(held), 'broker')}" for one, held in sight.domains.items()]
-        told += [f"none {counted(len(outside), 'broker')}"] if outside else []
-        yield f"failure domains: {', '.join(told)}"
+        counts = [f"{one} {counted(len(held), 'broker')}" for one, held in sight.domains.items()]
+        counts += [f"none {counted(len(outside), 'broker')}"] if outside else []
+        yield f"failure domains: {', '.join(counts)}"
     for group, members in sorted(sight.groups.items())[:MOST]:
         serving = [
             (domain_of.get(broker, "no domain"), broker)
@@ -65,8 +65,8 @@ def _spread(standing: Standing) -> Iterator[str]:
         ]
         domains = _counts(domain for domain, _ in serving)
         spaces = counted(len(members), "namespace")
-        told_of = f"{counted(len(serving), 'broker')} ({domains})" if serving else "no broker"
-        yield f"anti-affinity group {group}: {spaces}, served by {told_of}"
+        served_by = f"{counted(len(serving), 'broker')} ({domains})" if serving else "no broker"
+        yield f"anti-affinity group {group}: {spaces}, served by {served_by}"
 
 
 def _counts(names: Iterable[str]) -> str:

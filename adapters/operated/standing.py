@@ -56,8 +56,8 @@ class Standing:
 
     def managers(self) -> dict[str, str]:
         """Return the load manager that wrote each broker's report, if its format shows that."""
-        told = {broker: shape_of(report) for broker, report in self.look.reports.items()}
-        return {broker: manager for broker, manager in told.items() if manager is not None}
+        shapes = {broker: shape_of(report) for broker, report in self.look.reports.items()}
+        return {broker: manager for broker, manager in shapes.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
         """Return the load manager whose class a broker is configured with, if documented."""
@@ -114,8 +114,8 @@ class Reader:
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
         """Return the boundaries of a namespace; None if it was deleted or is not readable."""
-        told = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
-        cuts = told.get("boundaries") if isinstance(told, dict) else None
+        reply = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
+        cuts = reply.get("boundaries") if isinstance(reply, dict) else None
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
@@ -125,18 +125,18 @@ class Reader:
         turns = sorted(brokers)
         self._asked += 1
         base = self._api.of(turns[self._asked % len(turns)]) if turns else None
-        told = self._api.get(bundle_of(topic)[1], base, text=True)
-        return str(told).strip().strip('"')
+        reply = self._api.get(bundle_of(topic)[1], base, text=True)
+        return str(reply).strip().strip('"')
 
     def _topics(self, space: str) -> tuple[str, ...]:
-        told = self._tried(f"{ADMIN}/persistent/{quote(space)}", [])
-        there = sorted(filter(_plain, told)) if isinstance(told, list) else []
+        reply = self._tried(f"{ADMIN}/persistent/{quote(space)}", [])
+        there = sorted(filter(_plain, reply)) if isinstance(reply, list) else []
         made_up = (MADE_UP.format(space, number) for number in range(MOST_TOPICS))
         return tuple([*there, *made_up][:MOST_TOPICS])
 
     def _class(self, broker: str) -> str:
-        told = self._tried(f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker))
-        return str(told.get(MANAGER, "")) if isinstance(told, dict) else ""
+        reply = self._tried(f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker))
+        return str(reply.get(MANAGER, "")) if isinstance(reply, dict) else ""
 
     def _tried(
         self, path: str, otherwise: Any, base: str | None = None, *, text: bool = False

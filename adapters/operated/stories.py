@@ -101,8 +101,8 @@ def unplayable(
         for name, value in case["settings"].items()
         if not _in_force(standing, name, value)
     }
-    told = api.get(f"{ADMIN}/brokers/configuration") if wanted else ()
-    stuck = next((name for name in wanted if name not in told), None)
+    dynamic = api.get(f"{ADMIN}/brokers/configuration") if wanted else ()
+    stuck = next((name for name in wanted if name not in dynamic), None)
     if stuck:
         now = standing.sight.settings.get(stuck)
         return f"{stuck} is {now} and would have to be {wanted[stuck]} from the start", {}
@@ -185,10 +185,13 @@ def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
     brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
     settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
-    told = [(OWNERSHIP, _ownership(split=ALGORITHMS in settings)), (GROUPS, _groups(len(brokers)))]
+    stories = [
+        (OWNERSHIP, _ownership(split=ALGORITHMS in settings)),
+        (GROUPS, _groups(len(brokers))),
+    ]
     if len(brokers) > 1:
-        told.append((DOMAINS, _domains(brokers)))
-    for rules, events in told:
+        stories.append((DOMAINS, _domains(brokers)))
+    for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
         if not any(_hindrances(standing, case)):
             yield from ((rule, ((REPLAY, case),)) for rule in rules)

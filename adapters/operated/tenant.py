@@ -82,7 +82,7 @@ class OwnTenant:
         cluster = self._standing.cluster
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"
-        if all(told != what for told, _ in self._undo):
+        if all(known != what for known, _ in self._undo):
             self._later(what, partial(self._gone, request[1]))
         self.ask(request)
 
@@ -161,8 +161,8 @@ class OwnTenant:
         return {_bare(str(self._api.get(path, base).get(name, ""))) for base in brokers}
 
     def _dynamic(self) -> dict[str, str]:
-        told: dict[str, str] = self._api.get(f"{ADMIN}/brokers/configuration/values")
-        return told
+        values: dict[str, str] = self._api.get(f"{ADMIN}/brokers/configuration/values")
+        return values
 
 
 def _bare(text: str) -> str:
@@ -215,12 +215,12 @@ def left(api: AdminApi, standing: Standing) -> Iterator[str]:
         for tenant in sorted(tenants):
             spaces: list[Any] = api.get(f"{ADMIN}/namespaces/{tenant}")
             domains = [one for one in standing.sight.domains if one.startswith(f"{tenant}-")]
-            yield _told(tenant, sorted(map(str, spaces)), sorted(domains))
+            yield _left_behind(tenant, sorted(map(str, spaces)), sorted(domains))
     except NoAnswer:
         return
 
 
-def _told(tenant: str, spaces: list[str], domains: list[str]) -> str:
+def _left_behind(tenant: str, spaces: list[str], domains: list[str]) -> str:
     parts = [f"tenant {tenant}", *(f"failure domain {one}" for one in domains)]
     for space in spaces:
         name = space.partition("/")[2]

@@ -39,14 +39,14 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
 def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the brokers of cases with the bundles that they own, in the columns of `shedding`."""
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
-    lately = F.size(F.map_keys("recentlyUnloaded")) > 0
+    recent = F.size(F.map_keys("recentlyUnloaded")) > 0
     counting = F.col("past").isNotNull().alias("counting")
     earlier = ("earlier",) if average.LOW in chosen.defaults else ()
     transfers = transfer.TARGET in chosen.defaults
     if transfers:
         earlier = (*earlier, "past", "without_data")
         cases = cases.withColumnRenamed("withoutData", "without_data")
-    asked = F.struct(observed.alias("observed"), lately.alias("lately"), counting).alias("asked")
+    asked = F.struct(observed.alias("observed"), recent.alias("recent"), counting).alias("asked")
     reported = F.transform_values(
         "brokers",
         lambda _name, report: F.struct(
@@ -204,7 +204,7 @@ def _missing(chosen: Basis) -> Column:
         for one in shedding.EVERYWHERE[chosen.readings["overload-scope"]]
         for name in NEEDED[one]
     )
-    recent = F.col("weighing") & F.col("asked.lately")
+    recent = F.col("weighing") & F.col("asked.recent")
     return F.coalesce(
         *(
             F.when(strategy == name, missing_settings(settings, needed))

@@ -74,8 +74,8 @@ class Archive:
         """Build the archive when this process exits, if the gateway's Java records its classes."""
         if not self.listing.exists():
             return
-        told = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
-        atexit.register(self.make, *told)
+        properties = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
+        atexit.register(self.make, *properties)
 
     def make(self, home: str, class_path: str) -> None:
         """Start building the archive from the classes recorded so far, without waiting."""

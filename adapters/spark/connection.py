@@ -149,8 +149,8 @@ class SparkConnection(Connection):
             problem, hint = session.exception_message(error), "that is Spark's own message"
         else:
             return rows
-        told = f"{operation}, {counted(cases, 'case')}: {problem}"
-        raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
+        message = f"{operation}, {counted(cases, 'case')}: {problem}"
+        raise AdapterError("ask", message, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:
         """Return the running Spark. Raises AdapterError if it does not start."""

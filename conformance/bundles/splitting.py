@@ -117,12 +117,12 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     halves = _halves(topics, found)
     fits = any(surely <= half <= maybe for half in halves)
     allowed = f"{' or '.join(map(str, halves))} of {len(topics)} topics in the lower part"
-    told = (
+    below = (
         f"between {surely} and {maybe} in the lower part"
         if surely != maybe
         else f"{surely} and {len(topics) - surely}"
     )
-    expect.that(fits, allowed, f"{told}: {answer}")
+    expect.that(fits, allowed, f"{below}: {answer}")
 
 
 @SPLIT.check("SPLIT-12", draws=splits.positions())

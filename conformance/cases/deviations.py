@@ -121,11 +121,11 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
             yield entry
             continue
         other = _read(file.parent / entry[SAME_AS]).data
-        told = next((one for one in other if one["rule"] == entry["rule"]), None)
-        if told is None or SAME_AS in told:
+        source = next((one for one in other if one["rule"] == entry["rule"]), None)
+        if source is None or SAME_AS in source:
             problem = f"{entry[SAME_AS]} says nothing of {entry['rule']}"
             raise sheet.error((place, SAME_AS), problem)
-        yield {name: value for name, value in (told | entry).items() if name != SAME_AS}
+        yield {name: value for name, value in (source | entry).items() if name != SAME_AS}
 
 
 SAME_AS = "same_as"

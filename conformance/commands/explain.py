@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "explaining a case",
     )
     add_source_arguments(parser)
-    told = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
-    add_profile(parser, told, default=None)
+    purpose = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
+    add_profile(parser, purpose, default=None)
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--setting",

@@ -116,11 +116,11 @@ class Comparison:
         asked = [DEFAULTS in one.implementation.hello.operations for one in self._pair]
         if all(asked):
             trial = Trial((Question(DEFAULTS, {}),))
-            told = [one.implementation.answers([trial])[0][0]["settings"] for one in self._pair]
+            defaults = [one.implementation.answers([trial])[0][0]["settings"] for one in self._pair]
         else:
-            told = [specs.load().defaults(one) for one in self.profiles]
+            defaults = [specs.load().defaults(one) for one in self.profiles]
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
-        older, newer = ({**a, **b} for a, b in zip(told, hidden, strict=True))
+        older, newer = ({**a, **b} for a, b in zip(defaults, hidden, strict=True))
         return [
             Factor("setting", name, older.get(name), newer.get(name))
             for name in dict.fromkeys((*older, *newer))

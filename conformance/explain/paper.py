@@ -31,7 +31,7 @@ def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
     """Yield the fields of an answer, one below the other."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
-        first, *rest = _told(item)
+        first, *rest = _value_lines(item)
         yield from format_entry(name, first, indent, width)
         for line in rest:
             yield from format_entry("", line, indent, width)
@@ -54,16 +54,16 @@ def _depth(step: Step) -> int:
     return len(step.label) - len(step.label.lstrip())
 
 
-def _told(value: Any) -> list[str]:
+def _value_lines(value: Any) -> list[str]:
     """Format a value of an answer, with a separate line for each long part."""
     if isinstance(value, Mapping):
         if not _has_parts(value):
             return [_fields(value)]
-        return [f"{name}: {line}" for name, item in value.items() for line in _told(item)]
+        return [f"{name}: {line}" for name, item in value.items() for line in _value_lines(item)]
     if isinstance(value, list):
         if any(_has_parts(item) for item in value):
             return [f"{number}: {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)]
-        lines = [line for item in value for line in _told(item)]
+        lines = [line for item in value for line in _value_lines(item)]
         short = all(len(line) <= SHORT for line in lines)
         return [", ".join(lines)] if lines and short else lines or ["nothing"]
     return [_plain(value)]
@@ -82,8 +82,8 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
     """Format the fields of each object that differ from the object before it."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
-    told = (f"{name} {', '.join(_told(item))}" for name, item in changed.items())
-    return "; ".join(told) or "as before"
+    fields = (f"{name} {', '.join(_value_lines(item))}" for name, item in changed.items())
+    return "; ".join(fields) or "as before"
 
 
 def _fields(value: Mapping[str, Any]) -> str:

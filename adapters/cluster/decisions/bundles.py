@@ -73,5 +73,5 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
 
 def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:
     """Return the boundaries of a namespace, as reported by the broker."""
-    told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
-    return list(told["boundaries"])
+    reply: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
+    return list(reply["boundaries"])

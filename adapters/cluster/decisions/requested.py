@@ -43,7 +43,7 @@ class Requests:
                 self.send_response(HTTPStatus.NO_CONTENT)
                 self.end_headers()
 
-            def log_message(self, *_told: Any) -> None:
+            def log_message(self, *_given: Any) -> None:
                 """Do not log requests."""
 
         self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)

@@ -54,7 +54,7 @@ class _TransferCycles:
         self._configuration = release.configuration({**case["settings"], **name})
         self._configuration.setClusterName(whole_placement.CLUSTER)
         self._service = Service(self._configuration, replies=self._replies(cycles))
-        self._told: list[Java] = []
+        self._decided: list[Java] = []
         self._loads: dict[str, Java] = {}
         self._top: dict[str, Java] = {}
         self._at: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
@@ -74,15 +74,15 @@ class _TransferCycles:
             maps[what].clear()
             for key, moment in known.items():
                 maps[what].put(key, jpype.JLong(int(now - (minutes - moment) * MINUTE)))
-        self._told.clear()
+        self._decided.clear()
         self._scheduler.execute()
         for what, known in self._at.items():
             kept = set(map(str, maps[what].keySet()))
             self._at[what] = {key: moment for key, moment in known.items() if key in kept}
-        for one in self._told:
+        for one in self._decided:
             self._at["Bundles"][str(one.serviceUnit())] = minutes
             self._at["Brokers"][str(one.sourceBroker())] = minutes
-        return sorted(map(_written, self._told), key=lambda one: _order(seen, one))
+        return sorted(map(_written, self._decided), key=lambda one: _order(seen, one))
 
     def _map(self, what: str) -> Java:
         return field(self._scheduler, f"recentlyUnloaded{what}").get(self._scheduler)
@@ -154,7 +154,7 @@ class _TransferCycles:
         return made.newInstance(*parts, counter, metrics)
 
     def _tell(self, unload: Java) -> Java:
-        self._told.append(unload)
+        self._decided.append(unload)
         return done(None)
 
     def _context(self) -> Java:
