@@ -1,4 +1,4 @@
-// A load balancer to be judged, run by `java Main.java` (Java 17 or later): fill in what you have,
+// A load balancer to be judged, run with `java Main.java` (Java 17 or later): fill in what you have,
 // and name it in `operations`. Standard output is for messages alone; print to System.err.
 
 import java.io.BufferedReader;
@@ -46,7 +46,7 @@ public class Main {
         return Map.of("unload", List.of());
     }
 
-    // `asked` holds the profile and readings by which it will be judged.
+    // `asked` has the profile and readings by which it will be judged.
     static Object hello(Map<String, Object> asked) {
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("protocol", 1);
@@ -58,7 +58,7 @@ public class Main {
         answer.put("strategies", List.of()); // shedding strategies, once shed.select is offered
         answer.put("algorithms", List.of()); // split algorithms, once bundles.split is offered
         answer.put("readings", Map.of()); // those that you follow; without a name, the profile's
-        answer.put("neutral", Map.of()); // settings that change nothing here, each with why
+        answer.put("neutral", Map.of()); // settings without effect here, each with the reason
         return answer;
     }
 
@@ -80,7 +80,7 @@ public class Main {
         return reply;
     }
 
-    // What breaks on one case is the failure of that case alone.
+    // An exception fails only its case.
     static Object answer(Function<Map<String, Object>, Object> operation, Object asked) {
         try {
             return operation.apply(Json.object(asked));
@@ -209,7 +209,7 @@ class Json {
         return value;
     }
 
-    /** The next character that is no space, or 0 at the end. */
+    /** Returns the next character that is not a space, or 0 at the end. */
     private char peek() {
         while (at < text.length() && Character.isWhitespace(text.charAt(at))) {
             at++;

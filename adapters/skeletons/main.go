@@ -1,4 +1,4 @@
-// A load balancer to be judged, built by `go build -o my-balancer main.go`: fill in what you have,
+// A load balancer to be judged, built with `go build -o my-balancer main.go`: fill in what you have,
 // and name it in operations. Standard output is for messages alone; print to os.Stderr.
 package main
 
@@ -18,7 +18,7 @@ const (
 
 // Operation to a function from one case to its answer. Instead of an answer, for one case:
 // object{"refused": why} where the rules forbid the request, object{"unsupported": why} where it
-// isn't offered. An error, or a panic, is the failure of that case alone.
+// isn't offered. An error, or a panic, fails only that case.
 var operations = map[string]func(asked json.RawMessage) (any, error){
 	"bundles.create": create,
 }
@@ -54,7 +54,7 @@ func selectBundles(asked json.RawMessage) (any, error) {
 	return object{"unload": []object{}}, nil
 }
 
-// The message holds the profile and readings by which it will be judged.
+// The message has the profile and readings by which it will be judged.
 func hello(message) any {
 	names := []string{}
 	for name := range operations {
@@ -70,7 +70,7 @@ func hello(message) any {
 		"strategies": []string{}, // shedding strategies, once shed.select is offered
 		"algorithms": []string{}, // split algorithms, once bundles.split is offered
 		"readings":   object{},   // those that you follow; without a name, the profile's
-		"neutral":    object{},   // settings that change nothing here, each with why
+		"neutral":    object{},   // settings without effect here, each with the reason
 	}
 }
 
@@ -114,7 +114,7 @@ func answer(operation func(json.RawMessage) (any, error), asked json.RawMessage)
 }
 
 func main() {
-	// A line may be longer than what a bufio.Scanner takes.
+	// A line may be too long for a bufio.Scanner.
 	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
 		line, err := in.ReadBytes('\n')

@@ -27,7 +27,7 @@ function select(asked) {
   return { unload: [] };
 }
 
-// `asked` holds the profile and readings by which it will be judged.
+// `asked` has the profile and readings by which it will be judged.
 function hello(asked) {
   return {
     protocol: 1,

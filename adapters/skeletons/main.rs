@@ -1,4 +1,4 @@
-// A load balancer to be judged, built by `rustc --edition 2021 -O -o my-balancer main.rs`: fill in
+// A load balancer to be judged, built with `rustc --edition 2021 -O -o my-balancer main.rs`: fill in
 // what you have, and name it in OPERATIONS. Standard output is for messages alone; print with
 // eprintln!.
 
@@ -11,7 +11,7 @@ use Json::{Array, Null, Number, Object, Text};
 const HASHES: u64 = 1 << 32;
 const DEFAULT_BUNDLES: f64 = 4.0;
 
-/// From one case to its answer; an Err, or a panic, is the failure of that case alone.
+/// Returns the answer to one case; an Err, or a panic, fails only that case.
 type Operation = fn(&Json) -> Result<Json, String>;
 
 /// Instead of an answer, for one case: object([("refused", why)]) where the rules forbid the
@@ -42,7 +42,7 @@ fn select(_asked: &Json) -> Result<Json, String> {
     Ok(object([("unload", Array(vec![]))]))
 }
 
-/// The message holds the profile and readings by which it will be judged.
+/// The message has the profile and readings by which it will be judged.
 fn hello(_message: &Json) -> Json {
     object([
         ("protocol", Number(1.0)),
@@ -54,7 +54,7 @@ fn hello(_message: &Json) -> Json {
         ("strategies", Array(vec![])), // shedding strategies, once shed.select is offered
         ("algorithms", Array(vec![])), // split algorithms, once bundles.split is offered
         ("readings", object([])),      // those that you follow; without a name, the profile's
-        ("neutral", object([])),       // settings that change nothing here, each with why
+        ("neutral", object([])),       // settings without effect here, each with the reason
     ])
 }
 
@@ -129,7 +129,7 @@ impl Json {
     }
 }
 
-/// What an object has under a name; null where it has nothing.
+/// Returns the value of a field; null if it is absent.
 impl std::ops::Index<&str> for Json {
     type Output = Json;
 

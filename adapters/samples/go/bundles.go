@@ -15,7 +15,7 @@ const (
 	positions = "specified_positions_divide"
 )
 
-// Where an algorithm divides a bundle; what lies at its ends or outside of it divides nothing.
+// Positions at which an algorithm divides a bundle; those at its ends or outside are ignored.
 var algorithms = map[string]func(splitting) []int64{
 	"range_equally_divide":       inTheMiddle,
 	"topic_count_equally_divide": betweenTheTopics,
@@ -41,7 +41,7 @@ func createBundles(asked struct {
 	} else if asked.Creator == "system" {
 		bundles = int64(asked.Settings.number("defaultNumberOfSystemNamespaceBundles"))
 	} else if asked.Creator == "standalone" && asked.Settings["defaultNumberOfNamespaceBundles"] == nil {
-		bundles = 32 // since 5.0, like all that is created by a broker
+		bundles = 32 // since 5.0, like every namespace that a broker creates
 	} else if asked.Bundles != nil {
 		bundles = int64(*asked.Bundles)
 	} else {
@@ -58,7 +58,7 @@ func locateTopics(asked struct{ Boundaries, Topics []string }) (any, error) {
 	boundaries := numbers(asked.Boundaries)
 	names, bundles := ranges(boundaries), []string{}
 	for _, topic := range asked.Topics {
-		at := len(names) - 1 // from the last one down, as it alone holds its upper end
+		at := len(names) - 1 // from the last range down, since only that one contains its upper end
 		for hash(topic) < boundaries[at] {
 			at--
 		}
@@ -105,13 +105,13 @@ func splitBundle(asked splitting) (any, error) {
 
 func inTheMiddle(asked splitting) []int64 {
 	width := asked.upper - asked.lower
-	if asked.upper == lastHash { // the last range holds one hash more than its name says
+	if asked.upper == lastHash { // the last range contains its upper end
 		width++
 	}
 	return []int64{asked.lower + width/2}
 }
 
-// Between the two topics in the middle, so that as many lie below as above.
+// Between the two middle topics, so that as many topics are below as above.
 func betweenTheTopics(asked splitting) []int64 {
 	at := []int64{}
 	for _, topic := range asked.Topics {
@@ -161,7 +161,7 @@ func splitCandidates(asked struct {
 	return object{"split": split, "unload": unload}, nil
 }
 
-// Whether a bundle is above one of the four limits. Topics and sessions are counted now.
+// True if a bundle exceeds one of the four limits; topics and sessions are the latest counts.
 func tooMuch(now stats, rates rates, set settings) bool {
 	return now.Topics > set.number("loadBalancerNamespaceBundleMaxTopics") ||
 		now.ProducerCount+now.ConsumerCount > set.number("loadBalancerNamespaceBundleMaxSessions") ||

@@ -11,7 +11,7 @@ type policy struct {
 	MinLimit                       int
 }
 
-// Whether one of the expressions is about the whole of a text.
+// True if one of the expressions matches a whole text.
 func about(expressions []string, text string) bool {
 	for _, one := range expressions {
 		if regexp.MustCompile("^(?:" + one + ")$").MatchString(text) {
@@ -21,7 +21,7 @@ func about(expressions []string, text string) bool {
 	return false
 }
 
-// The namespaces that an administrator's change of a policy unloads.
+// Returns the namespaces that an administrator's change of a policy unloads.
 func changePolicy(asked struct {
 	Scope      *string
 	Old        *policy
@@ -70,8 +70,8 @@ func equalLists(one, other []string) bool {
 	return strings.Join(a, "\n") == strings.Join(b, "\n")
 }
 
-// Of the registered brokers that the policies leave, those that keep the namespace's group apart, and
-// of these the one that carries least.
+// Returns the broker for a bundle: among the registered brokers that the policies leave, those that keep
+// the namespace's group apart; among these, the one with the least load.
 func assignBundle(asked struct {
 	placing
 	Policies  []policy

@@ -1,6 +1,6 @@
 package main
 
-// Messages and bytes a second, each way.
+// Messages and bytes per second in each direction.
 type rates struct {
 	MsgRateIn        float64 `json:"msgRateIn"`
 	MsgRateOut       float64 `json:"msgRateOut"`
@@ -31,7 +31,7 @@ type broker struct {
 	UsageHistory                                         []float64
 }
 
-// What is taken of a bundle that was never measured: 50 messages and 50 KB a second, each way.
+// The rates assumed for an unmeasured bundle: 50 messages and 50 KB per second in each direction.
 var neverMeasured = rates{50, 50, 50e3, 50e3}
 
 func (r rates) messages() float64 { return r.MsgRateIn + r.MsgRateOut }
@@ -48,7 +48,7 @@ func (r rates) over(n float64) rates {
 	return rates{r.MsgRateIn / n, r.MsgRateOut / n, r.MsgThroughputIn / n, r.MsgThroughputOut / n}
 }
 
-// What an average says, or what is assumed as long as there is no sample.
+// Returns the rates of an average, or the assumed ones without a sample.
 func (a average) assumed() rates {
 	if a.NumSamples == 0 {
 		return neverMeasured
@@ -70,7 +70,7 @@ func weighed(set settings) func(resource string) float64 {
 
 func unweighed(string) float64 { return 1 }
 
-// What a broker uses most, in percent; no resource where it uses nothing.
+// Returns the busiest resource of a broker and its usage in percent; no resource if nothing is used.
 func (b broker) usage(weight func(resource string) float64) (most float64, resource any) {
 	used := map[string]use{
 		"cpu": b.CPU, "memory": b.Memory, "directMemory": b.DirectMemory,
@@ -86,7 +86,7 @@ func (b broker) usage(weight func(resource string) float64) (most float64, resou
 	return most, resource
 }
 
-// The running average of what was observed before, oldest first, and of the usage now.
+// Returns the running average of earlier usages, oldest first, and the present one.
 func (b broker) smoothed(set settings) float64 {
 	now, _ := b.usage(weighed(set))
 	observed := append(append([]float64{}, b.UsageHistory...), now)
@@ -121,7 +121,7 @@ func averageOfBundle(asked struct {
 	}, nil
 }
 
-// Over the newest samples alone: the oldest leaves when another comes.
+// Averages only the newest samples: each new one replaces the oldest.
 func meanOf(samples []rates, limit float64) average {
 	if len(samples) == 0 {
 		return average{neverMeasured, 0, limit}

@@ -1,6 +1,6 @@
 // A load balancer that speaks the adapter protocol, version 1. Build it with `go build` and run it.
-// Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
-// To make it yours, keep this file, and replace what stands behind `operations`.
+// Rates are messages per second, throughput is bytes per second, usage and thresholds are percent.
+// To make it yours, keep this file, and replace the functions in `operations`.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sort"
 )
 
-// From an operation to what answers one case of it.
+// The function that answers a case of each operation.
 var operations = map[string]func(asked json.RawMessage) (any, error){
 	"bundles.create":           answering(createBundles),
 	"bundles.locate":           answering(locateTopics),
@@ -33,7 +33,7 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"channel.apply":            answering(applyChanges),
 }
 
-// How this implementation takes the ambiguous places that its operations meet, whatever is asked.
+// The readings that this implementation follows, whichever it is asked to follow.
 var readings = map[string]string{
 	"overload-trigger": "exceeds", "overload-amount": "margin", "overload-scope": "overload-shedder",
 	"shed-measure": "throughput", "shed-window": "short-term", "broker-rates": "reported",
@@ -55,13 +55,13 @@ type message struct {
 	Cases []json.RawMessage `json:"cases"`
 }
 
-// Turned down by the rules ("refused"), or not offered ("unsupported"); any other error is the
-// failure of its case alone.
+// A case refused by the rules ("refused") or not offered ("unsupported"); any other error fails only its
+// case.
 type declined struct{ kind, why string }
 
 func (d declined) Error() string { return d.why }
 
-// Makes one type of case out of the JSON that was asked.
+// Converts the JSON of a case to one type of case.
 func answering[Case any](answer func(Case) (any, error)) func(json.RawMessage) (any, error) {
 	return func(asked json.RawMessage) (any, error) {
 		var given Case
@@ -73,7 +73,7 @@ func answering[Case any](answer func(Case) (any, error)) func(json.RawMessage) (
 }
 
 func main() {
-	// A line may be longer than what a bufio.Scanner takes.
+	// A line may be too long for a bufio.Scanner.
 	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for {
@@ -123,7 +123,7 @@ func hello() object {
 	}
 }
 
-// The answer to one case. Whatever goes wrong, a panic too, is the finding of this case alone.
+// Returns the answer to one case; an error, or a panic, fails only this case.
 func answered(operation func(json.RawMessage) (any, error), asked json.RawMessage) (said json.RawMessage) {
 	defer func() {
 		if wrong := recover(); wrong != nil {
@@ -137,13 +137,13 @@ func answered(operation func(json.RawMessage) (any, error), asked json.RawMessag
 		found = object{"failed": err.Error()}
 	}
 	said, err = json.Marshal(found)
-	if err != nil { // a number that JSON doesn't have
+	if err != nil { // a number that JSON cannot represent
 		said, _ = json.Marshal(object{"failed": err.Error()})
 	}
 	return said
 }
 
-// The names in a map, in order: what Go walks through by itself comes in another order every time.
+// Returns the names in a map, in order: Go iterates over a map in a random order.
 func sorted[V any](named map[string]V) []string {
 	names := make([]string, 0, len(named))
 	for name := range named {

@@ -11,8 +11,8 @@ type placing struct {
 	Preallocated map[string][]string
 }
 
-// The candidate with the least long-term message rate, weighed by its distance to the overload
-// threshold. Brokers over the threshold take nothing while others are not above it.
+// Returns the candidate with the least long-term message rate, divided by its distance to the overload
+// threshold. Brokers over the threshold take nothing unless all are over it.
 func placeBundle(asked placing) (any, error) {
 	threshold := asked.Settings.number("loadBalancerBrokerOverloadedThresholdPercentage")
 	var best any
@@ -31,7 +31,7 @@ func placeBundle(asked placing) (any, error) {
 				}
 			}
 		}
-		score := math.Inf(1) // at the threshold itself there is no such weight
+		score := math.Inf(1) // at the threshold, the distance is zero
 		if usage < threshold {
 			score = rate / (threshold - usage)
 		}
@@ -47,14 +47,14 @@ func placeBundle(asked placing) (any, error) {
 
 var turn int
 
-// Where nothing tells candidates apart, chance may decide. Here they take turns, so that runs are alike.
+// Chance may decide among equal candidates. Here they take turns, so that runs are repeatable.
 func inTurn(candidates []string) string {
 	turn++
 	return candidates[turn%len(candidates)]
 }
 
-// A namespace goes to the failure domain with the fewest of its group, and there to the broker with
-// the fewest. Brokers without a domain are taken where no candidate has one.
+// Returns the broker for a namespace: in the failure domain with the fewest of its group, the broker with
+// the fewest. Brokers without a domain are chosen only if no candidate has one.
 func placeApart(asked group) (any, error) {
 	if len(asked.Candidates) == 0 {
 		return object{"broker": nil}, nil

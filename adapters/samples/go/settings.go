@@ -6,7 +6,7 @@ const builtIn = "org.apache.pulsar.broker.loadbalance.impl."
 
 type settings map[string]any
 
-// The documented defaults. A setting without one stands in every case that needs it.
+// The documented defaults. A setting without one is in every case that needs it.
 var defaults = settings{
 	"defaultNumberOfNamespaceBundles":                               4.0,
 	"defaultNamespaceBundleSplitAlgorithm":                          "range_equally_divide",
@@ -41,7 +41,7 @@ func (s settings) number(name string) float64 { return given[float64](s, name) }
 func (s settings) text(name string) string    { return given[string](s, name) }
 func (s settings) on(name string) bool        { return given[bool](s, name) }
 
-// The value of a setting. Panics where the case needs one that it hasn't, or of another kind.
+// Returns the value of a setting; panics if the case lacks it, or has one of another type.
 func given[T any](s settings, name string) T {
 	value := s[name]
 	if value == nil {
@@ -62,7 +62,7 @@ var managers = map[string]string{
 	extensible:                         "extensible",
 }
 
-// By the dynamic setting, and by broker.conf where there is none.
+// Chooses by the dynamic setting, or by broker.conf without one.
 func chooseManager(asked struct{ Conf, Dynamic *string }) (any, error) {
 	name := asked.Conf
 	if asked.Dynamic != nil {

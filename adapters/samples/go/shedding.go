@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	overloadMargin = 5 // points that are shed beyond the excess
-	belowAverage   = 5 // points below the average, where shedding stops
+	overloadMargin = 5 // points shed beyond the excess
+	belowAverage   = 5 // points below the average at which shedding stops
 )
 
-// Each says which bundles go from which broker.
+// Each strategy returns the bundles to unload, with their brokers.
 var strategies = map[string]func(shedding) []unloading{
 	"OverloadShedder":    overloadShedder,
 	"ThresholdShedder":   thresholdShedder,
@@ -85,7 +85,7 @@ func thresholdShedder(asked shedding) (unload []unloading) {
 	if len(unload) > 0 || least >= average-threshold || !asked.Settings.on("lowerBoundarySheddingEnabled") {
 		return unload
 	}
-	// The busiest one that can give something gives one bundle to those that have next to nothing.
+	// The busiest broker that can unload gives one bundle to brokers that are nearly idle.
 	busiest, most := "", math.Inf(-1)
 	for _, name := range sorted(usages) {
 		if usages[name] > most && len(asked.movable(name)) > 0 {
@@ -111,7 +111,7 @@ func uniformLoadShedder(asked shedding) (unload []unloading) {
 			busiest, mostBytes = name, broker.bytes()
 		}
 	}
-	// Multiplied instead of divided, so that an idle broker needs no case of its own.
+	// Multiplies instead of dividing, so that an idle broker is not a special case.
 	ratesDiffer := (mostRate-leastRate)*100 > difference*leastRate
 	bytesDiffer := mostBytes > multiple*leastBytes
 	if !ratesDiffer || !bytesDiffer {
@@ -127,7 +127,7 @@ func uniformLoadShedder(asked shedding) (unload []unloading) {
 	return unload
 }
 
-// Unloads what a broker may, most traffic first, until enough has gone.
+// Unloads the bundles that a broker may, most traffic first, until it is enough.
 func (asked shedding) shed(broker string, need float64) (unload []unloading) {
 	gone := 0.0
 	for _, bundle := range asked.movable(broker) {
@@ -140,7 +140,7 @@ func (asked shedding) shed(broker string, need float64) (unload []unloading) {
 	return unload
 }
 
-// The bundles that a broker may unload, most traffic first.
+// Returns the bundles that a broker may unload, most traffic first.
 func (asked shedding) movable(broker string) []movable {
 	found := []movable{}
 	for _, name := range asked.Brokers[broker].Bundles {

@@ -13,7 +13,7 @@ type written struct {
 
 const secondsOfMinute, millisOfSecond = 60, 1000
 
-// Whether a broker writes its load data: at least once an interval, and where its load has changed.
+// True if a broker writes its load data: at least once an interval, and when its load has changed.
 func reportDue(asked struct {
 	Settings settings
 	Written  *written
@@ -39,15 +39,15 @@ func reportDue(asked struct {
 	return object{"due": most > asked.Settings.number("loadBalancerReportUpdateThresholdPercentage")}, nil
 }
 
-// By what percentage of the first number the second one differs from it.
+// Returns by what percentage of the first number the second one differs from it.
 func share(before, now float64) float64 {
 	if before == now {
 		return 0
 	}
-	return math.Abs(now-before) / before * 100 // infinite from 0 on
+	return math.Abs(now-before) / before * 100 // infinite if it was 0
 }
 
-// The bundles of which the load is written: the busiest ones, so many for each broker.
+// Returns the bundles whose load is written: the busiest ones, up to a number for each broker.
 func topBundles(asked struct {
 	Settings    settings
 	Manager     string

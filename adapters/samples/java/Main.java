@@ -11,14 +11,14 @@ import java.util.zip.CRC32;
 
 /**
  * A load balancer that speaks the adapter protocol, version 1. Run it with {@code java Main.java}.
- * Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
- * To make it yours, keep main, reply, Obj and Json, and replace what stands behind OPERATIONS.
+ * Rates are messages per second, throughput is bytes per second, usage and thresholds are percent.
+ * To make it yours, keep main, reply, Obj and Json, and replace the methods in OPERATIONS.
  */
 public class Main {
-    static final double OVERLOAD_MARGIN = 5; // points that are shed beyond the excess
-    static final double BELOW_AVERAGE = 5;   // points, or percent of the average, where shedding stops
+    static final double OVERLOAD_MARGIN = 5; // points shed beyond the excess
+    static final double BELOW_AVERAGE = 5;   // points, or percent of the average, at which shedding stops
     static final double LOWER_BOUNDARY = 10; // points
-    static final double NEVER_MEASURED = 50; // messages, and KB, each way
+    static final double NEVER_MEASURED = 50; // messages and KB per second, in each direction
     static final String POSITIONS = "specified_positions_divide";
     static final String BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl.";
     static final ToDoubleFunction<String> UNWEIGHTED = resource -> 1;
@@ -43,7 +43,7 @@ public class Main {
             "ThresholdShedder", Main::thresholdShedder,
             "UniformLoadShedder", Main::uniformLoadShedder);
 
-    /** How the ambiguous places can be taken here; the first value where no other is asked for. */
+    /** The readings that this implementation can follow; the first value unless another is asked for. */
     static final Obj READINGS = (Obj) Json.read("""
             {"overload-trigger": ["exceeds", "reaches"],  "overload-amount": ["margin", "one"],
              "overload-scope": ["overload-shedder"],      "shed-measure": ["throughput", "message-rate"],
@@ -61,7 +61,7 @@ public class Main {
              "absent-manager": ["conf", "default"],
              "partitions": ["hashed"]}""");
 
-    /** The documented defaults. A setting without one stands in every case that needs it. */
+    /** The documented defaults. A setting without one is in every case that needs it. */
     static final Obj DEFAULTS = (Obj) Json.read("""
             {"defaultNumberOfNamespaceBundles": 4,
              "defaultNamespaceBundleSplitAlgorithm": "range_equally_divide",
@@ -124,7 +124,7 @@ public class Main {
                 return operation.apply(new Case((Obj) each, readings));
             } catch (NoAnswer none) {
                 return Obj.of(none.kind, none.getMessage());
-            } catch (RuntimeException broken) { // this case's finding alone
+            } catch (RuntimeException broken) { // fails only this case
                 return Obj.of("failed", broken.toString());
             }
         }).toList());
@@ -143,7 +143,7 @@ public class Main {
         var boundaries = c.strings("boundaries").stream().map(Long::decode).toList();
         var ranges = ranges(boundaries);
         return Obj.of("bundles", c.strings("topics").stream().map(Main::hash).map(hash -> {
-            int i = ranges.size() - 1; // from the last one down, as it alone holds its upper end
+            int i = ranges.size() - 1; // from the last range down, since only that one contains its upper end
             while (hash < boundaries.get(i)) i--;
             return ranges.get(i);
         }).toList());
@@ -287,7 +287,7 @@ public class Main {
         return unload;
     }
 
-    /** Unloads what a broker may, most traffic first, until enough has gone. */
+    /** Unloads the bundles that a broker may, most traffic first, until it is enough. */
     static void shed(Case c, Broker broker, double need, List<Obj> unload) {
         double shed = 0;
         for (Bundle bundle : c.movable(broker)) {
@@ -302,7 +302,7 @@ public class Main {
         double multiple = c.number("loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold");
         var rates = c.spread(Main::messages);
         var throughput = c.spread(Main::bytes);
-        // Multiplied instead of divided, so that an idle broker needs no case of its own.
+        // Multiplies instead of dividing, so that an idle broker is not a special case.
         boolean rateDiffers = c.reading("uniform-difference").equals("percent")
                 ? (rates.getMax() - rates.getMin()) * 100 > difference * rates.getMin()
                 : rates.getMax() - rates.getMin() > difference;
@@ -324,7 +324,7 @@ public class Main {
         return unload;
     }
 
-    /** What a broker uses most, in percent, each resource counted with its weight. */
+    /** Returns the highest usage of a broker's resources in percent, each times its weight. */
     static Usage usage(Broker broker, ToDoubleFunction<String> weight) {
         return WEIGHTS.keySet().stream().map(resource -> {
             Obj used = broker.load.get(resource, new Obj());
@@ -398,7 +398,7 @@ public class Main {
             return reading("shed-measure").equals("throughput") ? bytes(rates) : messages(rates);
         }
 
-        /** The bundles that a broker may unload, most traffic first. */
+        /** Returns the bundles that a broker may unload, most traffic first. */
         List<Bundle> movable(Broker broker) {
             return broker.bundles().stream()
                     .filter(name -> !recentlyUnloaded(name))
@@ -413,7 +413,7 @@ public class Main {
             return reading("expensive-measure").equals("message-rate") ? messages(rates) : bytes(rates);
         }
 
-        /** What a broker reports that it carries, or its bundles together. */
+        /** Returns the traffic that a broker reports, or the sum over its bundles. */
         Obj carried(Broker broker) {
             if (reading("broker-rates").equals("reported")) return broker.load;
             var bundles = broker.bundles().stream().map(name -> average(name, window())).toList();
@@ -435,7 +435,7 @@ public class Main {
                     "msgThroughputIn", bytes, "msgThroughputOut", bytes);
         }
 
-        /** The running average of what was observed before, oldest first, and of the usage now. */
+        /** Returns the running average of earlier usages, oldest first, and the present one. */
         double smoothed(Broker broker, double now) {
             var observed = new ArrayList<>(broker.load.get("usageHistory", List.<Double>of()));
             observed.add(now);
@@ -446,7 +446,7 @@ public class Main {
         }
     }
 
-    /** Why there is no plain answer: refused, unsupported or failed. */
+    /** The reason for no answer: refused, unsupported or failed. */
     static class NoAnswer extends RuntimeException {
         final String kind;
 
@@ -456,7 +456,7 @@ public class Main {
         }
     }
 
-    /** A JSON object. What is absent, or null, reads as the second argument of get. */
+    /** A JSON object; for an absent or null value, get returns its second argument. */
     static class Obj extends LinkedHashMap<String, Object> {
         static Obj of(Object... namesAndValues) {
             var obj = new Obj();
@@ -469,7 +469,7 @@ public class Main {
         <T> T get(String name, T absent) { return get(name) == null ? absent : (T) get(name); }
     }
 
-    /** JSON, strictly: a duplicate key is a mistake. Numbers are doubles. */
+    /** Strict JSON: a duplicate key is an error. Numbers are doubles. */
     static class Json {
         static final Pattern TOKEN = Pattern.compile("\\G[ \\t\\r\\n]*([\\[\\]{},:]|true|false|null|\\z"
                 + "|-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?"

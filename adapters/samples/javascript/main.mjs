@@ -1,6 +1,6 @@
 // A load balancer that speaks the adapter protocol, version 1. Run it with `node main.mjs`.
-// Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
-// To make it yours, keep `lines`, `reply` and the loop at the end, and replace what stands in `operations`.
+// Rates are messages per second, throughput is bytes per second, usage and thresholds are percent.
+// To make it yours, keep `lines`, `reply` and the loop at the end, and replace the functions in `operations`.
 
 const BELOW_AVERAGE = 5; // points
 const MEGABYTE = 1e6, LAST_HASH = 0xffffffff;
@@ -8,7 +8,7 @@ const NEVER_MEASURED = { msgRateIn: 50, msgRateOut: 50, msgThroughputIn: 50e3, m
 const POSITIONS = "specified_positions_divide";
 const BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl.";
 
-// The documented defaults. A setting without one stands in every case that needs it.
+// The documented defaults. A setting without one is in every case that needs it.
 const DEFAULTS = {
   defaultNumberOfNamespaceBundles: 4,
   defaultNamespaceBundleSplitAlgorithm: "range_equally_divide",
@@ -33,7 +33,7 @@ const WEIGHTS = {
   bandwidthOut: "loadBalancerBandwithOutResourceWeight",
 };
 
-// How this implementation takes the ambiguous places that its operations meet, whatever is asked.
+// The readings that this implementation follows, whichever it is asked to follow.
 const READINGS = {
   "overload-scope": "overload-shedder", "shed-measure": "throughput", "shed-window": "short-term",
   "broker-rates": "reported", "threshold-order": "traffic",
@@ -61,7 +61,7 @@ const operations = {
   "bundles.locate": ({ boundaries, topics }) => {
     const names = ranges(boundaries.map(Number));
     const lower = boundaries.slice(0, -1).map(Number);
-    // The last one whose lower end isn't above the hash: so the last range holds its upper end.
+    // The last range whose lower end isn't above the hash, so that the last one contains its upper end.
     return { bundles: topics.map(hash).map((at) => names[lower.findLastIndex((end) => end <= at)]) };
   },
 
@@ -102,7 +102,7 @@ const operations = {
   },
 
   "manager.choose": ({ conf, dynamic }) => {
-    // A dynamic setting can't enable the extensible one, and is ignored.
+    // A dynamic setting can't enable the extensible manager, and is ignored.
     const named = dynamic === EXTENSIBLE ? conf : dynamic ?? conf;
     return { manager: MANAGERS.get(named) ?? "simple" };
   },
@@ -116,7 +116,7 @@ const operations = {
     return { unload: strategies[name](question) };
   },
 
-  // The usages of earlier cycles are a broker's history, and what they unloaded counts as unloaded since.
+  // The usages of earlier cycles are a broker's history, and their unloads count as recent ones.
   "shed.cycles": ({ strategy, settings, cycles }) => {
     const earlier = [], ago = {}, answers = [];
     for (const { minutes, brokers, bundles, recentlyUnloaded } of cycles) {
@@ -137,7 +137,7 @@ const operations = {
 };
 
 const algorithms = {
-  // The last range holds one hash more than its name says.
+  // The last range contains its upper end.
   range_equally_divide: ({ lower, upper }) =>
     [lower + Math.floor((upper - lower + (upper === LAST_HASH ? 1 : 0)) / 2)],
   topic_count_equally_divide: ({ topics = [] }) => {
@@ -187,7 +187,7 @@ function thresholdShedder({ settings, brokers, bundles, recentlyUnloaded }) {
   return unload;
 }
 
-// The most and the least used broker are evened out once they were too far apart in enough cycles in a row.
+// Evens out the most and the least used broker once they were too far apart in enough cycles in a row.
 function averageShedder({ settings, brokers, bundles, recentlyUnloaded, earlier = [] }) {
   const now = { usages: mapped(brokers, (broker) => usage(broker, weight(settings)).percent), unloaded: false };
   const [idle, busy] = ends(now.usages);
@@ -217,7 +217,7 @@ function averageShedder({ settings, brokers, bundles, recentlyUnloaded, earlier 
 
 const strategies = { ThresholdShedder: thresholdShedder, AvgShedder: averageShedder };
 
-// The least and the most used broker; among equals, the first by name.
+// Returns the least and the most used broker; among equals, the first by name.
 function ends(usages) {
   const byName = Object.keys(usages).sort();
   return [
@@ -226,7 +226,7 @@ function ends(usages) {
   ];
 }
 
-// The bundles that a broker may unload, most traffic first.
+// Returns the bundles that a broker may unload, most traffic first.
 function movable(broker, bundles, recentlyUnloaded, settings, rate = traffic) {
   const grace = setting(settings, "loadBalancerSheddingGracePeriodMinutes");
   return (broker.bundles ?? [])
@@ -235,7 +235,7 @@ function movable(broker, bundles, recentlyUnloaded, settings, rate = traffic) {
     .sort((a, b) => b.traffic - a.traffic || (a.name < b.name ? -1 : 1));
 }
 
-// What a broker uses most, in percent, each resource counted with its weight.
+// Returns the highest usage of a broker's resources in percent, each times its weight.
 function usage(broker, weightOf) {
   const all = Object.keys(WEIGHTS).map((resource) => {
     const { usage: used, limit } = broker[resource] ?? { usage: 0, limit: 100 };
@@ -244,7 +244,7 @@ function usage(broker, weightOf) {
   return all.reduce((most, next) => (next.percent > most.percent ? next : most));
 }
 
-// The running average of what was observed before, oldest first, and of the usage now.
+// Returns the running average of earlier usages, oldest first, and the present one.
 function smoothed(broker, settings) {
   const observed = [...(broker.usageHistory ?? []), usage(broker, weight(settings)).percent];
   return observed.reduce((before, next) => {
@@ -267,7 +267,7 @@ function setting(settings, name) {
   return value;
 }
 
-// CRC-32 of the whole name, unsigned; the table is that of the reversed polynomial.
+// Returns the CRC-32 of the whole name, unsigned, by the table of the reversed polynomial.
 const CRC = Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) byte = byte & 1 ? (byte >>> 1) ^ 0xedb88320 : byte >>> 1;
   return byte;
@@ -293,14 +293,14 @@ function reply({ ask, cases }) {
     answers: cases.map((question) => {
       try {
         return operations[ask](question);
-      } catch (broken) { // this case's finding alone
+      } catch (broken) { // fails only this case
         return { failed: broken.message };
       }
     }),
   };
 }
 
-// Lines end at \n alone; the `readline` of newer nodes would end them at U+2028 in a topic's name, too.
+// Lines end only at \n; the `readline` of newer Node versions would also end them at U+2028 in a topic.
 async function* lines(input) {
   let pending = "";
   for await (const chunk of input.setEncoding("utf8")) {

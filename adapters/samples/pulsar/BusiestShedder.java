@@ -8,7 +8,7 @@ import org.apache.pulsar.broker.loadbalance.LoadData;
 import org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy;
 import org.apache.pulsar.policies.data.loadbalancer.BundleData;
 
-/** Takes its busiest bundle from every broker that has two or more. */
+/** Sheds the busiest bundle of every broker that has two or more. */
 public class BusiestShedder implements LoadSheddingStrategy {
 
     @Override

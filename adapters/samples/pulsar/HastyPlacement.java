@@ -6,7 +6,7 @@ import org.apache.pulsar.broker.ServiceConfiguration;
 import org.apache.pulsar.broker.loadbalance.LoadData;
 import org.apache.pulsar.policies.data.loadbalancer.BundleData;
 
-/** Takes the broker that is used least, and takes it for granted that it may have the bundle. */
+/** Chooses the least used broker, without checking that it is a candidate. */
 public class HastyPlacement extends QuietestPlacement {
 
     @Override

@@ -9,7 +9,7 @@ import org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy;
 import org.apache.pulsar.policies.data.loadbalancer.BrokerData;
 import org.apache.pulsar.policies.data.loadbalancer.BundleData;
 
-/** Takes the busiest bundle from the busiest broker, and takes it for granted that it lies there. */
+/** Sheds the busiest bundle from the busiest broker, without checking that the broker owns it. */
 public class HastyShedder implements LoadSheddingStrategy {
 
     @Override

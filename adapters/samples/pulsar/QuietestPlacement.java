@@ -10,7 +10,7 @@ import org.apache.pulsar.broker.loadbalance.ModularLoadManagerStrategy;
 import org.apache.pulsar.policies.data.loadbalancer.BundleData;
 import org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData;
 
-/** Takes the candidate whose busiest resource is used least. */
+/** Chooses the candidate whose busiest resource is used least. */
 public class QuietestPlacement implements ModularLoadManagerStrategy {
 
     @Override

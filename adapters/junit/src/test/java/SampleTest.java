@@ -19,7 +19,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 import pulsarconformance.Conformance;
 
-/** The sample in Java is right, and a fault in it fails at least one example. */
+/** The Java sample passes, and each fault in it fails at least one example. */
 class SampleTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage";
@@ -59,7 +59,7 @@ class SampleTest {
         }
     }
 
-    /** What the sample answers to a question, through the JSON of the protocol. */
+    /** Returns the sample's answer to a question, through the JSON of the protocol. */
     private static JsonNode answer(JsonNode question) {
         ObjectNode message = JSON.createObjectNode().put("id", 1);
         message.set("ask", question.get("ask"));
@@ -76,7 +76,7 @@ class SampleTest {
         }
     }
 
-    /** Twenty faults: the sample, asked about a case with a change, or its answer with one. */
+    /** Twenty faults: the sample asked about a changed case, or its answer changed. */
     private static Map<String, UnaryOperator<JsonNode>> faults() {
         Map<String, UnaryOperator<JsonNode>> found = new LinkedHashMap<>();
         found.put("sheds nothing", asked -> answered(asked, unload -> unload.removeAll()));

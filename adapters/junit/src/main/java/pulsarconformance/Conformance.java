@@ -26,7 +26,7 @@ import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DynamicTest;
 
 /**
- * Worked examples of Pulsar's documents as dynamic tests, one an example.
+ * Worked examples of Pulsar's documents as dynamic tests, one per example.
  *
  * <pre>{@code
  * @TestFactory
@@ -37,14 +37,14 @@ import org.junit.jupiter.api.DynamicTest;
  * }
  * }</pre>
  *
- * A question is {@code {"ask": OPERATION, "case": {...}}}, and its answer what the protocol says, such
+ * A question is {@code {"ask": OPERATION, "case": {...}}}, and its answer is that of the protocol, such
  * as {@code {"unload": [{"broker": ..., "bundle": ...}]}}. An answer {@code {"unsupported": WHY}}
  * skips its example.
  */
 public final class Conformance {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int BLOCK = 512;
-    /** How far numbers may lie apart: in points of a percentage, or as a share. */
+    /** Tolerance of numbers: in points of a percentage, or as a share. */
     private static final double POINTS = 1e-3;
     private static final double SHARE = 1e-5;
 
@@ -71,19 +71,19 @@ public final class Conformance {
         return new Conformance(files, readings, chosen, otherProfile);
     }
 
-    /** Also asks examples that rest on this alternative of a reading, which the balancer follows. */
+    /** Also asks examples that depend on this alternative of a reading, which the balancer follows. */
     public Conformance reading(String name, String value) {
         Map<String, String> more = new HashMap<>(readings);
         more.put(name, value);
         return new Conformance(files, more, chosen, profile);
     }
 
-    /** Asks questions of one operation alone. */
+    /** Asks only questions of one operation. */
     public Conformance about(String operation) {
         return about(operation, question -> true);
     }
 
-    /** Asks those questions of one operation that a balancer is for, such as one strategy's. */
+    /** Asks only the questions of one operation that a balancer can answer, such as one strategy's. */
     public Conformance about(String operation, Predicate<JsonNode> which) {
         Predicate<JsonNode> asked = question -> question.get("ask").asText().equals(operation);
         return new Conformance(files, readings, chosen.and(asked).and(which), profile);
@@ -95,7 +95,7 @@ public final class Conformance {
                 .tests(new SheddingStrategy(strategies));
     }
 
-    /** A test for each example; a failure has the arithmetic, the rules and what is allowed. */
+    /** Returns a test for each example; a failure shows the arithmetic, the rules and the allowed answers. */
     public Stream<DynamicTest> tests(UnaryOperator<JsonNode> balancer) {
         return files.entrySet().stream()
                 .filter(file -> file.getKey().contains("/cases/") && isJudged(file.getValue()))
@@ -143,7 +143,7 @@ public final class Conformance {
         return text.append("answered  ").append(answers).toString();
     }
 
-    /** True if an answer is allowed: texts for people aside, in any order, and but for rounding. */
+    /** True if an answer is allowed, regardless of free text, order and rounding. */
     private static boolean alike(JsonNode allowed, JsonNode given) {
         if (allowed.isNumber() && given.isNumber()) {
             double apart = Math.abs(allowed.asDouble() - given.asDouble());
@@ -184,7 +184,7 @@ public final class Conformance {
         return found.stream();
     }
 
-    /** The JSON files of a .tar.gz with plain names, which is all that the archive has. */
+    /** Reads the JSON files of a .tar.gz with plain names, as the archive has. */
     private static Map<String, JsonNode> read(Path archive) {
         Map<String, JsonNode> found = new HashMap<>();
         try (var in = new DataInputStream(new GZIPInputStream(Files.newInputStream(archive)))) {
