@@ -61,7 +61,7 @@ class SeenStep:
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
     """Times at which the leader wrote bundle data, and the number of samples in the data."""
     time_passed: bool = False
-    """True if the answer has to state even that nothing was written."""
+    """True if the answer has to list writes even if there were none."""
     leader_node: str | None = None
     """The broker that the leader's node names at the end of the step."""
 

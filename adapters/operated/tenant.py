@@ -1,4 +1,4 @@
-"""A tenant for one story, and every change made for it, undone afterwards."""
+"""A tenant for one story, and the changes made for it, which are undone afterwards."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
 
 
 def left(api: AdminApi, standing: Standing) -> Iterator[str]:
-    """Yield the changes that earlier runs did not undo, one tenant a line."""
+    """Yield the changes that earlier runs did not undo, one tenant per line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

@@ -53,7 +53,7 @@ def parsed_cases(texts: DataFrame, shape: str) -> DataFrame:
 
 
 def json_answer(**fields: Column) -> Column:
-    """Return an answer as JSON, with null values."""
+    """Return an answer as JSON, including null values."""
     made = F.struct(*(column.alias(name) for name, column in fields.items()))
     return F.to_json(made, {"ignoreNullFields": "false"})
 

@@ -28,7 +28,7 @@ class BadCase(UserError):
 
 
 class Saved(NamedTuple):
-    """A saved trial; with the rule that it broke and its profile if the file names them."""
+    """A saved trial, with the rule that it broke and its profile if the file names them."""
 
     trial: Trial
     rule: str | None
@@ -171,7 +171,7 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class ProvidedQuestions:
-    """Questions that are asked together; with profile and readings if the file names them."""
+    """Questions that are asked together, with profile and readings if the file names them."""
 
     place: str
     """The file, with the line if there are several."""

@@ -25,7 +25,7 @@ Problems = Iterator[str]
 """Problems of a case that its schema cannot express, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
-"""Yields the problems that make a case illegal. Errors: `MissingSetting` if one is needed."""
+"""Yields the problems that make a case illegal. Errors: `MissingSetting`."""
 
 Needs = Callable[[Json, Settings, Readings], None]
 """Looks up the settings on which the answer depends under some readings only.

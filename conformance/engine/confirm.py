@@ -56,7 +56,7 @@ MOST_SEQUENCES = 3
 """
 
 MOST_RANDOM = 2
-"""Number of faults that cannot be reproduced before answers are assumed to be random."""
+"""Number of irreproducible faults after which answers are assumed to be random."""
 
 TRIED_ONE_BY_ONE = 8
 """Up to this many earlier questions, every number is tried: a counter may need an exact number."""

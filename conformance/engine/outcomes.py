@@ -34,7 +34,7 @@ MOST_CONSISTENT = 8
 """
 
 MOST_SUPPORTING = 16
-"""Number of faulty trials of a rule that are searched for one that supports a combination."""
+"""Maximum number of faulty trials of a rule to search for one that supports a combination."""
 
 MOST_SHARED_FAULTS = 3
 """Maximum number of faults that a rule takes from the trials of other rules."""

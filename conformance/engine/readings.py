@@ -21,7 +21,7 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.context import Context
 
 Choices = Mapping[str, str]
-"""Chosen alternative by reading; of some or of all readings."""
+"""Chosen alternative by reading, for some or all readings."""
 
 Domains = Mapping[str, Sequence[str]]
 """Remaining alternatives by reading, likeliest first."""

@@ -29,7 +29,7 @@ PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
 
 
 def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a description of the run, the stream's first line; it determines the rest."""
+    """Return the stream's first line, a description of the run that determines all others."""
     cases = [saved.trial.fingerprint for saved in plan.saved]
     if plan.replay is not None:
         cases.append(plan.replay.fingerprint)
@@ -76,7 +76,7 @@ ENDED = (
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
-"""Ways of knowing readings for which the readings are printed below the table."""
+"""Readings that are known in these ways are printed below the table."""
 
 
 def implementation(run: Run) -> dict[str, Any]:

@@ -39,7 +39,7 @@ LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
 
 @st.composite
 def evened_out(draw: st.DrawFn) -> Trial:
-    """Cycles in a row in which the most and the least used broker differ by this much."""
+    """Cycles in a row whose most and least used broker differ by about a threshold of `LEVELS`."""
     random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
     low, high, idle = random.choice(LEVELS)
     hits = random.choice((1, 2, 3, 3, 4, 8))
