@@ -51,7 +51,7 @@ OPERATIONS: Mapping[str, AnyOperation] = {
 
 
 def _modules() -> Iterator[ModuleType]:
-    """Import every module of every subject."""
+    """Import and yield every module of every subject."""
     for subject in _subjects():
         package = import_module(subject)
         for module in iter_modules(package.__path__, f"{subject}."):

@@ -86,7 +86,7 @@ class SeenStep:
 
 
 class Observed:
-    """Bundles and owners as of the last look."""
+    """Bundles and owners as of the last observation."""
 
     def __init__(self, cluster: Watchable) -> None:
         self._cluster = cluster
@@ -124,7 +124,7 @@ class Observed:
         """Return a consistent pair of the ranges of each namespace and the owners of these ranges.
 
         A split bundle stays locked for a moment after the split, and its parts are locked before
-        it. A lock that is no range of its namespace is therefore ignored.
+        it. A lock outside the ranges of its namespace is therefore ignored.
         """
         while True:
             ranges = self._ranges_of(spaces)

@@ -82,7 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the metadata without brokers; discard whatever cannot be brought to rest."""
+        """Return the metadata without brokers, or new metadata if these do not stop cleanly."""
         for broker in crashed:
             broker.clear_away()
         try:

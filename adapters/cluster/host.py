@@ -47,7 +47,7 @@ OPTIONS = (
     "-Djersey.config.server.wadl.disableWadl=true",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
 )
-"""A JVM for ZooKeeper, a bookie and a dozen brokers."""
+"""Options of a JVM for ZooKeeper, a bookie and a dozen brokers."""
 
 
 class ClusterHost:

@@ -105,7 +105,7 @@ class Metadata:
             self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
-        """Return each owned bundle of these namespaces, with its lock."""
+        """Return each owned bundle of a namespace, with its lock."""
         found = {}
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")

@@ -92,7 +92,7 @@ class OwnQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Return the configuration; after a dynamic change, that of broker.conf is unknown."""
+        """Return a broker's configured managers; a dynamic one hides that of broker.conf."""
         dynamic, conf = self._standing.dynamic.get(MANAGER), self._standing.classes.get(broker)
         if dynamic is None and not conf:
             return None

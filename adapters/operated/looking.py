@@ -60,7 +60,7 @@ class Looker:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> Looker:
-        """Return a looker at the named cluster, or at the only one. Errors: `NoCluster`,
+        """Return an observer of the named cluster, or of the only one. Errors: `NoCluster`,
         `NoAnswer`.
         """
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]

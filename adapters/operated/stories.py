@@ -228,9 +228,7 @@ def _grouped(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """Return a group with as many namespaces as brokers; one namespace moves to a
-    different group.
-    """
+    """Return events of a group with as many namespaces as brokers, one of which changes groups."""
     alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
     return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]

@@ -76,7 +76,7 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child whose JVM holds one release; if it was not examined, the nearest that was is found.
+    """A child whose JVM holds one release; for an unexamined one, it finds the nearest examined.
 
     `others` names the parts that were taken from another release.
     """

@@ -25,7 +25,7 @@ WINDOWS = {"shortTermData": 10, "longTermData": 1000}
 """The averages, and the number of samples in each."""
 
 PORT = ":8080"
-"""Pulsar names brokers by host and port; cases may use any name."""
+"""Port appended to names without one: Pulsar names brokers by host and port, cases as they like."""
 
 Json = Mapping[str, Any]
 

@@ -65,7 +65,7 @@ class Shells:
         _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
-        """Return a pure stub of a type, one for each type."""
+        """Return the pure stub of a type, always the same one."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
@@ -77,7 +77,7 @@ class Shells:
         return self._real(type_name, settings)
 
     def unconstructed(self, type_name: str) -> Java:
-        """Return an object like `around`, but made without a constructor, with a logger."""
+        """Return an object like that of `around`, created without a constructor, with a logger."""
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:

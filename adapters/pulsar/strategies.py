@@ -31,7 +31,7 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 
 
 ALIKE = 0.75
-"""Similarity from which on a name is suggested for an unknown one; all names end in Shedder."""
+"""Minimum similarity of a name suggested for an unknown one; all names end in Shedder."""
 
 
 class NoStrategy(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 
 FEWEST, EACH = 60, 25
 """A random chooser is asked 60 times, and more often until there are 25 calls for each answer seen
-so far plus one: if it draws uniformly, it hides an answer in less than one of 1e9 questions.
+so far plus one: if it draws uniformly, it hides an answer in fewer than one of 1e9 questions.
 """
 
 

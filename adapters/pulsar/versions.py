@@ -97,7 +97,7 @@ def order(version: str) -> tuple[list[int], str]:
 
 
 def fetched(version: str) -> Known | None:
-    """Return the data for downloading a release, or None if the text is no such version.
+    """Return the data for downloading a release, or None if the text is not a version.
 
     Releases that were not examined can be downloaded from `OLDEST` on.
     """

@@ -33,7 +33,7 @@ class Timeline:
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
-        """Return the value of a column that many non-null rows earlier."""
+        """Return the value of a column `count` non-null rows earlier."""
         return self._away("lag", column, count, more)
 
     def next(self, column: str) -> Column:

@@ -46,7 +46,7 @@ UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "f
 can only be set when Spark starts.
 """
 
-UNTOLD: Mapping[str, str] = {
+UNCHECKED_PLANS: Mapping[str, str] = {
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.ui.explainMode": "simple",
@@ -183,7 +183,7 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
         **(LOCAL if master.startswith("local") else {}),
         **OF_THE_SESSION,
         **UNTRACED,
-        **UNTOLD,
+        **UNCHECKED_PLANS,
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(tasks),
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),

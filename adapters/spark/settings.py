@@ -16,7 +16,7 @@ STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
 Value = str | float | int | bool | None
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
-"""A number as text, as broker.conf and the admin API give it."""
+"""Pattern of a number as text, as broker.conf and the admin API give it."""
 
 
 def _number(text: Column) -> Column:

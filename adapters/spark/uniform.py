@@ -17,7 +17,7 @@ LEAST: Mapping[str, str] = {
     "messages": "minUnloadMessage",
     "bytes": "minUnloadMessageThroughput",
 }
-"""The least unload by measure. [UNIFORM-06, AVERAGE-06]"""
+"""The setting for the least unload, by measure. [UNIFORM-06, AVERAGE-06]"""
 
 MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
 LIMITS = (SHARE, *LEAST.values(), MOST_BUNDLES)

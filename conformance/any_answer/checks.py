@@ -37,7 +37,7 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations that get further shares of the trials, since their answers depend on more."""
+"""Operations that get further shares of the trials, since their cases vary more."""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields whose order counts, or might count."""
@@ -298,7 +298,7 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
 
 @check_exchanges("ANSWER-06", draws=with_transformed_copies)
 def names_and_notation_do_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same case with other names, another notation or idle additions gets the same answer."""
+    """The same case with other names, other notation or idle entries gets the same answer."""
     expect.given(len(exchanges) > 1, "a case is asked with transformed copies of it")
     first, *copies = exchanges
     question = Question(first.operation, first.case)

@@ -38,7 +38,7 @@ algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a case of `bundles.split`; by default by the admin, without settings or topics."""
+    """Return a case of `bundles.split`, by default of an administrator, without topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 

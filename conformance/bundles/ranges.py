@@ -73,7 +73,7 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
 
 @CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """pulsar/system that a broker creates gets the number set for it."""
+    """pulsar/system, created by a broker, gets the number set for it."""
     _expect_count(answer, _creates("system", namespaces.SYSTEM, case, expect), expect)
 
 

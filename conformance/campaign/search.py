@@ -87,7 +87,7 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
 
 
 def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[Part]:
-    """Return the parts of bounded worlds, or else of a campaign of a number of cases a rule."""
+    """Return the parts of bounded worlds, or else of a campaign of `campaign` cases per rule."""
     sizes = [(one.name, one.size, SECTION) for one in worlds] or [("", campaign, PART)]
     return [
         Part(profile, name, start, min(start + step, size))

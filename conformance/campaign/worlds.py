@@ -288,7 +288,7 @@ def _candidates_case(key: Key) -> Json:
 
 
 def candidates_world(bundles: int = 2) -> BoundedWorld:
-    """Return the bundles that a broker may have to split."""
+    """Return inspections of the bundles of one broker."""
     return BoundedWorld(
         SPLIT_CANDIDATES.id,
         SPLIT_CANDIDATES.id,

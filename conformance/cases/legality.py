@@ -66,7 +66,7 @@ def _problem(
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """True if an example allows these answers, one for each question, or has none of its own."""
+    """True if an example allows these answers, one for each question, or lists none."""
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]

@@ -151,7 +151,7 @@ def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str
 
 
 def _is_example(name: str) -> bool:
-    """True for the ID of a worked example that is no file."""
+    """True for the ID of a worked example that is not also a file."""
     return EXAMPLE.fullmatch(name) is not None and not Path(name).exists() and name in _examples()
 
 

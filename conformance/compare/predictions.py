@@ -29,7 +29,7 @@ OPEN = "no rule is broken: random choice, rounding, or an open question of the d
 """Explanation if two correct answers differ."""
 
 UNLOADED = "no rule is broken: {} {}"
-"""The same for unloads; the placeholders are the strategy and the difference from the model."""
+"""Explanation for unloads; the placeholders are the strategy and the difference from the model."""
 
 
 @dataclass(frozen=True)

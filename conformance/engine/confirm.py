@@ -126,7 +126,7 @@ class Confirmer:
         return ShownFault(small, alone)
 
     def shown_here(self, findings: Findings, listed: Sequence[Deviation]) -> Deviation | None:
-        """Return the first known deviation of another version that its own case shows here."""
+        """Return the first known deviation of another version whose own case shows it here."""
         if findings.error is not None:
             return None
         for one in listed:

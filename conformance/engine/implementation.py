@@ -32,7 +32,7 @@ DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedd
 """Shedding strategies that the documents name."""
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
-"""Adapters of the model: with the defaults of settings that no document names, or without them."""
+"""Adapters of the model: undocumented settings have their defaults, or no effect."""
 
 REMEMBERED_QUESTIONS = 20_000
 """Maximum number of questions kept since a start, to find out later which of them mattered."""

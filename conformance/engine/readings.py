@@ -227,7 +227,7 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
     `conflicts` has to grow before the next choice is requested.
     """
     turns: dict[str, int] = {}
-    """The alternative in turn of each reading that conflicts are about, the last changing first."""
+    """Index of the current alternative of each reading in a conflict; the last changes first."""
     taken: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     learned = 0
     while True:
@@ -248,9 +248,9 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
 def _next_turns(
     turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
 ) -> bool:
-    """Change the alternatives in turn to the next ones after a conflict; False after the last.
+    """Move on to the next alternatives after a conflict; False after the last.
 
-    The conflicts are those of the alternatives in turn, by the readings that they are about.
+    `conflicting` has the readings of each conflict between the current alternatives.
     """
     order = list(turns)
     places = {name: place for place, name in enumerate(order)}

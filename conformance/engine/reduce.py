@@ -55,7 +55,7 @@ def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEP
 
 
 def one_at_a_time(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks candidates one after another, up to `most` in all.
+    """Return a predicate that asks about one candidate at a time, up to `most` in all.
 
     Only the first failing candidate of a round counts. After `most` candidates, every further one
     passes, which ends the reduction.
@@ -78,7 +78,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
 
 
 def at_most(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks up to about `most` candidates in all; all further ones pass."""
+    """Return a predicate that asks about roughly `most` candidates in all; further ones pass."""
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:

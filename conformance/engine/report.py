@@ -137,7 +137,7 @@ LONGEST_ANSWER = 400
 """Maximum length of the answer to a single question in a report; `ask` prints longer ones."""
 
 UNSURE = ("undecided", "mixed", "pinned")
-"""Ways of knowing a reading for which a command that reproduces a failure pins it. A reading found
+"""A command that reproduces a failure pins readings that are known in these ways. A reading found
 by answers is also pinned if another alternative would let the case pass.
 """
 

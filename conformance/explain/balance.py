@@ -35,7 +35,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class LoadData:
-    """The load of each broker, and the bundles that each may give away."""
+    """The load of each broker, and the bundles that each may unload."""
 
     loads: Mapping[str, float]
     traffic: Mapping[str, float]

@@ -33,7 +33,7 @@ LISTED = 3
 """Maximum number of unloads on one line."""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""Histories up to the first number are taken for fractions if usage is at least the second."""
+"""Histories up to the first number are taken to be fractions if usage is at least the second."""
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:

@@ -289,7 +289,7 @@ class MeasuredBundles:
 
     @property
     def most(self) -> int | None:
-        """The most bundles of a report, or None if every bundle is reported."""
+        """The maximum number of bundles in a report, or None if every bundle is reported."""
         each = int(self.settings.number(MOST_BUNDLES))
         leads = self.case["manager"] == "modular"
         return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
@@ -359,7 +359,7 @@ def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Exp
 
 @TOP.check("REPORT-20", draws=measured_bundles())
 def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """No reported bundle carries half as much as one that is not reported, or less."""
+    """A reported bundle carries more than half of what any unreported bundle carries."""
     rates = {name: one.each() for name, one in case.rates.items()}
     left = [one for name, one in rates.items() if name not in named and any(one)]
     expect.reached(bool(left) and bool(named))

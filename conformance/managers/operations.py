@@ -80,7 +80,7 @@ letters = st.sampled_from(TYPING_ERRORS)
 
 @st.composite
 def typing_errors(draw: st.DrawFn) -> str:
-    """A class name with one letter left out, doubled, replaced, or in the other case."""
+    """A class name with one letter left out, doubled, replaced, or in the wrong case."""
     right, what = draw(classes), draw(letters)
     place = draw(places) % len(right)
     letter = right[place]
@@ -171,7 +171,7 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
 def is_mistake(name: str) -> bool:
-    """True if a name certainly is none of the documented classes.
+    """True if a name is certainly not a documented class.
 
     The documents do not mention blanks, alone or around a class, and also print classes without
     their package. The released extensible manager is in a different package than the documents say.

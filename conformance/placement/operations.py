@@ -182,7 +182,7 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
 
 
 def _policy_problems(case: Json) -> Problems:
-    """Yield a problem for each policy that documents are not about."""
+    """Yield a problem for each policy that the documents do not cover."""
     policies = case.get("policies", ())
     if policies and case["isolation"]:
         yield "case.isolation: policies are given as regular expressions; leave this empty"
@@ -253,7 +253,7 @@ ASSIGN = Operation(
 
 @dataclass(frozen=True)
 class ChangedPolicy:
-    """An isolation policy before and after a change, and the namespaces that there are."""
+    """An isolation policy before and after a change, and all namespaces."""
 
     case: Json
 

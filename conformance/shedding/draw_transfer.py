@@ -306,7 +306,7 @@ def _used(report: Json, percent: float) -> Json:
 
 
 DIRECT = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
-"""Settings under which a load is the present usage, and 90 points apart are uneven."""
+"""Settings under which a load is the present usage, and loads 90 points apart are uneven."""
 
 
 def hits_in_a_row(random: Random) -> Trial:

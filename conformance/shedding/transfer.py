@@ -166,7 +166,7 @@ def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Exp
 
 @SHED.check("TRANSFER-08", draws=draws.one_cycle(draws.few_brokers))
 def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """No more brokers unload bundles than are set."""
+    """No more brokers unload bundles than the set number."""
     _loads(case, expect)
     most, sources = case.settings.number(MOST_BROKERS), {one for one, _ in answer.pairs}
     if expect.reached(len(case.brokers) > most and bool(sources)):

@@ -321,7 +321,7 @@ class LoadsOfCycle:
 
     @property
     def deviates(self) -> bool | None:
-        """True if the standard deviation exceeds the target, as that of all or of a sample."""
+        """True if the deviation exceeds the target, False if not even that of a sample does."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:

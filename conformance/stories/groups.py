@@ -129,7 +129,7 @@ def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) 
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demand a broker that is allowed not only by the former groups or domains."""
+    """Demand a choice that the former groups or domains alone do not explain."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)

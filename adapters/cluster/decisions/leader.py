@@ -32,7 +32,7 @@ class Broken(Exception):
 
 
 class AskedLeader:
-    """Leads a cluster that is reset for each question."""
+    """The leader of a cluster that is reset for each question."""
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case) -> Answer:
-    """Return the leader's choices in a case that is a whole question."""
+    """Return the leader's choices in `case`, which completes `question`."""
     up = list(candidates)
     if not up:
         raise Unsupported("a cluster needs a broker to decide")

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
 SETTING = SETTINGS[PLACEMENT]
-"""The setting that names the strategy; before 3.0 there is only one."""
+"""The setting that names the strategy; before 3.0 there is only one strategy."""
 
 
 def make_user_strategy(release: Release) -> Java:

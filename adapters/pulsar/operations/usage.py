@@ -99,7 +99,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 
 def _limit(configuration: Java, cards: Java) -> float:
-    """Return kilobits per second, as the release computes them."""
+    """Return the limit of network interfaces in kbit/s, as the release computes it."""
     host = Service(configuration).shells.unconstructed(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)
