@@ -89,6 +89,8 @@ def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"
     [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)
-    judging = "the only rule" if len(rules) == 1 else f"none of the {len(rules)} rules"
-    verb = "does not speak" if len(rules) == 1 else "speaks"
-    return f"{run.name}: {judging} of {run.profile} to judge by {verb} about this case ({why})"
+    if len(rules) == 1:
+        judged = f"the only chosen rule of {run.profile} does not apply to this case"
+    else:
+        judged = f"none of the {len(rules)} chosen rules of {run.profile} applies to this case"
+    return f"{run.name}: {judged} ({why})"

@@ -38,7 +38,7 @@ OutcomesByRule = Mapping[str, Sequence[Outcome]]
 MOST_RANDOM_ANSWERS = 64
 """Maximum number of distinct answers to enumerate where a release decides at random."""
 
-UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
+UNSPOKEN = Outcome("not_reached", why="the rule does not apply to the case")
 """Outcome of an unanswered saved case that broke a different rule."""
 
 ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these readings need")

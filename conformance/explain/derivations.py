@@ -145,12 +145,12 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
     """Return a sentence that compares the model's answers with those worked by hand."""
     if wanted.settings:
-        return "With these settings it was not worked by hand."
+        return "With these settings, there is no answer by hand."
     if example.allowed is None:
-        return f"By hand no answer is written down: {example.judged_by_rules}"
+        return f"There is no answer by hand: {example.judged_by_rules}"
     if allows(example, answers):
         others = len(example.allowed) - 1
         more = f"; {others} more would be right, too" if others else ""
-        return f"By hand the same{more}."
+        return f"The answer by hand is the same{more}."
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
-    return f"By hand another answer, worked for {worked or 'any reading'}."
+    return f"The answer by hand is different; it was worked for {worked or 'any reading'}."

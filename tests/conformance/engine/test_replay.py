@@ -56,7 +56,7 @@ def test_a_case_that_reaches_no_rule_is_told_in_one_sentence(workers):
     status, out, verdicts = replayed(question, *words)
     assert (status, verdicts) == (0, [])
     [said] = [line for line in out.splitlines() if line.startswith("reference ")]
-    assert " rules of documented-3.0 to judge by speaks about this case (" in said
+    assert " chosen rules of documented-3.0 applies to this case (" in said
     assert "Judged by" not in out
 
 
@@ -66,7 +66,7 @@ def test_who_does_not_offer_the_operation_is_told_beside_the_verdicts_of_others(
     assert status == 0
     assert {one["implementation"] for one in verdicts} == {"reference"}
     [said] = [line for line in out.splitlines() if line.startswith("broken: ")]
-    assert said.endswith("speaks about this case (it does not offer bundles.split)")
+    assert said.endswith("applies to this case (it does not offer bundles.split)")
 
 
 def test_a_broken_rule_fails_and_one_that_holds_on_one_case_is_no_stale_deviation():
