@@ -77,7 +77,7 @@ class _Lookups:
             "lookupAsync": lambda _broker: active,
         }
         service = Service(release.configuration({}), replies=replies)
-        self._channel = service.shells.unmade(CHANNEL)
+        self._channel = service.shells.unconstructed(CHANNEL)
         self._set("config", service.configuration)
         self._set("tableview", service.shells.of(TABLE))
         self._set("brokerRegistry", service.shells.of(REGISTRY))
