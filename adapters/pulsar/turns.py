@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FEWEST, EACH = 60, 25
-"""A random chooser is asked 60 times, and more often until there are 25 calls for each answer seen
-so far plus one: if it draws uniformly, it hides an answer in fewer than one of 1e9 questions.
+"""Numbers of calls of a random chooser: 60 at least, and 25 for each answer seen plus one.
+
+If it draws uniformly, it hides an answer in fewer than one of 1e9 questions.
 """
 
 

@@ -238,7 +238,7 @@ class _Tally:
             self.reached += 1
 
     def searched(self) -> Searched:
-        """Return the counts."""
+        """Return the counts as the result of a search."""
         return Searched(self.drawn, self.reached, tuple(self.faults))
 
 

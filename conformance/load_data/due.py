@@ -207,7 +207,7 @@ SETTINGS = ((10, 5000, 15), (10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (25, 
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
-    """Return seconds within the shortest interval, between both, or after the longest one."""
+    """Return seconds: fewer than `least` if "soon", at least `most` if "late", else between."""
     if moment == "soon":
         return random.choice((0, least / 2, least - 0.5))
     if moment == "late":

@@ -47,7 +47,7 @@ def _deviation(loads: Sequence[float], sample: int = 0) -> float:
 
 
 def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return loads that deviate by more than the target, by less than twice as much."""
+    """Return loads that deviate by more than the target, but less than twice the target."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
     inner = random.sample(range(low + 3, high - 3), count - 2)

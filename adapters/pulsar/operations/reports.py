@@ -163,7 +163,7 @@ def _load_data(release: Release, report: Case, at: int, configuration: Java) -> 
 
 
 TRIGGERS = {"modular": (MANAGER, _local), "extensible": (REPORTER, _load_data)}
-"""The class that decides about reports, and the maker of its load data, by manager."""
+"""By manager: the class that decides about reports, and the function that makes its load data."""
 
 
 TOP = f"{EXTENSIONS}.models.TopKBundles"
