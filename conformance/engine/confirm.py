@@ -260,7 +260,7 @@ def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
         came, asked = came + (found is not None), asked + 1
     if came < RECURRENCES:
         return None
-    return fault if came == asked else replace(fault, recurrence=f"{came} times of {asked}")
+    return fault if came == asked else replace(fault, recurrence=f"{came} of {asked} times")
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:

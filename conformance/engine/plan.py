@@ -122,7 +122,7 @@ class Plan:
             raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
         if self.replay is not None and not any(map(self.replayable, self.profiles)):
             asks = ", ".join(sorted(self.replay.operations))
-            raise NothingToJudge(f"--replay: the case asks {asks}; no rule chosen judges that")
+            raise NothingToJudge(f"--replay: the case asks {asks}; no chosen rule judges that")
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
         """Return the testable rules of a profile that were chosen, in order."""

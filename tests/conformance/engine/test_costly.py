@@ -159,7 +159,7 @@ def busiest(case):
 
 @pytest.mark.parametrize(
     ("every", "verdict", "again"),
-    [(1, "fail", ""), (2, "fail", "; asked again, 2 times of 4"), (9, "undecided", None)],
+    [(1, "fail", ""), (2, "fail", "; asked again, 2 of 4 times"), (9, "undecided", None)],
 )
 def test_a_decision_that_is_drawn_is_confirmed_where_it_comes_again(judged, every, verdict, again):
     found = judged(Draws(every), rules=PLACING)["PLACE-02"]
