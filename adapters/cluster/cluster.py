@@ -89,10 +89,10 @@ class LiveCluster:
             _end(brokers)
             metadata.wipe()
         except (jpype.JException, Unsettled):
-            return self._other(metadata, brokers)
+            return self._replacement(metadata, brokers)
         return metadata
 
-    def _other(
+    def _replacement(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
         """Return new metadata to replace metadata that was discarded with its brokers."""
@@ -104,7 +104,7 @@ class LiveCluster:
 
     def renew(self) -> None:
         """Discard the brokers and the metadata, and start new metadata."""
-        self.metadata = self._other(self.metadata, (*self.brokers.values(), *self._crashed))
+        self.metadata = self._replacement(self.metadata, (*self.brokers.values(), *self._crashed))
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:

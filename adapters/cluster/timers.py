@@ -70,7 +70,7 @@ class Timers:
                 continue
             time = field(java, "time")
             left = math.ceil((int(time.getLong(java)) - now) / GRAIN) * GRAIN
-            self._known[java] = Timer(java, _kind(java), clock + left / MINUTE)
+            self._known[java] = Timer(java, _task_class(java), clock + left / MINUTE)
             self._at(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
@@ -99,7 +99,7 @@ class Timers:
         queue.add(java)
 
 
-def _kind(java: Java) -> str:
+def _task_class(java: Java) -> str:
     """Return the simple class name of a scheduled task, or of the object that it belongs to."""
     inner = java
     for name in ("callable", "task", "runnable"):

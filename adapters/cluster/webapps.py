@@ -65,7 +65,7 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Take the application back once no request uses a servlet that ends."""
+        """Take back the application of a servlet that ends, once no request uses it."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 

@@ -151,7 +151,7 @@ class PlayedStory(StoryPlayer):
         def known(domains: Any) -> bool:
             return set((domains.get(real) or {}).get("brokers") or ()) == set(named)
 
-        self._tenant.seen(self._cluster.every(path, known), f"every broker knows {name}")
+        self._tenant.wait_until(self._cluster.every(path, known), f"every broker knows {name}")
 
     def set_group(self, namespace: str, group: str | None) -> None:
         """Add a namespace to a group of the tenant, and wait until every broker knows it."""
@@ -160,7 +160,7 @@ class PlayedStory(StoryPlayer):
         self.ask_granted(requests.set_group(space, real))
         _, path, _ = requests.read_group(space)
         known = self._cluster.every(path, lambda reply: (reply or None) == real)
-        self._tenant.seen(known, f"every broker knows the group of {namespace}")
+        self._tenant.wait_until(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:
         """True if the setting in force is to unload the parts of a split bundle."""
@@ -170,7 +170,7 @@ class PlayedStory(StoryPlayer):
         """Wait for the longest time that any load manager may take."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
-            self._tenant.seen(
+            self._tenant.wait_until(
                 lambda: not self._cluster.owned(spaces).keys() & set(parts),
                 "the parts are released",
             )
@@ -187,7 +187,7 @@ class PlayedStory(StoryPlayer):
         self.owners[topic] = owner = self._cluster.owner_of(topic)
         space = namespace_of_topic(topic)
         # Some managers report the owner before they count the bundle as owned.
-        self._tenant.seen(
+        self._tenant.wait_until(
             lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"
         )
 

@@ -114,7 +114,7 @@ class OwnTenant:
                 names = f"left behind in {self._standing.cluster}: {', '.join(left)}"
                 raise LeftBehind(f"{names}; remove it by pulsar-admin ({why})")
 
-    def seen(self, holds: Callable[[], bool], what: str) -> None:
+    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until a condition is true. Errors: `Unsettled`, `NoAnswer`."""
         self._alarm.until(holds, what, SECONDS)
 
@@ -123,7 +123,7 @@ class OwnTenant:
         self._undo.append((what, undone))
 
     def _gone(self, path: str) -> None:
-        self.seen(lambda: self._deleted(path), f"{path} is deleted")
+        self.wait_until(lambda: self._deleted(path), f"{path} is deleted")
 
     def _empty(self, space: str) -> None:
         def emptied() -> bool:
@@ -133,7 +133,7 @@ class OwnTenant:
                     self._deleted(f"{path}?force=true")
             return self._deleted(f"{ADMIN}/namespaces/{quote(space)}")
 
-        self.seen(emptied, f"{space} is deleted")
+        self.wait_until(emptied, f"{space} is deleted")
 
     def _deleted(self, path: str) -> bool:
         """True if an object no longer exists. Errors: `NoAnswer` if waiting would not help."""
@@ -147,7 +147,7 @@ class OwnTenant:
 
     def _set(self, name: str, value: str) -> None:
         self.ask(requests.set_dynamic(name, value))
-        self.seen(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
+        self.wait_until(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
     def _set_back(self, name: str, value: str, *, unset: bool) -> None:
         """Restore the former value, then unset it if it was unset: brokers keep the value."""

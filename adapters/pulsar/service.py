@@ -29,7 +29,7 @@ class Service:
     ) -> None:
         self.configuration = configuration
         self.requests: list[tuple[str, tuple[Java, ...]]] = []
-        self.see(brokers)
+        self.set_active(brokers)
         self.shells = Shells(
             {
                 "getConfiguration": configuration,
@@ -51,7 +51,7 @@ class Service:
         crc32 = java_class("com.google.common.hash.Hashing").crc32()
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
 
-    def see(self, brokers: Iterable[str]) -> None:
+    def set_active(self, brokers: Iterable[str]) -> None:
         """Set the active brokers, in the order of a metadata store, which is by name."""
         self._up = java_list(sorted(map(broker_id, brokers)))
 

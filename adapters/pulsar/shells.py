@@ -93,13 +93,13 @@ class Shells:
         """Return an object whose methods run normally, except for those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
-        for method in _replied(type_name, self._replied):
+        for method in _methods_with_reply(type_name, self._replied):
             _stub(self._mockito.doAnswer(self._answer), java, method)
         return java
 
     def _empty(self, method: Java) -> Reply:
         """Return the empty value of a method's return type."""
-        kind = _returned(method)
+        kind = _return_type(method)
         if kind.startswith(FUTURE):
             return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
         if kind.startswith(OPTIONAL):
@@ -162,7 +162,7 @@ SHELLED = (
 
 
 @cache
-def _returned(method: Java) -> str:
+def _return_type(method: Java) -> str:
     """Return the type that a method returns, with its type arguments."""
     raw, whole = method.getReturnType(), method.getGenericReturnType()
     _, _, arguments = str(whole.getTypeName()).partition("<")
@@ -186,7 +186,7 @@ def some(value: Java) -> Java:
 
 
 @cache
-def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
+def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
     """Return the methods of a type that have one of these replies."""
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_

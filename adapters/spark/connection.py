@@ -51,7 +51,7 @@ class SparkConnection(Connection):
         self._limits = limits
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
-        self._starting: Future[session.Spark] | None = session.taking(target, name)
+        self._starting: Future[session.Spark] | None = session.acquire_soon(target, name)
         from pulsar_conformance.adapters.spark import shedding, splitting
         from pulsar_conformance.adapters.spark.cases import Basis
         from pulsar_conformance.adapters.spark.operations import OPERATIONS

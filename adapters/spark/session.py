@@ -124,7 +124,7 @@ def _check_ended(adapter: str) -> None:
         raise AdapterError("start", problem, "try it in another process", "", adapter)
 
 
-def taking(target: str, adapter: str) -> Future[Spark]:
+def acquire_soon(target: str, adapter: str) -> Future[Spark]:
     """Return a future of what `acquire` returns, starting Java in the background if needed.
 
     Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is already

@@ -193,8 +193,8 @@ def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
         for expected, got in zip(like, answers, strict=True):
             for rule in rules:
                 key = adapter, part.profile, rule.rule.id
-                tallies[key].count(expected.trial, expected.word(rule, got))
-    return {key: tally.searched() for key, tally in tallies.items()}
+                tallies[key].count(expected.trial, expected.judgment(rule, got))
+    return {key: tally.result() for key, tally in tallies.items()}
 
 
 @dataclass
@@ -205,7 +205,7 @@ class _Expected:
     answers: Sequence[Json] | None
     words: dict[str, str] = field(default_factory=dict)
 
-    def word(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
+    def judgment(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
         """Return the judgment of answers by a rule."""
         if self.answers is None or not all(map(outcomes.agrees_with_model, answers, self.answers)):
             return self._judged(applied, answers)
@@ -237,8 +237,8 @@ class _Tally:
         elif word in ("allowed", "violated"):
             self.reached += 1
 
-    def searched(self) -> Searched:
-        """Return the counts as the result of a search."""
+    def result(self) -> Searched:
+        """Return the counts."""
         return Searched(self.drawn, self.reached, tuple(self.faults))
 
 

@@ -91,7 +91,7 @@ def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
     """Namespaces of regexes that were added or removed are unloaded."""
     _by_changes(case, expect)
     changed = case.regexes("old") ^ case.regexes("new")
-    _unload(case.wholly(changed), unloaded, expect, "their regex was added or removed")
+    _unload(case.matching_wholly(changed), unloaded, expect, "their regex was added or removed")
 
 
 @CHANGE.check("ISOLATION-02", draws=changed_policies(SCOPES[:2], (True,)))
@@ -100,7 +100,7 @@ def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect
     _by_changes(case, expect)
     expect.given(case.primary_changed is True, "the primary list changed")
     every = case.regexes("old") | case.regexes("new")
-    _unload(case.wholly(every), unloaded, expect, "the primary list changed")
+    _unload(case.matching_wholly(every), unloaded, expect, "the primary list changed")
 
 
 @CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
@@ -108,7 +108,7 @@ def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Ex
     """With all_matching, all namespaces of the old and new regexes are unloaded."""
     expect.given(case.scope == "all_matching", "the scope is all_matching")
     every = case.regexes("old") | case.regexes("new")
-    _unload(case.wholly(every), unloaded, expect, "the scope is all_matching")
+    _unload(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
 
 
 @CHANGE.check("ISOLATION-04", draws=changed_policies(("none",)))
@@ -124,7 +124,7 @@ def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
     _by_changes(case, expect)
     expect.given(case.primary_changed is False, "the primary list is the same")
     changed = set(case.perhaps(case.regexes("old") ^ case.regexes("new")))
-    stayed = case.wholly(case.regexes("old") & case.regexes("new"))
+    stayed = case.matching_wholly(case.regexes("old") & case.regexes("new"))
     kept = [one for one in stayed if one not in changed]
     _keep(kept, unloaded, expect, "their regexes and the primary list are the same")
 

@@ -197,7 +197,7 @@ def _policy_problems(case: Json) -> Problems:
     ]
     yield from (f"case.policies: {one!r} is no regular expression" for one in _invalid(regexes))
     namespace = case["bundle"].rpartition("/")[0]
-    if sum(_searched(policy["namespaces"], namespace) for policy in policies) > 1:
+    if sum(_any_matches_part(policy["namespaces"], namespace) for policy in policies) > 1:
         yield f"case.policies: {namespace} is under two policies"
 
 
@@ -211,7 +211,7 @@ def _invalid(regexes: Sequence[str]) -> list[str]:
     return found
 
 
-def _searched(regexes: Sequence[str], text: str) -> bool:
+def _any_matches_part(regexes: Sequence[str], text: str) -> bool:
     """True if any valid regex matches a part of a text."""
     return any(re.search(one, text) for one in regexes if not _invalid([one]))
 
@@ -277,14 +277,14 @@ class ChangedPolicy:
             return False
         return None if Counter(old) == Counter(new) else True
 
-    def wholly(self, regexes: Collection[str]) -> list[str]:
+    def matching_wholly(self, regexes: Collection[str]) -> list[str]:
         """Return the namespaces that some regex matches as a whole."""
         each = self.case["namespaces"]
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
     def perhaps(self, regexes: Collection[str]) -> list[str]:
         """Return the namespaces that some regex matches at least in part."""
-        return [one for one in self.case["namespaces"] if _searched([*regexes], one)]
+        return [one for one in self.case["namespaces"] if _any_matches_part([*regexes], one)]
 
 
 OLD_AND_NEW = ("old", "new")

@@ -175,7 +175,7 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "java.JAVA._launching = java.Future()\n"
         "java.import_module = lambda name: print('imported', name)\n"
         "session._shared = lambda *given: print('taken')\n"
-        "session.taking('local[1]', 'spark').result()\n"
+        "session.acquire_soon('local[1]', 'spark').result()\n"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == [

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
     FIRST_HALF,
     SECOND_HALF,
-    reporting,
+    idle_reports,
 )
 from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
@@ -66,7 +66,7 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
         **NOTHING,
         **case,
         "settings": {**case["settings"], EVENLY: False},
-        "brokers": reporting(serving),
+        "brokers": idle_reports(serving),
         "bundle": f"{case['namespace']}/{SECOND_HALF}",
     }
     return _assigned(leader, whole, case["candidates"], case)

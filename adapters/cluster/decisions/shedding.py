@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 from pulsar_conformance.adapters.pulsar.manager import shedding_strategy
 from pulsar_conformance.adapters.pulsar.operations.shedding import (
     MINUTE,
+    latest_clock,
     remember,
-    soon,
     strategy_settings,
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case
@@ -27,7 +27,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     configuration = leader.broker.service.getConfiguration()
     remember(release, shedding_strategy(leader.manager), configuration, case)
     release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
-    now = soon()
+    now = latest_clock()
     for bundle, ago in case["recentlyUnloaded"].items():
         load.getRecentlyUnloadedBundles().put(bundle, jpype.JLong(int(now - ago * MINUTE)))
     owner = {

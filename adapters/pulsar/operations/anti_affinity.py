@@ -37,10 +37,10 @@ def filtered(release: Release, case: Case) -> Answer:
 
     The placement strategy chooses among them, at random if the brokers carry nothing.
     """
-    service = Service(release.configuration(case["settings"]), replies=stored(case))
+    service = Service(release.configuration(case["settings"]), replies=metadata_replies(case))
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
     with Manager(service) as manager:
-        release.loads.fill(manager.load_data, _serving(case["owned"]), {})
+        release.loads.fill(manager.load_data, _reports_serving(case["owned"]), {})
         call(manager.java, "updateBundleData")
         owned, domains = (
             field(manager.java, name).get(manager.java)
@@ -53,9 +53,9 @@ def filtered(release: Release, case: Case) -> Answer:
     return {"broker": left[turn_of(case, len(left))] if left else None, "candidates": left}
 
 
-def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
+def _reports_serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
     """Return reports of brokers that serve one bundle of each of their namespaces."""
-    return reporting(
+    return idle_reports(
         {
             broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
             for broker, namespaces in owned.items()
@@ -63,7 +63,7 @@ def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
     )
 
 
-def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
+def idle_reports(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
     """Return reports of brokers that serve these bundles, all of them idle."""
     return {
         broker: {"bundles": names, "lastStats": {name: {} for name in names}}
@@ -71,7 +71,7 @@ def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
     }
 
 
-def stored(case: Case) -> Mapping[str, Any]:
+def metadata_replies(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}

@@ -44,7 +44,7 @@ def changed(release: Release, case: Case) -> Answer:
         "pulsar": lambda: service.pulsar,
         "getTenantsAsync": lambda: done(java_list([TENANT])),
         "getNamespacesAsync": lambda _tenant: done(java_list(case["namespaces"])),
-        "Namespaces.getPoliciesAsync": lambda _namespace: done(_replicated()),
+        "Namespaces.getPoliciesAsync": lambda _namespace: done(_policies_in_cluster()),
         "isCurrentClusterAllowed": True,
         "Namespaces.unloadAsync": unload,
         "clientAppId": "",
@@ -59,7 +59,7 @@ def changed(release: Release, case: Case) -> Answer:
     return {"unload": unloaded}
 
 
-def _replicated() -> Java:
+def _policies_in_cluster() -> Java:
     """Return policies of a namespace in the cluster; some releases unload only such namespaces."""
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)

@@ -57,7 +57,7 @@ def make_user_strategy(release: Release) -> Java:
 def select(release: Release, case: Case) -> Answer:
     """Return the bundles that the admin client is asked to unload, in order."""
     if transfer.is_asked(case):
-        [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], soon())
+        [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], latest_clock())
         return {"unload": unload}
     with _Row(release, case, case["brokers"]) as row:
         row.remember(case)
@@ -68,7 +68,7 @@ def cycles(release: Release, case: Case) -> Answer:
     """Run several cycles on one manager with one strategy."""
     seen = case["cycles"]
     if transfer.is_asked(case):
-        found = transfer.unloads(release, case, seen, soon())
+        found = transfer.unloads(release, case, seen, latest_clock())
         return {"cycles": [{"unload": unload} for unload in found]}
     with _Row(release, case, seen[0]["brokers"]) as row:
         passed = accumulate((one["minutes"] for one in seen[1:]), initial=0)
@@ -98,11 +98,11 @@ class _Row:
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
         """Run one cycle, the given number of minutes after the first."""
-        load, now = self._manager.load_data, soon()
+        load, now = self._manager.load_data, latest_clock()
         load.getBrokerData().clear()
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
-        self._service.see(self._brokers)
+        self._service.set_active(self._brokers)
         self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True)
         recent = load.getRecentlyUnloadedBundles()
         self._moments = {str(bundle): self._moments[str(bundle)] for bundle in recent.keySet()}
@@ -156,7 +156,7 @@ class _Row:
         end_threads(self._manager.java)
 
 
-def soon() -> int:
+def latest_clock() -> int:
     """Return the latest time, in milliseconds, at which the cycle may read the clock."""
     return int(java_class("java.lang.System").currentTimeMillis()) + SLACK
 
@@ -189,7 +189,7 @@ def remember(release: Release, strategy: Java, configuration: Java, case: Case) 
         return
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         seen = {
-            name: _then(case["brokers"][name], history[-ago], configuration)
+            name: _report_at_usage(case["brokers"][name], history[-ago], configuration)
             for name, history in histories.items()
             if len(history) >= ago
         }
@@ -202,7 +202,7 @@ REMEMBERING = ("ThresholdShedder",)
 """The strategies that remember the usages of earlier cycles."""
 
 
-def _then(report: Case, percent: float, configuration: Java) -> Case:
+def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
     """Return the same report with the given weighted usage in percent."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_used(percent, configuration)}

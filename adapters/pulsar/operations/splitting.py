@@ -58,7 +58,7 @@ def split(release: Release, case: Case) -> Answer:
         "updateNamespaceBundlesForPolicies": done(),
         "unloadNamespaceBundle": done(),
         "execute": lambda task: task.run(),
-        "ZooKeeper.setData": _stored,
+        "ZooKeeper.setData": _report_success,
         "validateNamespaceBundleOwnership": lambda *_: bundle,
         "validateNamespaceBundleOwnershipAsync": lambda *_: done(bundle),
     }
@@ -117,6 +117,6 @@ def _namespaces(service: Service) -> Java:
     return java
 
 
-def _stored(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
+def _report_success(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
     """Call back as ZooKeeper does after a success."""
     callback.processResult(jpype.JInt(0), path, context, None)

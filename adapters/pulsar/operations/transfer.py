@@ -65,7 +65,7 @@ class _TransferCycles:
     def unload(self, seen: Case, minutes: float, now: int) -> list[Case]:
         """Run a cycle, the given number of minutes after the first."""
         self._available = sorted(map(broker_id, (*seen["brokers"], *seen.get("withoutData", ()))))
-        self._see(seen, now)
+        self._set_loads(seen, now)
         for bundle, ago in seen["recentlyUnloaded"].items():
             known = self._at["Bundles"]
             known[bundle] = max(minutes - ago, known.get(bundle, minutes - ago))
@@ -87,7 +87,7 @@ class _TransferCycles:
     def _map(self, what: str) -> Java:
         return field(self._scheduler, f"recentlyUnloaded{what}").get(self._scheduler)
 
-    def _see(self, seen: Case, now: int) -> None:
+    def _set_loads(self, seen: Case, now: int) -> None:
         """Set the load data of the brokers, and their top bundles."""
         self._loads = {
             broker_id(name): self._updated(name, report, now)

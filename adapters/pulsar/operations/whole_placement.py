@@ -110,7 +110,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
     }
-    release.loads.fill(load, anti_affinity.reporting(serving), {})
+    release.loads.fill(load, anti_affinity.idle_reports(serving), {})
     call(manager, "updateBundleData")
     load.getBrokerData().clear()
     load.getBundleData().clear()
@@ -132,7 +132,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
 def metadata(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
-    replies = dict(anti_affinity.stored(owned))
+    replies = dict(anti_affinity.metadata_replies(owned))
     isolation = some(_isolation(case) if case["isolation"] or case.get("policies") else None)
     domain = replies["ZooKeeperDataCache.get"]
     replies["getIsolationDataPolicies"] = isolation
