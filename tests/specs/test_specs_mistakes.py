@@ -93,7 +93,7 @@ MISTAKES = {
         "{document: modular-2.4,",
         "{document: modular-2.5,",
         "    - {document: modular-2.5,",
-        "USAGE-01: unknown document 'modular-2.5'; there are 16, the nearest: modular-2.4,",
+        "USAGE-01: unknown document 'modular-2.5'; there are 18, the nearest: modular-2.4,",
     ),
     "unknown section": Mistake(
         "rules/uniform.yaml",
