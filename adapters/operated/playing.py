@@ -167,7 +167,7 @@ class PlayedStory(StoryPlayer):
         return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait for the longest time that any load manager may take."""
+        """Wait until the parts have no owner, or as long as any load manager may take."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
             self._tenant.wait_until(

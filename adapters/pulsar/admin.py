@@ -1,6 +1,4 @@
-"""The admin API of namespaces, `admin.v2.Namespaces`, called without web server or
-access checks.
-"""
+"""The admin API of namespaces, `admin.v2.Namespaces`, without a web server or access checks."""
 
 from __future__ import annotations
 

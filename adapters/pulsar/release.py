@@ -34,7 +34,7 @@ class Release:
     """The classes of one release, in this process's JVM.
 
     Attributes:
-        version: as the jars say.
+        version: the version that the jars state.
         defaults: the documented defaults of the profile it is judged by, used where a case sets
             nothing.
         neutral: undocumented settings, at values under which they have no effect.

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 SETTINGS = (OVERLOAD_THRESHOLD,)
 STRATEGY, LEAST_USAGE = "loadBalancerLoadPlacementStrategy", "LeastResourceUsageWithWeight"
-"""The setting that names the strategy, and the one that is not offered."""
+"""The setting that names the strategy, and the strategy that is not offered."""
 
 LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,

@@ -78,7 +78,7 @@ _PROCESS = _Process()
 
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
-"""Pattern of the places of Spark, besides `SUBMITTED`."""
+"""Pattern of the targets other than `SUBMITTED`."""
 
 
 def check_place(target: str, adapter: str) -> None:
