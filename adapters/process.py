@@ -141,7 +141,7 @@ class ProcessConnection(Connection):
             self._break(
                 "hello",
                 wrong,
-                "compare it with what pulsar-conformance schema message prints, implementation",
+                "compare it with `implementation` in what pulsar-conformance schema message prints",
             )
         return Hello.of(answer)
 

@@ -300,7 +300,7 @@ def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsy
     assert main(["new-adapter", "--lang", "python", "--to", "mine"]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     assert main(["check", "python:my_balancer:MyBalancer"]) == 0
-    assert "keeps the protocol" in capsys.readouterr().out
+    assert "follows the protocol" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", LINKING)

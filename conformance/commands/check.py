@@ -1,4 +1,4 @@
-"""`pulsar-conformance check ADAPTER`: test whether an implementation keeps the protocol."""
+"""`pulsar-conformance check ADAPTER`: test whether an implementation follows the protocol."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -204,5 +204,5 @@ def run(args: argparse.Namespace) -> int:
     profile, readings = profile_and_readings(args)
     found = check_adapter(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))
-    print(f"{args.adapter} {'keeps the protocol' if found.ok else 'cannot be used as it is'}")
+    print(f"{args.adapter} {'follows the protocol' if found.ok else 'cannot be used as it is'}")
     return 0 if found.ok else UNUSABLE

@@ -49,7 +49,7 @@ COMMANDS = {
     ),
     "check": Command(
         ".check",
-        "test whether an implementation keeps the adapter protocol",
+        "test whether an implementation follows the adapter protocol",
         ("check 'exec:node adapters/samples/javascript/main.mjs'",),
     ),
     "case": Command(

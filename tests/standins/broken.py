@@ -1,4 +1,4 @@
-"""An implementation with one bug: `python broken.py BUG`; without one it keeps the protocol."""
+"""An implementation with one bug: `python broken.py BUG`; without one it follows the protocol."""
 
 import json
 import os

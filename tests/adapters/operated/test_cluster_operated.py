@@ -141,7 +141,7 @@ def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
 
 def test_check_asks_about_the_cluster_itself(cluster, capsys):
     assert main(["check", f"cluster:{cluster.url}"]) == 0
-    assert "keeps the protocol" in capsys.readouterr().out
+    assert "follows the protocol" in capsys.readouterr().out
 
 
 def test_a_story_is_not_asked_of_a_cluster_that_is_only_read(cluster):

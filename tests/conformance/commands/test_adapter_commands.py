@@ -169,7 +169,7 @@ def test_check_finds_the_reference_in_order(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("ok    ") for line in lines[:-1])
     assert [line for line in lines if "ok    answers usage.nic" in line]
-    assert lines[-1] == "reference keeps the protocol"
+    assert lines[-1] == "reference follows the protocol"
 
 
 def found_by_check(name):
