@@ -32,9 +32,7 @@ class SparkOperation:
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """Settings on which it depends: cases have them, with types, in a struct `settings`, and as
-    they are given in a map `given`.
-    """
+    """Settings on which it depends: typed in a struct `settings`, as given in a map `given`."""
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:

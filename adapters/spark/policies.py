@@ -47,7 +47,7 @@ def targets(namespace: Column) -> Column:
 
 
 def _permitted(namespace: Column) -> Column:
-    """Return the brokers that isolation lets have a namespace."""
+    """Return the brokers to which isolation policies restrict a namespace."""
     names, none = F.map_keys("brokers"), F.array().cast("array<string>")
     own = F.get(_policies(namespace), F.lit(0))
     dedicated = F.coalesce(F.flatten(F.col("isolation.primary")), none)

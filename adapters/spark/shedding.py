@@ -95,7 +95,7 @@ BY_REPORTS = tuple(name for name in STRATEGIES if name != transfer.NAME)
 """The strategies that need no more of bundles than what load reports say."""
 
 LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
-"""Strategies that some documents describe, by a setting of these documents."""
+"""For each strategy that only some documents describe, a setting of these documents."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:

@@ -118,11 +118,11 @@ class Applied:
 
 
 GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""A sign each for `to` and `from`: + a broker, - none, ? either. States not here have `-+`."""
+"""For each state, signs for `to` and `from`: + a broker, - none, ? either; others have `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each state without its brokers, and for each first change unheard of."""
+    """Yield a problem for each state without its brokers, and each undocumented first change."""
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])
@@ -189,11 +189,11 @@ ASSIGNMENTS = ("assignment", "reassignment", "unload")
 
 SPLITS = ("splitting - a", "splitting - b")
 INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a")
-"""Changes by somebody who does not know what is under way."""
+"""Changes by a broker that does not know what is under way."""
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
-    """Yield changes of a bundle, or of its parts, with names of brokers for letters."""
+    """Yield changes of a bundle or of its parts, with brokers' names in place of letters."""
     parts = {"lower": LOWER, "upper": UPPER}
     for step in steps:
         state, to, source, *part = step.split()
@@ -203,7 +203,7 @@ def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json
 
 
 def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[str]) -> list[Json]:
-    """Return a course of a bundle from its first state on, with up to three others among it."""
+    """Return the changes of a bundle from its first state on, with up to three intruders."""
     owner, *others = random.sample(BROKERS, 3)
     first, *later = steps
     changes = list(_changes(bundle, later, a=owner, b=others[0]))

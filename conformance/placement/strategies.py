@@ -172,7 +172,7 @@ def _running(random: Random) -> Trial:
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """The same question 60 times with a plan that is over, or without one where none is named."""
+    """The same question 60 times, with a plan in one of these states, or without a plan."""
 
     def world(number: int) -> Trial:
         random = Random(number)

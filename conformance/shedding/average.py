@@ -267,7 +267,7 @@ def the_least_used_broker_keeps_all(
 def the_least_used_broker_is_the_destination(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Where AvgShedder places, too, it names the least used broker as the next owner."""
+    """Where AvgShedder also places, it names the least used broker as the next owner."""
     known = PLACEMENT_STRATEGY in row.settings.defaults
     placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")

@@ -290,7 +290,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Share of brokers without bundles that carry nothing; the others report what they carried."""
 
 NEARLY_THE_MOST = 0.98
-"""Least share of the most traffic that others carry beside a broker without bundles."""
+"""Beside a broker without bundles, the others carry at least this share of the most traffic."""
 
 
 class Carried(NamedTuple):

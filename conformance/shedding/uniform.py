@@ -35,7 +35,7 @@ TRIGGERS = {"both": all, "either": any}
 """How the two differences trigger an unload together, by the reading `uniform-trigger`."""
 
 LEAST_COMPARED = Fraction(1)
-"""Messages or bytes per second that a broker with less may count as, as nothing has a multiple."""
+"""A lower rate of messages or bytes may count as this one, since 0 has no multiples."""
 
 
 class Amount(NamedTuple):

@@ -26,7 +26,7 @@ PATIENCE = 2**31
 
 
 def applied(release: Release, case: Case) -> Answer:
-    """Return what the resolver leaves of the changes, and what lookups find then.
+    """Return the states that the resolver accepts, and what lookups find after them.
 
     Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
     channel reads the topic itself.
@@ -55,7 +55,7 @@ def applied(release: Release, case: Case) -> Answer:
 
 
 def _data(unit: Case, version: int) -> Java:
-    """Return a state as the channel's messages have it, as the next version of the bundle's."""
+    """Return a message of the channel with this state and version."""
     state = java_class(STATE).valueOf(capital(unit["state"]))
     return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
 
@@ -91,7 +91,7 @@ class _Lookups:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return what each lookup leads to, each as the first one of its broker."""
+        """Return the result of each lookup; each is the first one at its broker."""
         return [self._one(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _one(self, bundle: str, broker: str) -> dict[str, str]:

@@ -127,7 +127,7 @@ class _Row:
         return [{**one, "to": self._planned(one["bundle"])} for one in unloads]
 
     def _planned(self, bundle: str) -> str:
-        """Return the broker to which a strategy that places, too, sends what it has shed."""
+        """Return the broker where a strategy that also places sends a bundle that it shed."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
