@@ -291,7 +291,11 @@ def replay(
     defaults: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """Reset the cluster, play a story, and yield one step for each event."""
+    """Reset the cluster, play a story, and yield one step for each event. Errors: `Unsayable`."""
+    for event in case["events"]:
+        [(kind, about)] = event.items()
+        if kind not in LiveStory.EVENTS or "to" in about:
+            raise Unsayable("no broker is shut down gracefully, and none is a chosen destination")
     cluster.begin()
     cluster.doomed = {
         event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event

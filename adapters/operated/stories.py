@@ -43,6 +43,7 @@ ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
+    "broker_stop": "no broker is shut down",
     "restart": "no broker is restarted",
     "leader_lost": "no leader is made to step down",
     "tick": "the cluster's clock cannot be advanced, and a run does not wait for it",
@@ -123,6 +124,8 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
     """Yield the reasons, apart from settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
+    if any(kind == "unload" and "to" in about for kind, about in events):
+        yield "no bundle is unloaded to a broker of choice"
     first = list(takewhile(lambda event: event[0] == "broker_up", events))
     started = [about["broker"] for kind, about in events if kind == "broker_up"]
     if len(first) < len(started) or len(set(started)) < len(started):

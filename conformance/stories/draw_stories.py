@@ -282,6 +282,38 @@ def story_with_unloads(draft: StoryDraft) -> None:
     draft.noise()
 
 
+def unused_bundles(draft: StoryDraft) -> None:
+    """Use one or two topics in namespaces of many bundles."""
+    crew(draft)
+    for _ in range(_count(draft)):
+        space = draft.space(draft.random.choice((4, 16, 32)))
+        for _ in range(draft.random.randint(0, 2)):
+            draft.use(space, draft.random.choice((0, 1, 5)))
+    draft.tick(draft.random.choice((0, 1)))
+
+
+def chosen_destinations(draft: StoryDraft) -> None:
+    """Unload bundles to brokers by name, to their owners and to brokers that are not up, too."""
+    crew(draft, fewest=2)
+    for _ in range(_count(draft)):
+        draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5, 20)))
+    for _ in range(draft.random.randint(1, 4)):
+        to = draft.random.choice((*draft.brokers, *draft.brokers, "broker-99"))
+        draft.say("unload", bundleOf=draft.random.choice(draft.topics), to=to)
+
+
+def stops(draft: StoryDraft) -> None:
+    """Shut brokers down that own bundles of many namespaces, or of one."""
+    crew(draft, fewest=2)
+    for _ in range(_count(draft)):
+        space = draft.space(draft.random.choice((1, 4, 16)))
+        for _ in range(draft.random.randint(1, 3)):
+            draft.use(space, draft.random.choice((1, 5, 20)))
+    for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
+        draft.say("broker_stop", broker=broker)
+        draft.tick(draft.random.choice((0, 1)))
+
+
 def one_is_idle(draft: StoryDraft) -> None:
     """Load one broker heavily, and others little or not at all.
 

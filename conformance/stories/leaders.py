@@ -158,7 +158,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
     for scene in answer:
         clock = scene.after.clock
         leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
-        if not leads or scene.kind in ("leader_lost", "restart", "broker_down"):
+        if not leads or scene.kind in ("leader_lost", "restart", "broker_down", "broker_stop"):
             last = None
         if last is None or not _is_known(scene, WRITE_INTERVAL, scene.now.written):
             last = clock

@@ -19,7 +19,6 @@ from pulsar_conformance.conformance.stories.operations import (
 )
 from pulsar_conformance.conformance.stories.quantities import KnownAverages, Unchanged
 from pulsar_conformance.conformance.stories.world import space_of
-from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
@@ -162,7 +161,7 @@ def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
     """Yield the possible requests to unload one of `what`, with the namespace concerned."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
-            [(kind, named)] = scene.about.items()
+            kind, named = next(one for one in scene.about.items() if one[0] != "to")
             if kind in what:
                 yield scene, named if kind == "namespace" else space_of(named)
 
@@ -242,7 +241,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
     """An unloaded bundle goes to a different active broker, if there is one."""
     for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
-        if len(scene.after.brokers) < 2 or space in scene.after.groups:
+        if len(scene.after.brokers) < 2 or space in scene.after.groups or "to" in scene.about:
             continue
         for one in scene.now.unloaded:
             to = _single_destination(scene, one)
@@ -282,7 +281,8 @@ def _chosen_by_load(scene: Scene) -> bool:
     grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
-    return scene.kind in kinds and scene.after.valid and not (grouped or shed)
+    chosen = scene.kind in kinds and "to" not in scene.about
+    return chosen and scene.after.valid and not (grouped or shed)
 
 
 def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
@@ -303,12 +303,12 @@ def _far_better(
         return []
     known_since = scene.before.clock - pace[0]
     threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
-    heavy = _least(scene, broker)
+    heavy = courses.least_load(scene, broker)
     if heavy is None or not _before(known_since, broker, unchanged.broker):
         return []
     found = []
     for other in scene.after.brokers:
-        light = _most(scene, other)
+        light = courses.most_load(scene, other)
         if other == broker or light is None or _came_from(scene, other):
             continue
         known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
@@ -331,28 +331,56 @@ def _spaces(scene: Scene, broker: str) -> set[str]:
     return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
 
 
-def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the minimum load of a broker, without released bundles: messages, bytes, CPU."""
-    if broker not in scene.before.brokers:
-        return None
-    released = {one.namespace for one in scene.now.unloaded}
-    rates = courses.broker_load(scene.then.owners, scene.before, broker, but=released)
-    usage = courses.cpu(rates, scene.before.brokers[broker])
-    least = (rates.messages, rates.throughput, usage)
-    return least if all(least) else None
-
-
-def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the maximum load of a broker, with the assumed load of unmeasured bundles."""
-    if broker not in scene.before.brokers:
-        return None
-    rates = courses.broker_load(scene.then.owners, scene.before, broker)
-    bundles = sum(owner == broker for owner in scene.then.owners.values())
-    usage = courses.cpu(rates, scene.before.brokers[broker])
-    assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
-    return rates.messages + assumed, rates.throughput + 1024 * assumed, usage
-
-
 def _came_from(scene: Scene, broker: str) -> bool:
     """True if a bundle was unloaded from a broker; it need not return there."""
     return any(one.broker == broker for one in scene.now.unloaded)
+
+
+@REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses))
+def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
+    """No more bundles of a namespace are assigned than topics of it are in use."""
+    assigned: dict[str, set[str]] = {}
+    for scene in answer:
+        for one in scene.now.assigned:
+            found = assigned.setdefault(one.namespace, set())
+            found.add(one.bundle)
+            initial = scene.after.spaces.get(one.namespace) or 0
+            topics = courses.topics_of(scene.after, one.namespace)
+            whole = answer.most_bundles(one.namespace, scene) == initial
+            if expect.reached(whole and initial > len(topics)):
+                allowed = f"{scene}: at most {len(topics)} bundles of {one.namespace} have owners"
+                expect.that(len(found) <= len(topics), allowed, len(found))
+
+
+@REPLAY.check("OWN-16", draws=draws.stories(draws.chosen_destinations))
+def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: Expect) -> None:
+    """A bundle that is unloaded to another broker is assigned to that broker."""
+    for scene, space in _requests(answer, "bundleOf"):
+        topic, to = scene.about["bundleOf"], scene.about.get("to")
+        owner = scene.then.owner(topic)
+        moves = to != owner and owner in scene.before.brokers and space not in scene.after.groups
+        if to is not None and expect.reached(moves):
+            now = scene.now.owner(topic)
+            expect.that(now == to, f"{scene}: {to} owns {topic}", now or "nobody")
+
+
+@REPLAY.check("OWN-17", draws=draws.stories(draws.stops))
+def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expect: Expect) -> None:
+    """A broker that shuts down unloads each bundle that it owns once, and no others."""
+    for scene in answer:
+        name = scene.about.get("broker")
+        owned = [space_of(topic) for topic, one in scene.then.owners.items() if one == name]
+        if scene.kind != "broker_stop" or not expect.reached(scene.after.valid and bool(owned)):
+            continue
+        left = [one for one in scene.now.unloaded if (one.broker, one.reason) == (name, "stop")]
+        bundles = [one.bundle for one in left]
+        missing = sorted({*owned} - {one.namespace for one in left})
+        expect.nothing(missing, f"{scene}: {name} unloads bundles of all namespaces that it owns")
+        expect.that(len({*bundles}) == len(bundles), f"{scene}: each bundle once", bundles)
+        for space in scene.after.spaces:
+            most, found = owned.count(space), [one for one in left if one.namespace == space]
+            if answer.most_bundles(space, scene) == scene.after.spaces[space]:
+                allowed = f"{scene}: at most {most} bundles of {space} are unloaded"
+                expect.that(len(found) <= most, allowed, len(found))
+        kept = [topic for topic, owner in scene.now.owners.items() if owner == name]
+        expect.nothing(kept, f"{scene}: {name} is down")

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
-from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
+from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES, RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY
@@ -49,7 +49,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
             unchanged.settings = clock
         else:
             unchanged.loads = clock
-    if scene.kind in ("broker_up", "broker_down", "restart"):
+    if scene.kind in ("broker_up", "broker_down", "broker_stop", "restart"):
         unchanged.settings = clock
         unchanged.broker[scene.about["broker"]] = unchanged.at_least[scene.about["broker"]] = clock
     for move in (*scene.now.unloaded, *scene.now.assigned):
@@ -203,3 +203,25 @@ def sheds_nothing(now: SheddingCycle) -> bool:
     levels = UsageLevels(now)
     even = all(levels.over(one) is False for one in now.brokers.values())
     return even and (quiet or not everywhere) and not now.settings.flag(LOWER_BOUNDARY)
+
+
+def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
+    """Return the minimum load of a broker, without released bundles: messages, bytes, CPU."""
+    if broker not in scene.before.brokers:
+        return None
+    released = {one.namespace for one in scene.now.unloaded}
+    rates = broker_load(scene.then.owners, scene.before, broker, but=released)
+    usage = cpu(rates, scene.before.brokers[broker])
+    least = (rates.messages, rates.throughput, usage)
+    return least if all(least) else None
+
+
+def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
+    """Return the maximum load of a broker, with the assumed load of unmeasured bundles."""
+    if broker not in scene.before.brokers:
+        return None
+    rates = broker_load(scene.then.owners, scene.before, broker)
+    bundles = sum(owner == broker for owner in scene.then.owners.values())
+    usage = cpu(rates, scene.before.brokers[broker])
+    assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
+    return rates.messages + assumed, rates.throughput + 1024 * assumed, usage

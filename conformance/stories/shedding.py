@@ -27,7 +27,7 @@ from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, STRATEGY
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 
-UNSETTLING = ("broker_up", "broker_down", "restart", "leader_lost", "setting")
+UNSETTLING = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost", "setting")
 
 
 def _certain(scene: Scene) -> bool:

@@ -105,7 +105,7 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
     """True if an event is possible: its subject exists."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
-    if kind in ("broker_down", "restart"):
+    if kind in ("broker_down", "broker_stop", "restart"):
         return about["broker"] in now.brokers
     if kind == "namespace":
         return about["name"] not in now.spaces
@@ -117,6 +117,8 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
         return about["namespace"] in now.spaces
     if kind == "domain":
         return not _elsewhere(now, about) and bool(about["brokers"] or about["name"] in now.domains)
+    if kind == "unload" and about.get("to") not in (None, *now.brokers):
+        return False
     if kind == "unload" and "namespace" in about:
         return bool(now.brokers) and any(space_of(t) == about["namespace"] for t in now.topics)
     if kind in ("unload", "split"):
@@ -199,6 +201,7 @@ def _later(now: Moment, about: Json) -> dict[str, Any]:
 AFTER = {
     "broker_up": _up,
     "broker_down": _down,
+    "broker_stop": _down,
     "restart": _restarted,
     "namespace": _created,
     "topic": _used,

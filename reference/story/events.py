@@ -94,6 +94,15 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
     _assign_all(world, result, lost)
 
 
+def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> None:
+    """Let a broker shut down; it releases its bundles, and others take them. [OWN-17]"""
+    name = _up(world, event)
+    owned = world.leave(name)
+    for bundle in owned:
+        result.unloaded.append({"bundle": bundle, "from": name, "reason": "stop"})
+    _assign_all(world, result, owned)
+
+
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """Restart a broker; meanwhile, others take its bundles. [SHED-10]"""
     name = _up(world, event)
@@ -186,7 +195,9 @@ def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> Non
 
 
 def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Unload a topic, a namespace or a bundle as an administrator. [OWN-07 … 11]"""
+    """Unload a topic, a namespace or a bundle as an administrator. [OWN-07 … 11, OWN-16]"""
+    if "to" in event and event["to"] not in world.brokers:
+        raise Ignored(f"{event['to']} is not up")
     if "namespace" in event:
         bundles = world.bundles_in(event["namespace"])
         if not bundles:
@@ -202,7 +213,8 @@ def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
         if STARTS_GRACE[world.readings["grace-starts"]]:
             world.unloaded_at[bundle] = world.clock
     for bundle, owner in released:
-        assign(world, result, bundle, eligible_brokers(world, owner, "unload-destination"))
+        eligible = eligible_brokers(world, owner, "unload-destination")
+        assign(world, result, bundle, [event["to"]] if "to" in event else eligible)
 
 
 def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
@@ -247,6 +259,7 @@ EVENTS: Mapping[str, Event] = {
     for event in (
         broker_up,
         broker_down,
+        broker_stop,
         restart,
         leader_lost,
         namespace,

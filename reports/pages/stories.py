@@ -16,6 +16,7 @@ HEADINGS = ("minute", "event", "what comes of it")
 KINDS: Mapping[str, str] = {
     "broker_up": "broker up",
     "broker_down": "broker down",
+    "broker_stop": "broker stops",
     "leader_lost": "the leader is lost",
 }
 

@@ -113,6 +113,26 @@ def released_and_left(patch):
     event(patch, "unload", unload)
 
 
+def a_new_namespace_is_assigned_whole(patch):
+    def namespace(world, about, result):
+        events.namespace(world, about, result)
+        for one in world.namespaces[about["name"]]:
+            destination.assign(world, result, f"{about['name']}/{one.name}")
+
+    event(patch, "namespace", namespace)
+
+
+def the_load_chooses_the_destination(patch):
+    def unload(world, about, result):
+        events.unload(world, {name: one for name, one in about.items() if name != "to"}, result)
+
+    event(patch, "unload", unload)
+
+
+def stops_as_if_it_crashed(patch):
+    event(patch, "broker_stop", events.broker_down)
+
+
 def requests_are_ignored(patch):
     def unload(world, about, result):
         raise Ignored("not now")
