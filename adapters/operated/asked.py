@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
-from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
+from pulsar_conformance.adapters.operated.cluster_state import MANAGER, ClusterState, Reader
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.answers.managers import MANAGERS
 
@@ -22,8 +22,8 @@ NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 class OwnQuestions:
     """Answers questions about a cluster from its reports."""
 
-    def __init__(self, standing: Standing, reader: Reader) -> None:
-        self._standing = standing
+    def __init__(self, state: ClusterState, reader: Reader) -> None:
+        self._state = state
         self._reader = reader
 
     @property
@@ -61,31 +61,31 @@ class OwnQuestions:
 
     def _divided(self) -> list[JSON]:
         """Return a case for each number of bundles that a namespace has."""
-        counts = {len(cuts) - 1 for cuts in self._standing.boundaries.values()}
+        counts = {len(cuts) - 1 for cuts in self._state.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 
     def _located(self) -> Iterator[JSON]:
-        for space, cuts in self._standing.boundaries.items():
+        for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts):
-                yield {"boundaries": list(cuts), "topics": list(self._standing.topics[space])}
+                yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partitioned(self) -> Iterator[JSON]:
         """Yield questions about invented partitions; a bundle can be asked for without a topic."""
-        for space, cuts in self._standing.boundaries.items():
+        for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
                 topics = [f"{topic}{number}" for number in range(PARTITIONS)]
                 yield {"boundaries": list(cuts), "topics": topics}
 
     def _reported(self) -> Iterator[JSON]:
-        for broker in self._standing.managers():
-            if self._standing.configured(broker) in ("simple", "modular"):
-                yield {"report": self._standing.look.reports[broker]}
+        for broker in self._state.managers():
+            if self._state.configured(broker) in ("simple", "modular"):
+                yield {"report": self._state.look.reports[broker]}
 
     def _configured(self) -> list[JSON]:
         """Return the configuration of each broker whose report shows its load manager."""
         found = []
-        for broker in sorted(self._standing.managers()):
+        for broker in sorted(self._state.managers()):
             case = self._configuration(broker)
             if case is not None and case not in found:
                 found.append(case)
@@ -93,7 +93,7 @@ class OwnQuestions:
 
     def _configuration(self, broker: str) -> JSON | None:
         """Return a broker's configured managers; a dynamic one hides that of broker.conf."""
-        dynamic, conf = self._standing.dynamic.get(MANAGER), self._standing.classes.get(broker)
+        dynamic, conf = self._state.dynamic.get(MANAGER), self._state.classes.get(broker)
         if dynamic is None and not conf:
             return None
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
@@ -104,7 +104,7 @@ class OwnQuestions:
         """
         having = {
             space: cuts
-            for space, cuts in self._standing.boundaries.items()
+            for space, cuts in self._state.boundaries.items()
             if len(cuts) - 1 == case["bundles"]
         }
         if not having:
@@ -117,11 +117,11 @@ class OwnQuestions:
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
-        if self._standing.boundaries.get(space) != cuts:
+        if self._state.boundaries.get(space) != cuts:
             why = "the topics of one of its namespaces, with the boundaries of that namespace"
             return {"unsupported": NOT_THIS.format("bundles.locate", why)}
         try:
-            brokers = self._standing.sight.owners
+            brokers = self._state.sight.owners
             bundles = [self._reader.bundle(topic, brokers) for topic in case["topics"]]
         except NoAnswer as error:
             if error.status in FORBIDDEN:
@@ -133,8 +133,8 @@ class OwnQuestions:
 
     def read(self, case: Mapping[str, Any]) -> JSON:
         """Return the load manager that wrote a report, by its broker's configured class."""
-        for broker, report in self._standing.look.reports.items():
-            manager = self._standing.configured(broker)
+        for broker, report in self._state.look.reports.items():
+            manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
                 return {"manager": manager, "broker": {}, "why": f"{broker} runs it"}
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
@@ -144,7 +144,7 @@ class OwnQuestions:
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker
-            for broker, manager in self._standing.managers().items()
+            for broker, manager in self._state.managers().items()
             if self._configuration(broker) == case
         }
         if not running:

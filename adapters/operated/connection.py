@@ -12,9 +12,9 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated import stories
 from pulsar_conformance.adapters.operated.address import PATIENCE, Address
 from pulsar_conformance.adapters.operated.asked import OwnQuestions
+from pulsar_conformance.adapters.operated.cluster_state import Reader
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.adapters.operated.remarks import remark_lines
-from pulsar_conformance.adapters.operated.standing import Reader
 from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
@@ -33,7 +33,7 @@ class OperatedConnection(Connection):
         try:
             self._looker = Looker.of(self._api, address.cluster)
             reader = Reader(self._api, self._looker)
-            standing = reader.read()
+            state = reader.read()
         except (NoAnswer, NoCluster) as error:
             self.close()
             raise AdapterError("start", str(error), "", "", name) from None
@@ -41,18 +41,18 @@ class OperatedConnection(Connection):
             self.close()
             problem = f"the reply is not in Pulsar's format ({error!r})"
             raise AdapterError("start", problem, "", "", name) from None
-        self._asked = OwnQuestions(standing, reader)
-        self._standing = standing
+        self._asked = OwnQuestions(state, reader)
+        self._state = state
         rows = self._asked.own()
         if address.changes:
-            for rule, row in stories.own_stories(standing):
+            for rule, row in stories.own_stories(state):
                 rows[rule] = (*rows.get(rule, ()), row)
         costly = (stories.REPLAY,) if address.changes else ()
-        managers = {*standing.managers().values(), *map(standing.configured, standing.classes)}
+        managers = {*state.managers().values(), *map(state.configured, state.classes)}
         self.hello = Hello(
             protocol=PROTOCOL,
-            name=standing.cluster,
-            version=standing.version,
+            name=state.cluster,
+            version=state.version,
             batch=BATCH,
             operations=(*self._asked.operations, *costly),
             costly=costly,
@@ -61,8 +61,8 @@ class OperatedConnection(Connection):
         )
         defaults = load().defaults(profile)
         self._lines = [
-            *remark_lines(standing, defaults, changes=address.changes),
-            *(f"{standing.cluster}: {line}" for line in left(self._api, standing)),
+            *remark_lines(state, defaults, changes=address.changes),
+            *(f"{state.cluster}: {line}" for line in left(self._api, state)),
         ]
 
     @property
@@ -86,7 +86,7 @@ class OperatedConnection(Connection):
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> JSON:
         if operation == stories.REPLAY:
-            return stories.play(self._api, self._standing, case)
+            return stories.play(self._api, self._state, case)
         return self._asked.answer(operation, case)
 
     def bye(self) -> None:

@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.admin_api.stories import (
     setting_text,
 )
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.operated.standing import Standing
+from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
 
 UNREACHED = (0, *FORBIDDEN)
@@ -30,9 +30,9 @@ UNREACHED = (0, *FORBIDDEN)
 class PlayedCluster:
     """The cluster under the names of a story: brokers by order, namespaces by number."""
 
-    def __init__(self, api: AdminApi, standing: Standing, tenant: OwnTenant) -> None:
+    def __init__(self, api: AdminApi, state: ClusterState, tenant: OwnTenant) -> None:
         self._api = api
-        self._standing = standing
+        self._state = state
         self._tenant = tenant
         self.brokers: dict[str, str] = {}
         """Registered names of the story's brokers."""
@@ -45,7 +45,7 @@ class PlayedCluster:
 
     def bind_broker(self, name: str) -> None:
         """Assign a name of the story to the next broker."""
-        self.brokers[name] = sorted(self._standing.sight.owners)[len(self.brokers)]
+        self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
         """Create a namespace in the story's tenant. Errors: `NoAnswer`."""
@@ -70,7 +70,7 @@ class PlayedCluster:
         named = {self.real(space): space for space in namespaces}
         found: dict[str, Owner] = {}
         for name, broker in self.brokers.items():
-            cluster = quote(self._standing.cluster)
+            cluster = quote(self._state.cluster)
             path = f"{ADMIN}/brokers/{cluster}/{quote(broker)}/ownedNamespaces"
             for bundle in self._api.get(path, self._api.of(broker)):
                 space, _, part = bundle.rpartition("/")
@@ -115,11 +115,11 @@ class PlayedStory(StoryPlayer):
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
-    def __init__(self, cluster: PlayedCluster, tenant: OwnTenant, standing: Standing) -> None:
+    def __init__(self, cluster: PlayedCluster, tenant: OwnTenant, state: ClusterState) -> None:
         super().__init__(cluster)
         self._cluster = cluster
         self._tenant = tenant
-        self._standing = standing
+        self._state = state
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
         """Return owners, leader and changes. Errors: `NoAnswer`."""
@@ -146,7 +146,7 @@ class PlayedStory(StoryPlayer):
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         self._granted(lambda: self._tenant.domain(real, named))
-        path = f"{ADMIN}/clusters/{quote(self._standing.cluster)}/failureDomains"
+        path = f"{ADMIN}/clusters/{quote(self._state.cluster)}/failureDomains"
 
         def known(domains: Any) -> bool:
             return set((domains.get(real) or {}).get("brokers") or ()) == set(named)
@@ -164,7 +164,7 @@ class PlayedStory(StoryPlayer):
 
     def unloads_parts(self) -> bool:
         """True if the setting in force is to unload the parts of a split bundle."""
-        return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
+        return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
         """Wait until the parts have no owner, or as long as any load manager may take."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from pulsar_conformance.adapters.operated.standing import MOST_NAMESPACES, Standing
+from pulsar_conformance.adapters.operated.cluster_state import MOST_NAMESPACES, ClusterState
 from pulsar_conformance.specs.text import counted
 
 MOST = 8
@@ -21,20 +21,20 @@ UNASKED = (
 
 
 def remark_lines(
-    standing: Standing, defaults: Mapping[str, Any], *, changes: bool
+    state: ClusterState, defaults: Mapping[str, Any], *, changes: bool
 ) -> Iterator[str]:
     """Yield remarks, one per line, the most general first."""
-    sight, name = standing.sight, standing.cluster
+    sight, name = state.sight, state.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
-    spaces = counted(standing.namespaces, "namespace")
+    spaces = counted(state.namespaces, "namespace")
     brokers = counted(len(sight.owners), "broker")
     yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, users have {spaces}"
-    if standing.namespaces > MOST_NAMESPACES:
+    if state.namespaces > MOST_NAMESPACES:
         yield f"{name}: {MOST_NAMESPACES} of the namespaces were asked about"
-    for bundle, owners in islice(standing.owned_twice().items(), MOST):
+    for bundle, owners in islice(state.owned_twice().items(), MOST):
         yield f"{name}: owned twice: {bundle}, by {' and '.join(owners)}"
-    yield from (f"{name}: {line}" for line in _spread(standing))
+    yield from (f"{name}: {line}" for line in _spread(state))
     other = [
         f"{setting}={value} ({defaults[setting]})"
         for setting, value in sorted(sight.settings.items())
@@ -42,15 +42,15 @@ def remark_lines(
     ]
     if other:
         yield f"{name}: not set as documented: {', '.join(other)}"
-    for what, why in islice(standing.look.troubles.items(), MOST):
+    for what, why in islice(state.look.troubles.items(), MOST):
         yield f"{name}: {what}: {why}"
     if not changes:
         yield f"{name}: {UNASKED}"
 
 
-def _spread(standing: Standing) -> Iterator[str]:
+def _spread(state: ClusterState) -> Iterator[str]:
     """Yield failure domains with their brokers, and groups with their namespaces' domains."""
-    sight = standing.sight
+    sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
     if sight.domains:
         outside = [broker for broker in sight.owners if broker not in domain_of]

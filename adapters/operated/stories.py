@@ -11,12 +11,12 @@ from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.stories import setting_text
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.operated.cluster_state import MANAGER, NESTED, ClusterState
 from pulsar_conformance.adapters.operated.playing import (
     UNREACHED,
     PlayedCluster,
     PlayedStory,
 )
-from pulsar_conformance.adapters.operated.standing import MANAGER, NESTED, Standing
 from pulsar_conformance.adapters.operated.tenant import (
     CannotUndo,
     OwnTenant,
@@ -57,24 +57,24 @@ GROUPS = ("ANTI-11", "ANTI-12")
 DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
-def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
+def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
     """Play a story in a tenant of its own, and remove everything afterwards.
 
     Errors: `NoAnswer` if the cluster cannot be reached, `LeftBehind`.
     """
-    why, changed = unplayable(api, standing, case)
+    why, changed = unplayable(api, state, case)
     if why:
         return {"unsupported": f"{CANNOT}: {why}"}
-    tenant = OwnTenant(api, standing)
+    tenant = OwnTenant(api, state)
     with interrupted_by_every_signal():
         try:
             tenant.create()
             for name, value in changed.items():
                 tenant.setting(name, value)
-            cluster = PlayedCluster(api, standing, tenant)
-            story = PlayedStory(cluster, tenant, standing)
+            cluster = PlayedCluster(api, state, tenant)
+            story = PlayedStory(cluster, tenant, state)
             steps = [story.happen(kind, about) for kind, about in _events(case)]
-            busy = _busy(api, standing) if _kept_apart(case) else None
+            busy = _busy(api, state) if _kept_apart(case) else None
             return {"unsupported": f"{CANNOT}: {busy}"} if busy else {"steps": steps}
         except CannotUndo as error:
             return {"unsupported": str(error)}
@@ -89,23 +89,21 @@ def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
 
 
 def unplayable(
-    api: AdminApi, standing: Standing, case: Mapping[str, Any]
+    api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
     """Return the reason why a story cannot be played, if any, and the settings to change for it."""
-    why = next(filter(None, _hindrances(standing, case)), None)
+    why = next(filter(None, _hindrances(state, case)), None)
     if why:
         return why, {}
-    if _kept_apart(case) and (why := _busy(api, standing)):
+    if _kept_apart(case) and (why := _busy(api, state)):
         return why, {}
     wanted = {
-        name: value
-        for name, value in case["settings"].items()
-        if not _in_force(standing, name, value)
+        name: value for name, value in case["settings"].items() if not _in_force(state, name, value)
     }
     dynamic = api.get(f"{ADMIN}/brokers/configuration") if wanted else ()
     stuck = next((name for name in wanted if name not in dynamic), None)
     if stuck:
-        now = standing.sight.settings.get(stuck)
+        now = state.sight.settings.get(stuck)
         return f"{stuck} is {now} and would have to be {wanted[stuck]} from the start", {}
     return None, {name: setting_text(value) for name, value in wanted.items()}
 
@@ -120,7 +118,7 @@ def _kept_apart(case: Mapping[str, Any]) -> bool:
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
-def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | None]:
+def _hindrances(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
     """Yield the reasons, apart from settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
@@ -130,7 +128,7 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
     started = [about["broker"] for kind, about in events if kind == "broker_up"]
     if len(first) < len(started) or len(set(started)) < len(started):
         yield "no broker is started during a story"
-    there = len(standing.sight.owners)
+    there = len(state.sight.owners)
     if len(started) != there:
         yield f"it has {counted(len(started), 'broker')}, and the cluster {there}"
     for kind, about in events:
@@ -141,28 +139,28 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
                 yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
             yield "the brokers' files are not changed"
-    if standing.sight.domains and _kept_apart(case):
+    if state.sight.domains and _kept_apart(case):
         yield "the cluster has failure domains of its own"
-    default = standing.sight.settings.get(NUMBER)
+    default = state.sight.settings.get(NUMBER)
     if default != PLENTY and any(
         kind == "namespace" and about.get("bundles") is None for kind, about in events
     ):
         yield f"a namespace without a requested number gets {default} bundles"
 
 
-def _in_force(standing: Standing, name: str, value: Any) -> bool:
-    now = standing.sight.settings.get(name)
+def _in_force(state: ClusterState, name: str, value: Any) -> bool:
+    now = state.sight.settings.get(name)
     if isinstance(value, str) and isinstance(now, str):
         return value.rpartition(".")[2] == now.rpartition(".")[2]
     return bool(now == value)
 
 
-def _busy(api: AdminApi, standing: Standing) -> str | None:
+def _busy(api: AdminApi, state: ClusterState) -> str | None:
     """Return why load may influence placement; None if no broker is busy.
 
     Errors: `NoAnswer`.
     """
-    for broker in sorted(standing.sight.owners):
+    for broker in sorted(state.sight.owners):
         try:
             report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
         except NoAnswer as error:
@@ -170,7 +168,7 @@ def _busy(api: AdminApi, standing: Standing) -> str | None:
                 raise
             return f"{broker} does not report its load, which may influence placement"
         usages = report.get(NESTED) or report
-        weights = {name: standing.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
+        weights = {name: state.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
         weighed = [name for name, weight in weights.items() if weight != 0]
         percent = max((_percent(usages.get(name)) for name in weighed), default=0.0)
         if percent > CALM:
@@ -183,10 +181,10 @@ def _percent(usage: Any) -> float:
     return 100 * float(usage["usage"]) / float(limit) if limit else 0.0
 
 
-def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
+def own_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     """Yield stories for the existing brokers under the settings in force, each with its rule."""
-    brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
-    settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}
+    brokers = [f"broker-{number + 1}" for number in range(len(state.sight.owners))]
+    settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
         (OWNERSHIP, _ownership(split=ALGORITHMS in settings)),
@@ -196,7 +194,7 @@ def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
         stories.append((DOMAINS, _domains(brokers)))
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
-        if not any(_hindrances(standing, case)):
+        if not any(_hindrances(state, case)):
             yield from ((rule, ((REPLAY, case),)) for rule in rules)
 
 

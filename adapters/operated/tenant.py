@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
-from pulsar_conformance.adapters.operated.standing import Standing
+from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 
 PREFIX = "conformance-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
@@ -55,17 +55,17 @@ class CannotUndo(Exception):
 class OwnTenant:
     """A tenant with a random name, and the changes to undo, latest first."""
 
-    def __init__(self, api: AdminApi, standing: Standing) -> None:
+    def __init__(self, api: AdminApi, state: ClusterState) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
         self._api = api
-        self._standing = standing
+        self._state = state
         self._alarm = Alarm()
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
     def create(self) -> None:
         """Create the tenant. Errors: `NoAnswer`."""
         self._later(f"tenant {self.name}", partial(self._gone, f"{ADMIN}/tenants/{self.name}"))
-        self.ask(requests.create_tenant(self.name, self._standing.cluster))
+        self.ask(requests.create_tenant(self.name, self._state.cluster))
 
     def ask(self, request: requests.Request) -> None:
         """Send a change that need not be undone. Errors: `NoAnswer`."""
@@ -79,7 +79,7 @@ class OwnTenant:
 
     def domain(self, name: str, brokers: list[str]) -> None:
         """Register brokers in a domain, or delete the domain. Errors: `NoAnswer`."""
-        cluster = self._standing.cluster
+        cluster = self._state.cluster
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"
         if all(known != what for known, _ in self._undo):
@@ -111,7 +111,7 @@ class OwnTenant:
                     expected = isinstance(error, NoAnswer | Unsettled)
                     why = str(error) if expected else f"{type(error).__name__}: {error}"
             if left:
-                names = f"left behind in {self._standing.cluster}: {', '.join(left)}"
+                names = f"left behind in {self._state.cluster}: {', '.join(left)}"
                 raise LeftBehind(f"{names}; remove it by pulsar-admin ({why})")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
@@ -157,7 +157,7 @@ class OwnTenant:
 
     def _in_force(self, name: str) -> set[str]:
         path = f"{ADMIN}/brokers/configuration/runtime"
-        brokers = map(self._api.of, self._standing.sight.owners)
+        brokers = map(self._api.of, self._state.sight.owners)
         return {_bare(str(self._api.get(path, base).get(name, ""))) for base in brokers}
 
     def _dynamic(self) -> dict[str, str]:
@@ -208,13 +208,13 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
             signal.signal(one, earlier)
 
 
-def left(api: AdminApi, standing: Standing) -> Iterator[str]:
+def left(api: AdminApi, state: ClusterState) -> Iterator[str]:
     """Yield the changes that earlier runs did not undo, one tenant per line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):
             spaces: list[Any] = api.get(f"{ADMIN}/namespaces/{tenant}")
-            domains = [one for one in standing.sight.domains if one.startswith(f"{tenant}-")]
+            domains = [one for one in state.sight.domains if one.startswith(f"{tenant}-")]
             yield _left_behind(tenant, sorted(map(str, spaces)), sorted(domains))
     except NoAnswer:
         return

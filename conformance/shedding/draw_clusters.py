@@ -113,9 +113,7 @@ DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
 ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
-"""Messages and kilobytes per second each way, around the values assumed for bundles
-without data.
-"""
+"""Messages and kilobytes per second each way, near those assumed for bundles without data."""
 
 Load = Mapping[str, float]
 

@@ -26,7 +26,7 @@ MADE_UP = "persistent://{}/conformance-{}"
 
 
 @dataclass(frozen=True)
-class Standing:
+class ClusterState:
     """The state that was read.
 
     Attributes:
@@ -90,7 +90,7 @@ class Reader:
         self._looker = looker
         self._asked = 0
 
-    def read(self) -> Standing:
+    def read(self) -> ClusterState:
         """Return the present state. Errors: `NoAnswer` if the running brokers are unknown."""
         look = self._looker.look(Sight())
         spaces = users(look.sight)
@@ -101,7 +101,7 @@ class Reader:
                 boundaries[space] = cuts
                 topics[space] = self._topics(space)
         dynamic = self._tried(f"{ADMIN}/brokers/configuration/values", {})
-        return Standing(
+        return ClusterState(
             cluster=self._looker.cluster,
             version=str(self._tried(f"{ADMIN}/brokers/version", "", text=True)),
             look=look,
