@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from pulsar_conformance.fixtures import examples
+from pulsar_conformance.specs import AREAS
 
 pytestmark = pytest.mark.site
 
@@ -42,8 +43,9 @@ def pages():
     """Every page of the site, by its file."""
     found = {file.resolve(): Page(file) for file in sorted(SITE.rglob("*.html"))}
     assert len(found) > 200
-    # The address of the playground can carry a case: here that of a worked example.
+    # Addresses carry a case of the playground, here that of a worked example, or a choice of rows.
     found[(SITE / "playground.html").resolve()].anchors |= {one.id for one in examples()}
+    found[(SITE / "matrix.html").resolve()].anchors |= {f"area={area}" for area in AREAS}
     return found
 
 
