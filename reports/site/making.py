@@ -182,9 +182,10 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
     return {rule: sorted(every, key=partial(_place_of, rule)) for rule, every in found.items()}
 
 
-def _place_of(rule: str, shown: Shown) -> int:
-    """Return the place of a rule among those that an example is about."""
-    return shown.example.rules.index(rule)
+def _place_of(rule: str, shown: Shown) -> tuple[int, bool]:
+    """Return the place of a rule among those of an example, and whether its area is another."""
+    area = rule.partition("-")[0].lower()
+    return shown.example.rules.index(rule), not shown.example.id.startswith(area)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
