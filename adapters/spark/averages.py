@@ -48,7 +48,7 @@ class Timeline:
         return F.expr(f"{way}(`{column}`, {count}) ignore nulls {over}")
 
 
-Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
+Total = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
 """Adds the needed columns to rows, and returns a struct of the sums in a window at each row."""
 
 
@@ -82,12 +82,12 @@ def sum_of(name: str) -> Column:
     return F.coalesce(whole.cast("double") + rest, constant(0))
 
 
-def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
+def _sliding(
+    rows: DataFrame, course: Timeline, window: int | str, _most: int | None
+) -> tuple[DataFrame, Column]:
     """Return the sum of all samples that are still in the window."""
     left = f"_left_{window}"
-    if isinstance(window, int):
-        rows = rows.withColumn(left, course.earlier("_of_sample", window + 1))
-    else:
+    if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(NTH, window))
         rows = rows.withColumn(left, course.earlier("_of_sample", 2, "_phase"))
 
@@ -103,40 +103,67 @@ FADED = 200
 """Number of windows after which the weight of a sample is below double precision."""
 
 
-def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
+def _fading(
+    rows: DataFrame, course: Timeline, window: int | str, most: int | None
+) -> tuple[DataFrame, Column]:
     """Return the result of the recurrence: once there are `window` samples, each takes its share.
 
     Weights of samples are powers of the share that is kept. They are summed in blocks, since those
-    of a long series differ by more than a double can hold. The final value of each block enters the
-    next one. Blocks follow each other, so that rows ordered by block and time are sorted once.
+    of a long series differ by more than a double can hold; a short one is a single block.
+    """
+    size = F.lit(window) if isinstance(window, int) else F.col(window)
+    kept, long = (size - 1) / size, size * FADED
+    rows, newest = _sliding(rows, course, window, most)
+    if not _is_short(window, most):
+        rows = _in_blocks(rows, course, window)
+    place, ends = _place(window, most), F.col(f"_ends_{window}")
+    now = F.col(f"_scaled_{window}")
+
+    def total(name: str) -> Column:
+        before = constant(0) if _is_short(window, most) else F.coalesce(ends[name], constant(0))
+        return F.pow(kept, place) * (now[name] + F.pow(kept, long) * before)
+
+    sums = (F.when(size > 1, total(name)).otherwise(newest[name]) for name in RATE_FIELDS)
+    return rows, F.struct(*(sum_.alias(n) for n, sum_ in zip(RATE_FIELDS, sums, strict=True)))
+
+
+def _is_short(window: int | str, most: int | None) -> bool:
+    """True if no series has more samples than a block."""
+    return isinstance(window, int) and most is not None and most < window * FADED
+
+
+def _place(window: int | str, most: int | None) -> Column:
+    """Return the place of a row in its block."""
+    size = F.lit(window) if isinstance(window, int) else F.col(window)
+    turn = F.greatest(NTH, size)
+    return turn if _is_short(window, most) else F.pmod(turn, size * FADED)
+
+
+def _scaled(place: Column, window: int | str, so_far: WindowSpec) -> Column:
+    """Return the sums of samples, each weighted as if it were the first of its block."""
+    size = F.lit(window) if isinstance(window, int) else F.col(window)
+    weight = F.pow((size - 1) / size, -place)
+    sums = (F.sum(F.col(name) * weight).over(so_far).alias(name) for name in RATE_FIELDS)
+    return F.when(size > 1, F.struct(*sums))
+
+
+def _in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
+    """Add the sums within blocks, and at the start of each block the final ones of that before.
+
+    Blocks follow each other, so that rows ordered by block and time are sorted once.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
-    turn, kept, long = F.greatest(NTH, size), (size - 1) / size, size * FADED
-    rows, newest = _sliding(rows, course, window)
+    turn, scaled = F.greatest(NTH, size), f"_scaled_{window}"
+    long = size * FADED
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
-    scaled = {name: F.col(name) * F.pow(kept, -F.col(place)) for name in RATE_FIELDS}
     of_block, course = course.so_far(block), Timeline(course.keys, (block, *course.order))
-    sums = F.struct(*(F.sum(scaled[name]).over(of_block).alias(name) for name in RATE_FIELDS))
-    rows = rows.withColumn(f"_scaled_{window}", F.when(size > 1, sums))
-    rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(f"_scaled_{window}")))
+    rows = rows.withColumn(scaled, _scaled(F.col(place), window, of_block))
+    rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(scaled)))
     rows = rows.withColumn(
         ends, F.when((F.col(place) == 0) & F.col("_sample"), course.earlier(ends, 1))
     )
-    rows = rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*course.keys, block)))
-    last, now = F.col(ends), F.col(f"_scaled_{window}")
-    return rows, F.struct(
-        *(
-            F.when(
-                size > 1,
-                F.pow(kept, F.col(place))
-                * (now[name] + F.pow(kept, long) * F.coalesce(last[name], constant(0))),
-            )
-            .otherwise(newest[name])
-            .alias(name)
-            for name in RATE_FIELDS
-        )
-    )
+    return rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*course.keys, block)))
 
 
 TOTAL: Mapping[str, Total] = {"sliding": _sliding, "fading": _fading}
@@ -152,6 +179,7 @@ def averages(
     beside: Mapping[str, Column] = MappingProxyType({}),
     of_sums: Mapping[str, Column] = MappingProxyType({}),
     others: Mapping[str, str] = MappingProxyType({}),
+    most: int | None = None,
 ) -> DataFrame:
     """Return the rows with the averages at each observation, of the samples so far. [DATA-01 … 07]
 
@@ -162,19 +190,22 @@ def averages(
 
     Further window columns cost little here: `beside` use the given columns, and `of_sums` may also
     use `NTH` and `sum_of`. `others` are more alternatives of the reading `window`, by a prefix for
-    the names of their averages.
+    the names of their averages. `most` is the greatest number of samples with equal keys, if that
+    is known: the fewer there are, the less is computed.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
     number_of = F.count(F.when(sample, 1)).over(course.so_far())
     sums = {"_sample": sample, NTH: number_of, "_sums": _sums(course)}
     rows = rows.withColumns({**sums, **beside})
-    rows = rows.withColumns({"_of_sample": F.when(F.col("_sample"), F.col("_sums")), **of_sums})
+    ways = {**others, "": readings["window"]}
+    rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
+    # Columns over one course that are added together are computed in one pass over the rows.
+    rows = rows.withColumns({**of_sums, **_ahead(course, ways.values(), frames.values(), most)})
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
-    ways = {**others, "": readings["window"]}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):
-        rows, total = TOTAL[way](rows, course, window)
+        rows, total = TOTAL[way](rows, course, window, most)
         counted = F.least(taken, F.lit(window) if isinstance(window, int) else F.col(window))
         means = (
             F.coalesce(F.try_divide(total[rate], counted), never[rate]).alias(rate)
@@ -183,6 +214,20 @@ def averages(
         known[f"{prefix}{name}"] = F.struct(*means, counted.alias("numSamples"))
     kept = dict.fromkeys((*given, *beside, *of_sums))
     return rows.withColumns(known).select(*kept, *known)
+
+
+def _ahead(
+    course: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
+) -> dict[str, Column]:
+    """Return the columns that functions of `TOTAL` need for windows of a fixed size."""
+    found: dict[str, Column] = {}
+    for window in windows:
+        if isinstance(window, int):
+            found[f"_left_{window}"] = course.earlier("_of_sample", window + 1)
+            if "fading" in ways and _is_short(window, most):
+                place = _place(window, most)
+                found[f"_scaled_{window}"] = _scaled(place, window, course.so_far())
+    return found
 
 
 def together(rates: Column) -> Column:

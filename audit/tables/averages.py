@@ -43,7 +43,10 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
     of_sums = {"taken": taken, "said": F.last(said, ignorenulls=True).over(so_far)}
     others = _documented_window(plan)
-    rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums, others)
+    most = (
+        _most_samples(silver) if "fading" in (plan.readings["window"], *others.values()) else None
+    )
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums, others, most)
     rows = rows.where(F.col("turn") == LOOK)
     prefix = DOCUMENTED if others else ""
     documented = [_average(name, window, prefix) for name, window in FRAMES.items()]
@@ -60,6 +63,13 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         if plan.documents
         else F.lit(None).cast(OTHERWISE).alias("documented"),
     )
+
+
+def _most_samples(silver: Silver) -> int:
+    """Return the number of samples of the bundle that has most, found by a small job."""
+    each = silver.bundle_samples.groupBy("cluster", "bundle").agg(F.count(F.lit(1)).alias("many"))
+    (row,) = each.agg(F.max("many").alias("many")).collect()
+    return row["many"] or 0
 
 
 def _since_unload(side: str) -> tuple[Column, Column]:

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.adapters.spark.averages import averages
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.tables.averages import averages_table
@@ -83,3 +84,26 @@ def test_a_record_counts_for_the_samples_before_it_and_those_after_it_go_on(case
     assert found["numSamples"] == number
     for name in RATES:
         assert found[name] == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("window", ["fading", "sliding"])
+def test_averages_of_a_short_series_are_those_of_a_long_one(audit_session, window):
+    """A series that is known to be short is computed in fewer steps."""
+    count, schema = 40, f"key int, at int, {', '.join(f'{name} double' for name in RATES)}"
+    each = [(key, at, *_rates(key, at)) for key in range(2) for at in range(count)]
+    rows = audit_session.createDataFrame(each, schema)
+    readings = {**AuditPlan.of("released-3.0").readings, "window": window}
+    found = [
+        averages(rows, ("key",), ("at",), {"short": 3, "long": 30}, readings, most=most)
+        .select("key", "at", "short", "long")
+        .orderBy("key", "at")
+        .collect()
+        for most in (None, count)
+    ]
+    assert found[0] == found[1]
+    assert len({row["short"]["msgRateIn"] for row in found[0]}) > count
+
+
+def _rates(key, at):
+    """The rates of a sample; of each third row, which is an observation, none."""
+    return [None] * len(RATES) if at % 3 == 2 else [key + at * 1.25 + place for place in range(4)]
