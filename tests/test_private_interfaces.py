@@ -5,6 +5,7 @@ upper bound in pyproject.toml is the way to stay with the older version until th
 """
 
 import inspect
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -42,6 +43,34 @@ def test_allure_results_have_details():
     from allure_commons.model2 import StatusDetails
 
     assert StatusDetails(message="a", trace="b").message == "a"
+
+
+def test_pyspark_looks_up_functions_of_java_by_name():
+    """Used by adapters/spark/java.py."""
+    pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+    from pulsar_conformance.adapters.spark.java import REMEMBERED, remember_members
+    from py4j import protocol
+    from py4j.java_gateway import JVMView
+    from pyspark.sql.functions import builtin
+
+    asked = []
+
+    def answer(command):
+        """Find every class and function."""
+        asked.append(command)
+        found = protocol.SUCCESS + protocol.METHOD_TYPE
+        return protocol.SUCCESS_CLASS + "name" if len(asked) <= len(REMEMBERED) else found
+
+    client = MagicMock()
+    client.send_command.side_effect = answer
+
+    class Context:
+        _jvm = JVMView(client, "default", "rj")
+
+    remember_members(Context._jvm)
+    first, second = (builtin._get_jvm_function("upper", Context) for _ in range(2))
+    assert first is second
+    assert len(asked) == len(REMEMBERED) + 1
 
 
 @pytest.mark.parametrize("package", ["allure-pytest", "hypothesis", "pytest-xdist", "pyspark"])

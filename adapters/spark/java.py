@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -120,8 +120,10 @@ class JavaProcess:
     _interval: float = field(default_factory=sys.getswitchinterval)
     """Python's own interval, restored when no session is left."""
 
-    def launch(self, master: str, more: Mapping[str, str]) -> Future[Any]:
-        """Start the process unless it runs, and meanwhile load the Python modules for it.
+    def launch(
+        self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
+    ) -> Future[Any]:
+        """Start the process unless it runs, and meanwhile load Python modules.
 
         The result is PySpark's gateway to it, or the error that prevented its start.
         """
@@ -141,7 +143,7 @@ class JavaProcess:
             conf = SparkConf().setAll(list(settings.items()))
             output = {"stdout": self.log.file, "stderr": self.log.file}
             self._launching = background(partial(launch_gateway, conf, output), "java")
-        for name in BEFORE:
+        for name in modules:
             with suppress(ImportError):
                 import_module(name)
         return self._launching
@@ -163,11 +165,36 @@ class JavaProcess:
 
         if SparkContext._gateway is None:
             SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=gateway)
+            remember_members(gateway.jvm)
             if self._archive is not None:
                 self._archive.make_at_exit(gateway.jvm)
         session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
         session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
         return session
+
+
+class RememberedMembers:
+    """A Java class whose members are looked up once."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._of, name)
+        setattr(self, name, member)
+        return member
+
+
+REMEMBERED = ("org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils")
+"""Names by which PySpark looks up Java's functions, with two messages before each call. Java tries
+some of these names in several packages, each of which is sought in 250 archives.
+"""
+
+
+def remember_members(jvm: Any) -> None:
+    """Have PySpark look up each of Java's functions once."""
+    for name in REMEMBERED:
+        vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
 
 
 def _failed(launching: Future[Any]) -> bool:

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import SPARK_EXTRA, without_pyspark, without_spark
 from pulsar_conformance.adapters.spark.background import background, within
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.adapters.spark.java import JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
+from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SUBMITTED = "submitted"
 """The Spark that `spark-submit` has set up for this process, with its own settings."""
@@ -136,8 +136,19 @@ def acquire_soon(target: str, adapter: str) -> Future[Spark]:
         promised: Future[Spark] = Future()
         promised.set_result(_shared(target, adapter))
         return promised
-    JAVA.launch(target, {})
+    JAVA.launch(target, {}, BEFORE)
     return background(partial(_shared, target, adapter), "spark")
+
+
+def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
+    """Start the Java process for `acquire` in the background, if that is going to start one.
+
+    Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
+    """
+    check_place(target, adapter)
+    if target != SUBMITTED and not _remote(target) and _PROCESS.running is None:
+        check_installed(target, adapter)
+        JAVA.launch(target, options)
 
 
 def separate_session(session: Session) -> Session | None:

@@ -105,16 +105,17 @@ def run(args: argparse.Namespace) -> int:
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
         options = spark_tuning.of_process(args.input)
-        with session.acquired(args.spark, "audit", options) as spark:
-            from pulsar_conformance.audit.pipeline.inquiry import Inquiry
-            from pulsar_conformance.audit.pipeline.report import (
-                Counterfactual,
-                ReportOptions,
-                answered,
-                judging_plan,
-                write_audit,
-            )
+        session.start_java(args.spark, "audit", options)
+        from pulsar_conformance.audit.pipeline.inquiry import Inquiry
+        from pulsar_conformance.audit.pipeline.report import (
+            Counterfactual,
+            ReportOptions,
+            answered,
+            judging_plan,
+            write_audit,
+        )
 
+        with session.acquired(args.spark, "audit", options) as spark:
             asked = Inquiry(args.why, args.broker, args.at)
             plan = judging_plan(
                 spark.session,
