@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """Resources whose usage a broker reports. [USAGE-01]"""
@@ -40,6 +41,12 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 def or_nothing(number: Column) -> Column:
     """Return a number, or 0 if it is left out."""
     return F.coalesce(number, F.lit(0.0))
+
+
+def no_rows(like: DataFrame, columns: str) -> DataFrame:
+    """Return an empty frame in the session of another, with columns declared as Spark types."""
+    none, fields = F.lit(None), StructType.fromDDL(columns)
+    return like.where(F.lit(False)).select(*(none.cast(f.dataType).alias(f.name) for f in fields))
 
 
 def constant(value: float) -> Column:

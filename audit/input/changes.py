@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.configuring import collect_small
-from pulsar_conformance.audit.input.files import InputFiles, Session, file_rows
+from pulsar_conformance.audit.input.by_cluster import (
+    MOST,
+    Renewal,
+    renewal_of_pairs,
+    time_from_micros,
+)
+from pulsar_conformance.audit.input.files import InputFile, InputFiles
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-SOURCE = "file string, length bigint, modified double, fingerprint string"
-"""Columns about a file that was read, with the fingerprint of all files read at that time."""
-
-MANY = 1_000
+MANY = 20_000
 """Number of changed files above which the whole history is read again."""
 
 AROUND = timedelta(minutes=1)
 """A late record can describe events up to this long before its own timestamp."""
-
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time of the first change of something unchanged."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ChangedFiles(NamedTuple):
@@ -33,36 +31,38 @@ class ChangedFiles(NamedTuple):
     touched: tuple[str, ...]
 
 
-def current_sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
-    """Return the current files of a path, as `SOURCE`."""
-    modified = F.col("modificationTime").cast("double").alias("modified")
-    fingerprint = F.lit(found.fingerprint).alias("fingerprint")
-    there = file_rows(spark, path).where(F.col("kind").isin(*found.files))
-    return there.select("file", "length", modified, fingerprint)
-
-
-def changed_files(there: DataFrame, read: DataFrame) -> ChangedFiles | None:
+def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
     """Return the files that changed since they were read; None if there are more than `MANY`."""
-    new = there.join(read, ["file", "length", "modified"], "left_anti")
-    before = read.select("file", F.lit(True).alias("before"))
-    new = new.join(before, "file", "left").select("file", F.lit(True).alias("there"), "before")
-    gone = read.join(there, "file", "left_anti").select("file", F.lit(False), F.lit(True))
-    rows = new.union(gone).limit(MANY + 1).collect()
-    if len(rows) > MANY:
+    known, now = set(before), set(there.kinds)
+    new = {one.file for one in now - known}
+    names = {one.file for one in known}
+    gone = names - {one.file for one in now}
+    if len(new) + len(gone) > MANY:
         return None
-    return ChangedFiles(
-        tuple(row["file"] for row in rows if row["there"]),
-        tuple(row["file"] for row in rows if row["before"]),
-    )
+    return ChangedFiles(tuple(sorted(new)), tuple(sorted(gone | (new & names))))
 
 
-def differs_since(read: DataFrame, said: DataFrame) -> datetime:
-    """Return the first time at which rows of changed files differ, or `NEVER`."""
+def by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
+    """Return the rows of these files, and those of all others."""
+    if len(names) <= FEW:
+        named = F.col("file").isin(*names)
+        return rows.where(named), rows.where(~named)
+    files = rows.sparkSession.createDataFrame([(name,) for name in names], "file string")
+    files = F.broadcast(files)
+    return rows.join(files, "file", "left_semi"), rows.join(files, "file", "left_anti")
+
+
+FEW = 200
+"""Number of files that are compared by an expression."""
+
+
+def differing(read: DataFrame, said: DataFrame) -> DataFrame:
+    """Return `cluster` and `at` of the rows of changed files that differ."""
+    keys = ("file", "line", "at", "cluster")
     line = F.xxhash64("line").alias("line")
-    each = read.select("file", line, "at", F.lit(-1).alias("more"))
-    each = each.unionByName(said.select("file", line, "at", F.lit(1).alias("more")))
-    other = each.groupBy("file", "line", "at").agg(F.sum("more").alias("more")).where("more != 0")
-    return first_of(other, "at")
+    each = read.select("file", line, "at", "cluster", F.lit(-1).alias("more"))
+    each = each.unionByName(said.select("file", line, "at", "cluster", F.lit(1).alias("more")))
+    return each.groupBy(*keys).agg(F.sum("more").alias("more")).where("more != 0")
 
 
 def first_of(rows: DataFrame, time: str) -> datetime:
@@ -71,16 +71,11 @@ def first_of(rows: DataFrame, time: str) -> datetime:
     return time_from_micros(row["first"])
 
 
-def time_from_micros(micros: int | None) -> datetime:
-    """Return the time from microseconds since 1970, or `NEVER` for None."""
-    return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)
-
-
 class TableDifference(NamedTuple):
-    """Time of the first change in any column, and of the first in a column that counts."""
+    """The first changes in any column, and in a column that counts."""
 
-    any: datetime
-    relevant: datetime
+    any: Renewal
+    relevant: Renewal
 
 
 def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
@@ -89,11 +84,17 @@ def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableD
     The time of a row is its `cycle` or `at`, whichever is present and earlier.
     """
     both = _row_texts(new, ignored, 1).unionByName(_row_texts(old, ignored, -1))
-    other = both.groupBy("time", "kept", "row").agg(F.sum("more").alias("more"))
-    other = other.where("more != 0").groupBy("time", "kept").agg(F.sum("more").alias("more"))
+    other = both.groupBy("cluster", "time", "kept", "row").agg(F.sum("more").alias("more"))
+    other = other.where("more != 0").groupBy("cluster", "time", "kept")
+    other = other.agg(F.sum("more").alias("more"))
     relevant = F.when(F.col("more") != 0, F.col("time"))
-    (row,) = other.agg(_first(F.col("time"), "any"), _first(relevant, "relevant")).collect()
-    return TableDifference(time_from_micros(row["any"]), time_from_micros(row["relevant"]))
+    first = other.groupBy("cluster").agg(_first(F.col("time"), "any"), _first(relevant, "relevant"))
+    found = first.orderBy("any").limit(MOST + 1).collect()
+    any_, relevant_ = (
+        renewal_of_pairs([(row["cluster"], row[name]) for row in found])
+        for name in ("any", "relevant")
+    )
+    return TableDifference(any_, any_ if len(found) > MOST else relevant_)
 
 
 def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:
@@ -101,6 +102,7 @@ def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:
     time = F.least(*times) if len(times) > 1 else times[0]
     kept = (name for name in rows.columns if name not in ignored)
     return rows.select(
+        "cluster",
         time.alias("time"),
         F.to_json(F.struct(*kept)).alias("kept"),
         F.to_json(F.struct(*rows.columns)).alias("row"),

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pulsar_conformance.audit.input.files import BZIP2, GZIP, ZSTD, Session, Some, among, kind
+from pulsar_conformance.audit.input.files import (
+    BZIP2,
+    GZIP,
+    ZSTD,
+    Paths,
+    Session,
+    Some,
+    among,
+    kind,
+)
 from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,22 +27,22 @@ SHAPE = "file string, line binary, damage string"
 DAMAGED = "damaged-gzip"
 
 
-def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return `file`, `line` and `damage` of every compressed file in a path."""
     return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
-def distant_gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def distant_gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return the same for files that Spark has to fetch completely, of up to 2 GB each."""
     return _read(spark, path, of, "distant-gzip", F.col("content"))
 
 
-def colon_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def colon_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return the same for plain files that Spark cannot open because of their names."""
     return _read(spark, path, of, "colon", F.lit(None).cast("binary"))
 
 
-def _read(spark: Session, path: str, of: Some, which: str, content: Column) -> DataFrame:
+def _read(spark: Session, path: Paths, of: Some, which: str, content: Column) -> DataFrame:
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path").alias("file")
     wanted = files.where((kind() == which) & among(of))

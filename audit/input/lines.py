@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
+from pathlib import Path
 
-from pulsar_conformance.audit.input.files import InputFiles, Session, Some, among, file_rows, kind
+from pulsar_conformance.audit.input.files import (
+    InputFiles,
+    Paths,
+    Session,
+    Some,
+    among,
+    file_rows,
+    kind,
+)
 from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
+from pulsar_conformance.audit.input.paths import LOCAL, literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -21,14 +32,14 @@ DOCUMENTS = 2_000
 """Number of files above which files are not tested for being single documents."""
 
 
-def text_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def text_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return the lines of plain files, which are separated by line feeds."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind() == "text") & among(of))
     return lines.select(*_columns(F.col("value")))
 
 
-def document_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def document_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return the lines of plain files; a single JSON document yields one line for each record.
 
     Such a document is a list of records, or a record that spans several lines.
@@ -57,13 +68,14 @@ def _columns(line: Column) -> tuple[Column, ...]:
     return file, line.alias("line"), none.alias("damage")
 
 
-def foreign_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def foreign_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return a row for each file of an unsupported format."""
     files = file_rows(spark, path, of).where(F.col("kind") == "foreign")
     return files.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
 
-READERS: Mapping[str, Callable[[Session, str, Some], DataFrame]] = {
+Reader = Callable[[Session, Paths, Some], DataFrame]
+READERS: Mapping[str, Reader] = {
     "text": text_lines,
     "colon": colon_lines,
     "gzip": gzip_lines,
@@ -83,8 +95,43 @@ def read_lines(
     can be opened; otherwise each is checked first. `of` are the paths of the files to read, or None
     for all.
     """
-    readers = READERS if whole else {**READERS, "parquet": checked_parquet_lines}
-    if found.files.get("text", 0) <= DOCUMENTS:
-        readers = {**readers, "text": document_lines}
-    parts = [read(spark, path, of) for one, read in readers.items() if found.files.get(one)]
+    wanted = None if of is None else set(of)
+    every = {one.file: kind for one, kind in found.kinds.items()}
+    kinds = {file: kind for file, kind in every.items() if wanted is None or file in wanted}
+    if not kinds:
+        return spark.createDataFrame([], LINES)
+    readers = {**READERS, "text": _text_reader(found, kinds)}
+    if not whole:
+        readers["parquet"] = checked_parquet_lines
+    paths: Paths = path
+    if of is not None and found.here and len(of) <= OPENED:
+        paths, of = [literal(file) for file in of], None
+    parts = [read(spark, paths, of) for one, read in readers.items() if one in kinds.values()]
     return reduce(DataFrame.unionByName, parts)
+
+
+LINES = "file string, line string, damage string"
+OPENED = 1_000
+"""Number of files up to which each is opened by its path, rather than found in its folder."""
+
+BEGINNING = 4096
+"""Number of bytes that show whether a file may be a document."""
+
+MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
+
+
+def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
+    """Return the reader of plain files: that of documents if one of these may be a document."""
+    if found.files.get("text", 0) > DOCUMENTS:
+        return text_lines
+    small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]
+    some = not found.here or any(_may_be_document(one.file) for one in small)
+    return document_lines if some else text_lines
+
+
+def _may_be_document(file: str) -> bool:
+    try:
+        with Path(file.removeprefix(LOCAL)).open("rb") as content:
+            return MAY_BE_DOCUMENT.match(content.read(BEGINNING)) is not None
+    except OSError:
+        return True

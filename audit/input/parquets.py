@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
-from pulsar_conformance.audit.input.files import PARQUET, Session, Some, among, kind
+from pulsar_conformance.audit.input.files import PARQUET, Paths, Session, Some, among, kind
 from pulsar_conformance.audit.input.paths import LOCAL, literal
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -44,7 +44,7 @@ CHECKED = "file string, path string, schema string, rows bigint"
 DAMAGED = "damaged-parquet"
 
 
-def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return `file`, `line` and `damage` of every Parquet file in a path.
 
     If all files can be opened together, they are assumed to be undamaged; otherwise each is
@@ -59,7 +59,7 @@ def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
         return checked_parquet_lines(spark, path, of)
 
 
-def checked_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+def checked_parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     """Return the same, after reading each file to its end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
@@ -102,7 +102,7 @@ def is_about_files(error: Exception) -> bool:
     return of_spark and not any(sign in text for sign in NOT_FILES)
 
 
-def _files(spark: Session, path: str) -> DataFrame:
+def _files(spark: Session, path: Paths) -> DataFrame:
     """Return the Parquet files, including their content if only Spark can open them."""
     rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path")
@@ -159,9 +159,10 @@ def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
     return {one["path"] for one in files if read.get(one["file"]) == one["rows"]}
 
 
-def _together(spark: Session, path: str) -> DataFrame:
+def _together(spark: Session, path: Paths) -> DataFrame:
     reader = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
-    return reader.option("pathGlobFilter", EVERY).parquet(path)
+    paths = [path] if isinstance(path, str) else path
+    return reader.option("pathGlobFilter", EVERY).parquet(*paths)
 
 
 def _lines(frame: DataFrame) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.specs.errors import UserError
 
@@ -25,6 +26,16 @@ HIDDEN = ("_", ".")
 def literal(path: str) -> str:
     """Escape a path, so that Spark takes it literally."""
     return GLOB.sub(r"\\\1", path)
+
+
+def unescaped(path: str) -> str:
+    """Undo `literal`."""
+    return re.sub(r"\\(.)", r"\1", path)
+
+
+def is_here(spark: Any, path: str) -> bool:
+    """True if this process can open a path that it gives to Spark: both are on one machine."""
+    return "://" not in path and ".connect." not in type(spark).__module__
 
 
 def as_given(path: str) -> str:

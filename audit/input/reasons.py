@@ -80,10 +80,12 @@ def no_broker(name: Column) -> Column:
 
 def bad_bundle() -> Column:
     """True if the record needs a bundle but names none, or names an invalid one."""
+    listed, measured = F.col("report.bundles"), F.map_keys("report.lastStats")
     every = (
         F.col("into"),
-        F.col("report.bundles"),
-        F.map_keys("report.lastStats"),
+        listed,
+        # Names take long to check, and those of most reports are in both places.
+        F.coalesce(F.array_except(measured, listed), measured),
         F.map_keys("report.bundleStats"),
         F.flatten(F.map_values("owners")),
         F.col("load.topBundlesLoadData.bundleName"),

@@ -36,9 +36,9 @@ FEW = 0.01
 """Maximum share of its cluster's records that a stray day has."""
 
 
-def records(lines: DataFrame) -> DataFrame:
+def records(lines: DataFrame, shards: int = 1) -> DataFrame:
     """Return the table `records` from lines with `file`, `line` and `damage`."""
-    return deduplicate(parse_each(lines))
+    return deduplicate(parse_each(lines), shards)
 
 
 def parse_each(lines: DataFrame) -> DataFrame:
@@ -64,7 +64,7 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
 def _with_hints(rows: DataFrame) -> DataFrame:
     """Read kind, cluster and time from the text of a damaged line, which is marked as `hinted`."""
-    damaged = F.col("reason").isin(*READABLE) & F.is_valid_utf8("line")
+    damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
         return F.nullif(F.regexp_extract("line", FIELD.format(name), 1), F.lit(""))
@@ -92,10 +92,16 @@ def has_no_time(why: Column) -> Column:
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
-def deduplicate(rows: DataFrame) -> DataFrame:
+def shard(count: int) -> Column:
+    """Return the number of the partition in which a cluster's rows of a day are stored."""
+    return F.pmod(F.crc32("cluster"), F.lit(count)).cast("int")
+
+
+def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
     """Add `used`, and the reason for repeated records.
 
     Of records about the same subject, the one whose text sorts first is used, from whichever file.
+    If there are several shards, the rows of each come together.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -107,9 +113,14 @@ def deduplicate(rows: DataFrame) -> DataFrame:
             "alone": F.when(~usable, text),
         }
     )
-    same = Window.partitionBy(*SAME).orderBy("line", "file")
-    rows = rows.repartition("cluster", "day", "part").withColumns(
-        {"nth": F.row_number().over(same), "kept": F.first("line").over(same)}
+    together: tuple[str, ...] = SAME[:3]
+    same: tuple[str, ...] = SAME
+    if shards > 1:
+        rows = rows.withColumn("shard", shard(shards))
+        together, same = ("shard", "day", "part"), ("shard", *SAME)
+    of_same = Window.partitionBy(*same).orderBy("line", "file")
+    rows = rows.repartition(*together).withColumns(
+        {"nth": F.row_number().over(of_same), "kept": F.first("line").over(of_same)}
     )
     repeated = F.when(F.col("line") == F.col("kept"), "duplicate").otherwise("conflicting")
     why = F.when(usable & (F.col("nth") > 1), repeated).otherwise(F.col("reason"))
@@ -124,6 +135,12 @@ def part_of_day() -> Column:
 def quarantine(rows: DataFrame) -> DataFrame:
     """Return the table `quarantine`: the unused records."""
     return rows.where(~F.col("used"))
+
+
+def used_days() -> tuple[Column, Column]:
+    """Return the `first` and the `last` day of used records, in days since 1970, as aggregates."""
+    day = F.unix_date(F.when(F.col("used"), F.col("day")))
+    return F.min(day).alias("first"), F.max(day).alias("last")
 
 
 def stray_days(rows: DataFrame) -> DataFrame:

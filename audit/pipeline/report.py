@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import last_cause, separate_session
 from pulsar_conformance.audit.input import files
-from pulsar_conformance.audit.input.changes import NEVER
+from pulsar_conformance.audit.input.by_cluster import NEVER
 from pulsar_conformance.audit.input.paths import AuditError, as_given, literal, storage_problem
 from pulsar_conformance.audit.input.versions import profile_of_history
 from pulsar_conformance.audit.page import making
@@ -28,9 +28,10 @@ from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale
 from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import workers
-from pulsar_conformance.audit.pipeline.writing import Store, base_name
+from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
+from pulsar_conformance.specs.text import counted
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
@@ -125,7 +126,7 @@ def build_audit_tables(
     path = as_given(path)
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
-    _usable(store)
+    store = replace(store, shards=_shards(store, found.length))
     every = list(build_steps(source(store, path, found), plan, other, documents_beside(plan)))
 
     with spark_tuning.tasks_at_once(spark) as tasks:
@@ -137,13 +138,22 @@ def build_audit_tables(
 
         def beside() -> Store | None:
             session = separate_session(spark)
-            return None if session is None else Store(session, store.path, store.in_one)
+            return None if session is None else replace(store, spark=session, _known={})
 
-        at_once = spark_tuning.parallel_tables(found.length)
+        at_once, alike = spark_tuning.parallel_tables(found.length)
         if not writable:
             _check_complete(store, every)
         tell = _no_progress if quiet else _report_progress
-        build_tables(store, every, tell, set_up, at_once, beside, _report_damage)
+        build_tables(
+            store,
+            every,
+            tell,
+            set_up,
+            at_once,
+            beside,
+            _report_damage,
+            configured_alike=alike,
+        )
     return {step.table: store.read(step.table) for step in every}
 
 
@@ -180,10 +190,20 @@ def _refuse_tables(spark: Any, path: str) -> None:
         raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
-def _usable(store: Store) -> None:
+def _shards(store: Store, length: int) -> int:
+    """Return the number of partitions of each day in an output, which is checked to be an audit's.
+
+    Errors: `AuditError` if it contains unrelated files.
+    """
+    begun = store.marks.read().get(BEGUN)
+    if begun is not None:
+        return max(1, begun.rows)
+    _check_unused(store)
+    return SHARDS if length >= spark_tuning.SHARDED else 1
+
+
+def _check_unused(store: Store) -> None:
     """Check that the output contains no unrelated files. Errors: `AuditError`."""
-    if BEGUN in store.marks.read():
-        return
     try:
         there = files.current_files(store.spark, literal(store.path)).count
     except AnalysisException:
@@ -288,7 +308,7 @@ def _shown(
     faults = summary.faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
-    casefiles.write_faults(made["verdicts"], output, how.cases)
+    casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
     return faults, making.page_content(made, plan, output)
 
 
@@ -304,7 +324,11 @@ def _report_progress(table: str, mark: Mark | None) -> None:
 
 
 def _since(mark: Mark) -> str:
-    """Format the day from which a table was rebuilt; empty if all of it was."""
+    """Format the day from which a table was rebuilt, and the number of clusters; empty if all of
+    it was."""
     if not mark.before:
         return ""
-    return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"
+    if not mark.change:
+        return "  as it was"
+    told, clusters = f"  from {mark.since:%Y-%m-%d} on", counted(len(mark.change.named), "cluster")
+    return told if mark.change.others != NEVER else f"{told} in {clusters}"

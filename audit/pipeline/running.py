@@ -1,7 +1,7 @@
 """Building of missing or stale tables, each after its parents.
 
-If only the history has changed, the time of the first change is found, and tables keep their rows
-of earlier days.
+If only the history has changed, the time of the first change in each cluster is found, and tables
+keep the rows of its earlier days, and of all other clusters.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import reduce
 from queue import SimpleQueue
 from threading import Lock, Semaphore
 from typing import NamedTuple
 
-from pulsar_conformance.audit.input.changes import NEVER, first_of
+from pulsar_conformance.audit.input.by_cluster import ClusterGroup, Renewal, renewal_of
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, fingerprints
 from pulsar_conformance.audit.pipeline.workers import TableProgress, Tell, completed
 from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+UNCHANGED = Renewal()
 
 BEGUN = "audit"
 """A mark that belongs to no table: it shows that the folder is an audit's."""
@@ -29,10 +32,10 @@ SetUp = Callable[[Store, str, bool], None]
 
 
 class _Written(NamedTuple):
-    """Rows written, and the first change; `before` is the previous fingerprint if in part."""
+    """Rows written, and the first changes; `before` is the previous fingerprint if in part."""
 
     rows: int
-    since: datetime = NEVER
+    change: Renewal = UNCHANGED
     before: str = ""
 
 
@@ -44,26 +47,29 @@ def build_tables(
     at_once: int = 1,
     beside: Callable[[], Store | None] = lambda: None,
     damaged: Callable[[str, str], None] = lambda _table, _why: None,
+    *,
+    configured_alike: bool = True,
 ) -> Mapping[str, Mark]:
     """Build every table that is missing or stale.
 
-    On a first run, `at_once` tables are built in parallel with one configuration. Later, one table
-    at a time is built completely, while the changed part of another is built in the store `beside`,
-    if there is one: the same folder with its own session. `damaged` is called with the name of each
-    table whose files have changed since they were written, and with the difference; the table is
-    rebuilt.
+    On a first run, `at_once` tables are built in parallel: in one session if all are
+    `configured_alike`. Later, one table at a time is built completely, while the changed part of
+    another is built in the store `beside`, if there is one: the same folder with its own session.
+    `damaged` is called with the name of each table whose files have changed since they were
+    written, and with the difference; the table is rebuilt.
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
     marks = undamaged_marks(store, before, steps, damaged)
     if BEGUN not in marks:
-        store.marks.begin(BEGUN)
+        store.marks.begin(BEGUN, store.shards)
     for table in before.keys() - marks.keys():
         store.marks.put(table, None)
     wanted = fingerprints(steps.values())
     stale = _stale(marks, wanted)
     if marks.keys().isdisjoint(stale):
-        stores = [store] * at_once
+        others = [store if configured_alike else beside() for _ in range(at_once - 1)]
+        stores = [store, *(other for other in others if other is not None)]
     else:
         other, at_once = beside(), 1
         stores = [store] if other is None else [store, other]
@@ -151,9 +157,9 @@ class _Builder:
                 begun = time.monotonic()
                 written = self._whole(store, step)
         took = time.monotonic() - begun
-        rows, since, before = written
+        rows, change, before = written
         store.manifests.write(step.table)
-        mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
+        mark = Mark(self.wanted[step.table], rows, took, step.method, before, change)
         self.marks[step.table] = mark
         self._mark(step, mark)
 
@@ -165,31 +171,31 @@ class _Builder:
         self.set_up(store, step.table, False)
         tables = _tables(store, step)
         try:
-            rows = store.write(step.table, step.build(tables))
+            told = store.write(step.table, step.build(tables), *step.observed)
         except PySparkException:
             if step.fallback is None:
                 raise
-            rows = store.write(step.table, step.fallback(tables))
+            told = store.write(step.table, step.fallback(tables), *step.observed)
         if step.finish is not None:
-            step.finish()
-        return _Written(rows)
+            step.finish(told)
+        return _Written(int(told["rows"]))
 
     def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
         """Rebuild the changed part; None if the existing table was built from different parents."""
         if old is None or old.method != step.method:
             return None
-        since = self._since(step, old)
-        if step.parents and since is None:
+        change = self._change(step, old)
+        if step.parents and change is None:
             return None
         self.set_up(store, step.table, True)
         try:
-            written = _refresh(store, step, old, since)
+            written = _refresh(store, step, old, change)
         except PySparkException:
             return None
         return written and _Written(*written, old.fingerprint)
 
-    def _since(self, step: TableStep, old: Mark) -> datetime | None:
-        """Return the time of the first change in a table's parents, or None if unknown."""
+    def _change(self, step: TableStep, old: Mark) -> Renewal | None:
+        """Return the first changes in a table's parents, or None if they are unknown."""
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None
@@ -200,33 +206,45 @@ class _Builder:
         )
         if not known or old.fingerprint != before[step.table]:
             return None
-        return min(self.marks[name].since for name in step.dating_parents or step.parents)
+        dating = (self.marks[name].change for name in step.dating_parents or step.parents)
+        return reduce(Renewal.also, dating)
 
 
 def _refresh(
-    store: Store, step: TableStep, old: Mark, since: datetime | None
-) -> tuple[int, datetime] | None:
-    """Rebuild rows at or after `since`; return rows written and the first changed time."""
-    if since is None:
+    store: Store, step: TableStep, old: Mark, change: Renewal | None
+) -> tuple[int, Renewal] | None:
+    """Rebuild rows that may have changed; return rows written and the first changes."""
+    if change is None:
         return step.refresh(old) if step.refresh is not None else None
-    first = _first_affected(store, step, since)
+    first = _first_affected(store, step, change).leveled()
     if step.build_since is None:
-        rows = step.build(_tables(store, step))
-        count, changed = store.update_compared(step.table, rows, step.ignored_columns)
-        return count, min(first, changed)
-    if first == NEVER and step.has_day:
-        return 0, NEVER
-    built = step.build_since(_tables(store, step, step.table), first)
-    count = store.update(step.table, built, first)
-    return count, first if first == NEVER else first - step.lookback
+        if not change:
+            return 0, change
+        every = change.every
+        rows = step.build(_tables(store, step, part=every))
+        own = store.read(step.table, every)
+        count, changed = store.update_compared(step.table, rows, own, step.ignored_columns)
+        return count, first.also(changed)
+    if not first and step.has_day:
+        return 0, first
+    built = [
+        step.build_since(_tables(store, step, step.table, part=part), part.since)
+        for part in first.parts(all_rows=not step.has_day)
+    ]
+    count = store.update(step.table, reduce(DataFrame.unionByName, built), first)
+    return count, first.earlier(step.lookback)
 
 
-def _first_affected(store: Store, step: TableStep, since: datetime) -> datetime:
-    """Return the first time at which a table changes if its parents change at `since`."""
-    if step.affected_cycles is None or since == NEVER:
-        return since
-    return first_of(step.affected_cycles(_tables(store, step, step.table), since), "cycle")
+def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
+    """Return the first changes of a table if its parents change so."""
+    if step.affected_cycles is None or not change:
+        return change
+    found = [
+        step.affected_cycles(_tables(store, step, step.table, part=part), part.since)
+        for part in change.parts()
+    ]
+    return renewal_of(reduce(DataFrame.unionByName, found), "cycle")
 
 
-def _tables(store: Store, step: TableStep, *more: str) -> Tables:
-    return {name: store.read(name) for name in (*step.parents, *more)}
+def _tables(store: Store, step: TableStep, *more: str, part: ClusterGroup | None = None) -> Tables:
+    return {name: store.read(name, part) for name in (*step.parents, *more)}

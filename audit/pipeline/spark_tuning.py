@@ -27,6 +27,9 @@ PART = 32 << 20
 DAILY = 128 << 20
 """Maximum size of a history, in bytes, for which Spark is tuned when a table is rebuilt in part."""
 
+SHARDED = 1 << 30
+"""Size of a history, in bytes, from which on the clusters of a day are stored apart."""
+
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
@@ -104,9 +107,11 @@ def in_one(length: int) -> bool:
     return length < TINY
 
 
-def parallel_tables(length: int) -> int:
-    """Return the number of tables that are built in parallel, all with the same settings."""
-    return AT_ONCE if length < SMALL else 1
+def parallel_tables(length: int) -> tuple[int, bool]:
+    """Return the number of tables that are built in parallel, and if all have the same settings."""
+    if length < SMALL:
+        return AT_ONCE, True
+    return (2 if length < MODEST else 1), False
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from pulsar_conformance.audit.input.by_cluster import Renewal
 from pulsar_conformance.audit.input.changes import AROUND
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Silver
@@ -25,6 +26,7 @@ from pulsar_conformance.audit.pipeline.writing import (
 )
 from pulsar_conformance.audit.tables.cycles import CYCLE_SETTINGS, OLDEST
 from pulsar_conformance.audit.tables.settings_at import INTERVAL, REPORT_AGE
+from pulsar_conformance.audit.verdicts import splits
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -63,8 +65,8 @@ class TableStep:
     """The parents whose change dates count; all by default."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
-    """Returns the rows affected by changes at or after a time; the changes start at the earliest
-    `cycle`.
+    """Returns the rows affected by changes at or after a time; in each `cluster`, the changes start
+    at the earliest `cycle`.
     """
 
     lookback: timedelta = timedelta()
@@ -73,12 +75,15 @@ class TableStep:
     ignored_columns: tuple[str, ...] = ()
     """Columns of a compared table whose changes do not matter."""
 
-    finish: Callable[[], None] | None = None
-    """Called after the whole table has been written."""
+    observed: tuple[Column, ...] = ()
+    """Aggregates over the whole table."""
 
-    refresh: Callable[[Mark], tuple[int, datetime] | None] | None = None
-    """Rebuilds the changed part of a table without parents. Returns the number of rows and the
-    first time that was rebuilt, or None if impossible.
+    finish: Callable[[Mapping[str, Any]], None] | None = None
+    """Called with these after the whole table has been written."""
+
+    refresh: Callable[[Mark], tuple[int, Renewal] | None] | None = None
+    """Rebuilds the changed part of a table without parents. Returns the number of rows, and since
+    when they were rebuilt, or None if impossible.
     """
 
     @property
@@ -156,6 +161,7 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
     same |= {_default(plan, name) == _default(documented, name) for name in SHARED_SETTINGS}
     shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
+    shared |= {SPLITS} if splits.judged_alike(plan, documented) else set()
     side = _Side(DOCUMENTED, frozenset(shared))
     for name in GOLD:
         if name in FOUND_BY and name not in shared:
@@ -163,6 +169,7 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
             yield _documented_cycles(step, plan, documented) if name == "cycles" else step
 
 
+SPLITS = "split_findings"
 SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-of")
 """Settings and readings that tables for a release and for its documents have in common."""
 

@@ -7,7 +7,7 @@ If they do not decide, the cause is `open`, and the cycle is judged with and wit
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark import ranges
+from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD
@@ -48,6 +48,12 @@ FEW = 2_000
 """
 
 
+COLUMNS = (
+    "cluster string, cycle timestamp, at timestamp, broker string, bundle string, cause string, "
+    "open boolean, owner string, basis string"
+)
+
+
 def bounded_count(rows: DataFrame) -> int:
     """Return the number of rows, counting no further than `FEW` + 1."""
     return int(rows.limit(FEW + 1).count())
@@ -67,9 +73,11 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     silver = as_reported(silver)
     went = _recorded(silver)
     count = bounded_count(went)
+    if not count:
+        return shapes.no_rows(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     owned = _with_owner(silver, went, _with_splits(silver, evident), count)
-    return _at_cycles(_by_owners(silver, owned), made["cycles"]).where(F.lit(count > 0))
+    return _at_cycles(_by_owners(silver, owned), made["cycles"])
 
 
 def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:

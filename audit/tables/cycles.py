@@ -389,4 +389,4 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
     """Return the cycles that may have run at a time or later, or that later records can affect."""
-    return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cycle")
+    return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cluster", "cycle")

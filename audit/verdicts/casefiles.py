@@ -14,16 +14,20 @@ UNFINISHED = ".cases"
 NAME = "name"
 
 
-def write_faults(verdicts: DataFrame, output: str, each: int) -> None:
+CYCLE = ["cluster", "cycle"]
+
+
+def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
     """Write the first faults of each rule into `output`, as cases/RULE-cluster-time.json.
 
     Further faults with the same name get a number. Spark writes each case into its own folder, so
     that none has to fit into the driver; local folders are then replaced by files.
     """
-    faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)), each)
+    faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
+    faults = _with_cases(faults, verdicts, findings)
     time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")
     cluster = F.regexp_replace("cluster", "[^A-Za-z0-9._-]", "_")
-    cases = faults.where("case is not null").select(
+    cases = faults.select(
         "case", "cluster", "cycle", F.concat_ws("-", "rule", cluster, time).alias(NAME)
     )
     alike = F.row_number().over(Window.partitionBy(NAME).orderBy("cycle", "cluster"))
@@ -34,6 +38,16 @@ def write_faults(verdicts: DataFrame, output: str, each: int) -> None:
     cases.write.mode("overwrite").partitionBy(NAME).text(folder)
     if local.is_dir():
         _as_files(local / UNFINISHED, local / FOLDER)
+
+
+def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
+    """Add the `case` of the moment at which each rule is broken: that of another rule, perhaps."""
+    moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
+    stored = verdicts.where("case is not null").join(
+        F.broadcast(faults.select(*CYCLE).distinct()), CYCLE, "left_semi"
+    )
+    stored = stored.join(moments, [*CYCLE, "rule"]).select(*CYCLE, "moment", "case")
+    return faults.join(moments, [*CYCLE, "rule"]).join(stored, [*CYCLE, "moment"])
 
 
 def _as_files(made: Path, cases: Path) -> None:

@@ -40,16 +40,27 @@ def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def recently_split(silver: Silver, since: datetime) -> DataFrame:
-    """Return, as `cycle`, the leader's own splits that records from a time on may concern."""
+    """Return `cluster` and `cycle` of the leader's own splits that records from a time on may
+    concern."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
     later = F.col("at") >= F.lit(since - LATE_DATA)
-    return silver.actions.where(own & later).select(F.col("at").alias("cycle"))
+    return silver.actions.where(own & later).select("cluster", F.col("at").alias("cycle"))
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
     """Return the splits that records from a time on may concern, and those judged later."""
-    later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
+    later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
+
+
+def judged_alike(one: AuditPlan, other: AuditPlan) -> bool:
+    """True if splits are judged by the same rules and defaults under two plans."""
+    same = (one.defaults.get(name) == other.defaults.get(name) for name in growth.SETTINGS)
+    return _rules_of(one) & JUDGED.keys() == _rules_of(other) & JUDGED.keys() and all(same)
+
+
+def _rules_of(plan: AuditPlan) -> set[str]:
+    return {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
 
 
 def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
@@ -57,7 +68,7 @@ def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFr
 
     `count` is the number of splits as returned by `causes.bounded_count`.
     """
-    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    rules = _rules_of(plan)
     rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_measured(silver, near, rows, count), count)

@@ -67,11 +67,12 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the times of unloads that records from a time on may concern, and of later turns."""
-    later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
+    """Return `cluster` and `cycle`: times of unloads that later records may concern, and of later
+    turns."""
+    later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
     near = known.where(F.col("at") >= F.lit(since - KNOWN_LATER))
-    return near.select(F.col("at").alias("cycle")).unionByName(later)
+    return near.select("cluster", F.col("at").alias("cycle")).unionByName(later)
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import shapes
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, streaks
@@ -55,10 +56,16 @@ def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return rows.select(*key, *rows.columns[1:])
 
 
+SPLITS = "cluster string, cycle timestamp, rule string, verdict string, evidence string"
+"""Columns of findings about splits."""
+
+
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     """Return `split_findings`: a row for each rule and each time of splits by a leader."""
     count = causes.bounded_count(splits.leader_splits(silver, plan))
-    return splits.findings_about_splits(silver, plan, count).where(F.lit(count > 0))
+    if not count:
+        return shapes.no_rows(silver.actions, SPLITS)
+    return splits.findings_about_splits(silver, plan, count)
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
@@ -99,14 +106,17 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: the findings, with the case of the cycle if a rule is broken."""
+    """Return the table: the findings, with the case of the cycle in the row of the first rule that
+    is broken at a moment; all others that are broken then have the same case."""
     found = made["findings"].drop("day")
-    broken = found.where("moment is not null").select(*KEY).distinct()
+    broken = found.where("moment is not null").groupBy(*KEY).agg(F.min("rule").alias("rule"))
     if broken.isEmpty():
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
         moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-        rows = found.join(cases.case_lines_of(broken, moments, made, plan), list(KEY), "left")
+        lines = cases.case_lines_of(broken.select(*KEY), moments, made, plan)
+        lines = broken.join(lines, list(KEY))
+        rows = found.join(lines, [*KEY, "rule"], "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 
 

@@ -15,6 +15,19 @@ pytestmark = pytest.mark.spark
 assert spark
 
 
+def write(spark, rows, folder):
+    """Write the faults of verdicts that were broken at the times of their cycles."""
+    found = [
+        {name: row[name] for name in ("cluster", "day", "cycle", "rule", "verdict")} for row in rows
+    ]
+    found = [{**row, "moment": row["cycle"]} for row in found]
+    verdicts, findings = (
+        spark.session.createDataFrame(table, TABLES[name].schema)
+        for name, table in (("verdicts", rows), ("findings", found))
+    )
+    write_faults(verdicts, findings, str(folder), 9)
+
+
 def test_faults_of_one_second_and_of_clusters_with_similar_names_are_apart(spark, tmp_path):
     def fault(cluster, microsecond, case):
         cycle = datetime(2026, 11, 20, 0, 35, 0, microsecond, tzinfo=UTC)
@@ -22,7 +35,19 @@ def test_faults_of_one_second_and_of_clusters_with_similar_names_are_apart(spark
         return {"cluster": cluster, "day": cycle.date(), "cycle": cycle, **said}
 
     rows = [fault("eu:1", 0, "{}"), fault("eu=1", 0, "[]"), fault("eu=1", 5, "1")]
-    write_faults(spark.session.createDataFrame(rows, TABLES["verdicts"].schema), str(tmp_path), 9)
+    write(spark, rows, tmp_path)
     name = "SHED-04-eu_1-20261120T003500Z"
     written = {one.name: one.read_text() for one in (tmp_path / "cases").iterdir()}
     assert written == {f"{name}.json": "{}\n", f"{name}-2.json": "[]\n", f"{name}-3.json": "1\n"}
+
+
+def test_rules_that_are_broken_at_one_moment_share_their_case(spark, tmp_path):
+    cycle = datetime(2026, 11, 20, 0, 35, tzinfo=UTC)
+    shared = {"cluster": "eu", "day": cycle.date(), "cycle": cycle, "verdict": "violated"}
+    rows = [
+        {**shared, "rule": "SHED-03", "evidence": "", "case": "{}"},
+        {**shared, "rule": "SHED-04", "evidence": "", "case": None},
+    ]
+    write(spark, rows, tmp_path)
+    written = {one.name[:7]: one.read_text() for one in (tmp_path / "cases").iterdir()}
+    assert written == {"SHED-03": "{}\n", "SHED-04": "{}\n"}

@@ -13,6 +13,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import separate_session
 from pulsar_conformance.audit.input import changes
+from pulsar_conformance.audit.input.by_cluster import NEVER
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.records import records
 from pulsar_conformance.audit.pipeline import reading, spark_tuning
@@ -227,14 +228,17 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     monkeypatch.setattr(recent, "NEAR", near)
     monkeypatch.setattr(recent, "FRESH", fresh)
     history, store = audited
-    moved = ('"unloaded"', '"assigned"')
+    moved = ('"unloaded", "cluster": "told"', '"assigned", "cluster": "told"')
     third = [one for one in written[2] if not any(kind in one for kind in moved)]
-    first = next(number for number, one in enumerate(third) if '"b0", "report"' in one)
+    told = '"told"', '"b0", "report"'
+    first = next(n for n, one in enumerate(third) if all(part in one for part in told))
     third[first] = third[first].replace('"cpu": {"usage": ', '"cpu": {"usage": 1')
     write(history, 2, [*third, "no JSON"])
     (history / "3.jsonl").unlink()
     marks = made(store, history)
     assert all(mark.before for mark in marks.values())
+    named = {cluster: f"{at:%Y-%m-%d}" for cluster, at in marks["records"].change.named.items()}
+    assert named == {"told": "2026-11-22", "guessed": "2026-11-23"}
     dates = {table: f"{mark.since:%Y-%m-%d}" for table, mark in marks.items()}
     assert {dates[table] for table in SILVER} == {"2026-11-22"}
     assert dates["cycles"] == "2026-11-21", "the last hour of a day depends on the next day"
@@ -248,7 +252,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     assert begun == list(TABLES)[4:]
     assert all(mark.before for mark in marks.values())
     for table in ("split_findings", "transfer_findings"):
-        assert marks.pop(table).since == changes.NEVER
+        assert marks.pop(table).since == NEVER
     assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22", "2026-11-24"}
     assert kept
     assert kept == files_before(store, "2026-11-22")
@@ -353,7 +357,7 @@ def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
     before = files_before(store, "2026-12-01")
     (history / "1.jsonl").touch()
     marks = made(store, history, count=list(TABLES).index("cycles") + 1)
-    assert {mark.since for mark in marks.values()} == {changes.NEVER}
+    assert {mark.since for mark in marks.values()} == {NEVER}
     assert before
     assert before == files_before(store, "2026-12-01")
 

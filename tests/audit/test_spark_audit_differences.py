@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.changes import NEVER, TableDifference, difference
+from pulsar_conformance.audit.input.by_cluster import Renewal
+from pulsar_conformance.audit.input.changes import TableDifference, difference
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -15,7 +16,7 @@ assert audit_session
 assert spark
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
-SCHEMA = "cycle timestamp, at timestamp, told string, passed string"
+SCHEMA = "cluster string, cycle timestamp, at timestamp, told string, passed string"
 
 
 def at(hour):
@@ -45,8 +46,9 @@ def test_since_when_a_table_is_another_one(audit_session, change):
     kept = [row for row in BEFORE if row[0] not in gone]
     rows = [*kept, *(one for one in changed if isinstance(one, tuple))]
     new, old = (
-        audit_session.createDataFrame([(at(r[0]), at(r[1]), *r[2:]) for r in table], SCHEMA)
+        audit_session.createDataFrame([("c1", at(r[0]), at(r[1]), *r[2:]) for r in table], SCHEMA)
         for table in (rows, BEFORE)
     )
-    wanted = TableDifference(*(NEVER if one is None else at(one) for one in (anything, telling)))
+    times = (anything, telling)
+    wanted = TableDifference(*(Renewal({} if one is None else {"c1": at(one)}) for one in times))
     assert difference(new, old, ("passed",)) == wanted

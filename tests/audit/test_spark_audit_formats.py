@@ -119,6 +119,21 @@ def test_a_file_system_that_spark_cannot_open_is_named(session, tmp_path, path, 
         reporting.write_audit(session, path, str(tmp_path), plan, other, how)
 
 
+def test_files_of_this_machine_are_listed_as_by_spark(session, tmp_path, monkeypatch):
+    names = ["a.jsonl", "b.json.GZ", "day=1/c.parquet", "deep/er/d.tar", "_hidden/e.json", ".f"]
+    for name in (*names, "empty.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("" if name.startswith("empty") else f"{name}\n")
+    listed = files.current_files(session, str(tmp_path))
+    assert listed.here
+    assert listed.count == 4
+    monkeypatch.setattr(files, "is_here", lambda *_: False)
+    by_spark = files.current_files(session, str(tmp_path))
+    assert not by_spark.here
+    assert by_spark.kinds == listed.kinds
+    assert by_spark.fingerprint == listed.fingerprint
+
+
 def test_archives_are_quarantined_by_name(session, tmp_path):
     for name in ("a.tar", "b.tar.gz", "c.TGZ"):
         (tmp_path / name).write_bytes(b"x" * 1024)

@@ -1,11 +1,12 @@
 """Marks are the same whoever writes them, and each stands in place of the one before it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.audit.input.by_cluster import Renewal
 from pulsar_conformance.audit.pipeline import marks
 from pulsar_conformance.audit.pipeline.marks import DONE, LINE, UNFINISHED, Mark, Marks
 from standins.sparks import audit_session, spark
@@ -16,7 +17,8 @@ assert audit_session
 assert spark
 
 WHOLE = Mark("of this", 12, 0.25, "so")
-PART = Mark("of that", 3, 1.5, "so", "of this", datetime(2026, 11, 21, 3, 4, 5, 678901, UTC))
+TIME = datetime(2026, 11, 21, 3, 4, 5, 678901, UTC)
+PART = Mark("of that", 3, 1.5, "so", "of this", Renewal({"eu-1": TIME}, TIME + timedelta(days=1)))
 
 
 @pytest.fixture(params=[True, False], ids=["here", "by Spark"])
@@ -24,6 +26,7 @@ def begun(request, audit_session, tmp_path, monkeypatch):
     """Marks of a new audit that this process writes, or leaves to Spark, and their folder."""
     if not request.param:
         monkeypatch.setattr(marks, "_found_here", lambda _: None)
+        monkeypatch.setattr(marks, "is_here", lambda *_: False)
     output = tmp_path / "of 100 % & more"
     made = Marks(audit_session, str(output))
     made.begin("audit")
@@ -34,12 +37,12 @@ def test_what_is_put_is_read(begun):
     made, folder, here = begun
     made.put("cycles", WHOLE)
     made.put("unloads", WHOLE)
-    made.put("unloads", PART if here else WHOLE)
+    made.put("unloads", PART)
     found = made.read()
     assert found == {
-        "audit": Mark("-", 0, 0.0),
+        "audit": Mark("-", 1, 0.0),
         "cycles": WHOLE,
-        "unloads": PART if here else WHOLE,
+        "unloads": PART,
     }
     names = [one.name for one in (folder / "table=unloads").iterdir()]
     assert (names == [LINE]) is here
@@ -55,6 +58,7 @@ def test_what_is_done_no_more_has_no_mark(begun):
 def test_a_mark_of_sparks_is_replaced(audit_session, tmp_path, monkeypatch):
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(marks, "_found_here", lambda _: None)
+        elsewhere.setattr(marks, "is_here", lambda *_: False)
         first = Marks(audit_session, str(tmp_path))
         first.begin("audit")
         first.put("cycles", WHOLE)

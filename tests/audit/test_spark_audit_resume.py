@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.adapters.spark.configuring import configure
+from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.adapters.spark.session import separate_session
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.pipeline import spark_tuning
@@ -24,7 +24,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
 from pulsar_conformance.audit.pipeline.running import build_tables
 from pulsar_conformance.audit.pipeline.steps import COMPARED, build_steps, fingerprints
-from pulsar_conformance.audit.pipeline.tables import GOLD, SILVER, TABLES
+from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
 from standins.sparks import CORES, audit_session, spark
 
@@ -162,7 +162,13 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
     def tell(table, mark):
         told.extend([table] if mark is not None else [])
 
-    build_tables(store, map(noted, every), tell, at_once=2)
+    def set_up(of, _table, _in_part):
+        configure(of.spark, {**SESSION, **INTERPRETED})
+
+    def other():
+        return Store(separate_session(audit_session), str(tmp_path))
+
+    build_tables(store, map(noted, every), tell, set_up, 2, other, configured_alike=False)
     assert len(beside) == 2
     assert told == [step.table for step in every]
     assert rows(store) == rows(undisturbed)

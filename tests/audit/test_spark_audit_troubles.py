@@ -214,7 +214,7 @@ DAMAGE = {
     "a case is torn": (lambda out: cut(next((out / "cases").glob("*.json")), 20), None),
     "the list of sources is lost": (lambda out: shutil.rmtree(out / "sources"), None),
     "the list of sources is damaged": (
-        lambda out: [flip(file) for file in (out / "sources").rglob("*.parquet")],
+        lambda out: [flip(file) for file in (out / "sources").iterdir()],
         None,
     ),
 }

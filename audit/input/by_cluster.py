@@ -1,0 +1,159 @@
+"""Since when rows differ from what they were, by cluster.
+
+A late file of one cluster changes nothing of the others, so their rows are kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from pulsar_conformance.adapters.spark.configuring import collect_small
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Time of the first change of something unchanged."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+NAMED = 100
+"""Maximum number of clusters with a time of their own."""
+
+MOST = 5_000
+"""Number of changed clusters above which one time counts for all."""
+
+DAY, CLUSTER = "day", "cluster"
+
+
+@dataclass(frozen=True)
+class ClusterGroup:
+    """Clusters whose rows are rebuilt together, from one time on."""
+
+    since: datetime
+    clusters: tuple[str, ...]
+    others: bool = False
+    """True if it is all clusters but these, and the rows without a cluster."""
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of these clusters."""
+        if not self.clusters:
+            return rows if self.others else rows.where(F.lit(False))
+        named = F.col(CLUSTER).isin(*self.clusters)
+        return rows.where(F.isnull(CLUSTER) | ~named if self.others else named)
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """The time of the first change in some clusters, and in all `others`."""
+
+    named: Mapping[str, datetime] = field(default_factory=dict)
+    others: datetime = NEVER
+
+    @property
+    def since(self) -> datetime:
+        """The first time of all."""
+        return min((*self.named.values(), self.others))
+
+    def __bool__(self) -> bool:
+        return self.since != NEVER
+
+    def earlier(self, by: timedelta) -> Renewal:
+        """Return the same with earlier times."""
+        times = {name: time - by for name, time in self.named.items()}
+        return Renewal(times, self.others - by if self.others != NEVER else NEVER)
+
+    def also(self, other: Renewal) -> Renewal:
+        """Return the earlier time of two for each cluster."""
+        names = {**self.named, **other.named}
+        times = {
+            name: min(self.named.get(name, self.others), other.named.get(name, other.others))
+            for name in names
+        }
+        return limited(times, min(self.others, other.others))
+
+    def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
+        """Yield the clusters that are rebuilt together: those of one day, and the remaining ones.
+
+        With `all_rows`, the last part is that of the rows without a cluster, too.
+        """
+        by_day: defaultdict[date, list[str]] = defaultdict(list)
+        for name, time in self.named.items():
+            by_day[time.astimezone(UTC).date()].append(name)
+        groups = sorted(by_day.values(), key=len, reverse=True)
+        for names in (*groups[:1], [name for group in groups[1:] for name in group]):
+            if names:
+                yield ClusterGroup(min(self.named[name] for name in names), tuple(sorted(names)))
+        if all_rows or self.others != NEVER:
+            yield ClusterGroup(self.others, tuple(sorted(self.named)), others=True)
+
+    def leveled(self) -> Renewal:
+        """Return the same with the time of each part for all of its clusters."""
+        named = (part for part in self.parts() if not part.others)
+        return Renewal({name: part.since for part in named for name in part.clusters}, self.others)
+
+    @property
+    def every(self) -> ClusterGroup:
+        """All clusters that change."""
+        if self.others != NEVER:
+            return ClusterGroup(self.since, (), others=True)
+        return ClusterGroup(self.since, tuple(sorted(self.named)))
+
+    def time_of(self) -> Column:
+        """Return the time of a row's cluster."""
+        others = F.lit(self.others)
+        if not self.named:
+            return others
+        times = (F.lit(one) for pair in sorted(self.named.items()) for one in pair)
+        return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
+
+    def from_day(self, rows: DataFrame) -> DataFrame:
+        """Return the rows on or after the day of their cluster's time, and those without a day."""
+        return rows.where(F.isnull(DAY) | (self._on_days() & self.covers_day()))
+
+    def kept(self, rows: DataFrame, time: str) -> DataFrame:
+        """Return the rows on or after the first changed day that are before their cluster's time.
+
+        `time` is the column that counts: of these days' files, they are what does not change.
+        """
+        covered = self.covers_day() if time == DAY else F.col(time) >= self.time_of()
+        return rows.where(self._on_days() & ~covered)
+
+    def covers_day(self) -> Column:
+        """True on or after the day of a cluster's time."""
+        return F.col(DAY) >= F.to_date(self.time_of())
+
+    def _on_days(self) -> Column:
+        return F.col(DAY) >= F.lit(self.since.date())
+
+
+def limited(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
+    """Return a change with at most `NAMED` times; the others count from the earliest of theirs."""
+    named = sorted((time, name) for name, time in times.items() if time != others)
+    if len(named) <= NAMED:
+        return Renewal({name: time for time, name in named}, others)
+    others = min(others, named[NAMED][0])
+    return Renewal({name: time for time, name in named[:NAMED] if time < others}, others)
+
+
+def renewal_of(rows: DataFrame, time: str) -> Renewal:
+    """Return the earliest time of each cluster in a column of rows."""
+    each = rows.where("cluster is not null").groupBy(CLUSTER)
+    first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
+    earliest = first.orderBy("first").limit(MOST + 1)
+    return renewal_of_pairs([(row[0], row[1]) for row in collect_small(earliest)])
+
+
+def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
+    """Return a change from clusters and microseconds since 1970."""
+    times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
+    if len(found) > MOST:
+        return Renewal({}, min(times.values(), default=NEVER))
+    return limited(times)
+
+
+def time_from_micros(micros: int | None) -> datetime:
+    """Return the time from microseconds since 1970, or `NEVER` for None."""
+    return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)

@@ -1,0 +1,97 @@
+"""A change of one cluster renews the rows of that cluster, and keeps those of all others."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, Renewal, limited
+from pulsar_conformance.audit.input.records import shard
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.writing import Store
+from standins.sparks import audit_session, spark
+
+pytestmark = pytest.mark.spark
+
+assert audit_session
+assert spark
+
+START, HOUR, DAY = datetime(2026, 11, 20, tzinfo=UTC), timedelta(hours=1), timedelta(days=1)
+TABLE = "split_findings"
+CLUSTERS = tuple("abcdef")
+CHANGED = "c"
+SINCE = START + DAY + 10 * HOUR
+
+
+def test_clusters_that_change_on_one_day_are_rebuilt_together():
+    change = Renewal({"a": START, "b": START + HOUR, "c": START + DAY, "d": START + 2 * DAY})
+    first, second, rest = change.parts(all_rows=True)
+    assert (first.clusters, first.since) == (("a", "b"), START)
+    assert (second.clusters, second.since) == (("c", "d"), START + DAY)
+    assert (rest.since, rest.others) == (NEVER, True)
+    assert list(Renewal().parts()) == []
+    level = change.leveled()
+    assert level.named == {"a": START, "b": START, "c": START + DAY, "d": START + DAY}
+
+
+def test_of_two_changes_the_earlier_counts_for_each_cluster():
+    one, two = Renewal({"a": START + DAY, "b": START}), Renewal({"a": START}, START + HOUR)
+    both = one.also(two)
+    assert (both.named, both.others) == ({"a": START, "b": START}, START + HOUR)
+    assert both == two.also(one)
+    assert one.also(Renewal()) == one
+    assert one.earlier(HOUR).since == START - HOUR
+    assert not Renewal().earlier(HOUR)
+
+
+def test_of_many_clusters_those_that_change_first_are_named():
+    times = {f"c{number}": START + number * HOUR for number in range(NAMED + 50)}
+    change = limited(times)
+    assert len(change.named) == NAMED
+    assert change.others == times[f"c{NAMED}"]
+
+
+def rows(session, clusters, times, word):
+    each = [(time, "SPLIT-05", word, "", one, time.date()) for one in clusters for time in times]
+    return session.createDataFrame(each, TABLES[TABLE].schema)
+
+
+def told(frame):
+    return sorted((row["cluster"], row["cycle"], row["verdict"]) for row in frame.collect())
+
+
+@pytest.mark.parametrize("shards", [1, 8])
+def test_the_rows_of_other_clusters_are_kept(audit_session, tmp_path, shards):
+    store = Store(audit_session, str(tmp_path), shards=shards)
+    times = [START + number * 5 * HOUR for number in range(10)]
+    empty = audit_session.createDataFrame([], TABLES["records"].schema)
+    store.write("records", empty)
+    store.write(TABLE, rows(audit_session, CLUSTERS, times, "before"))
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.parquet")}
+    later = [time + HOUR for time in times if time >= SINCE]
+    change = Renewal({CHANGED: SINCE})
+    store.update(TABLE, rows(audit_session, CHANGED, later, "after"), change)
+    expected = [
+        *((one, time, "before") for one in CLUSTERS for time in times if one != CHANGED),
+        *((CHANGED, time, "before") for time in times if time < SINCE),
+        *((CHANGED, time, "after") for time in later),
+    ]
+    naive = [(one, time.replace(tzinfo=None), word) for one, time, word in expected]
+    assert told(store.read(TABLE)) == sorted(naive)
+    kept = {file for file, time in before.items() if file.exists()}
+    assert {file for file in kept if "day=2026-11-20" in str(file)}
+    if shards > 1:
+        named = audit_session.createDataFrame([(CHANGED,)], "cluster string")
+        (place,) = named.select(shard(shards)).first()
+        of_day = {file for file in before if "day=2026-11-21" in str(file)}
+        others = {file for file in of_day if f"shard={place}/" not in str(file)}
+        assert others
+        assert others <= kept
+    store.update(TABLE, rows(audit_session, CHANGED, [], "after"), Renewal({CHANGED: START}))
+    assert told(store.read(TABLE)) == sorted(one for one in naive if one[0] != CHANGED)
+    assert store.read(TABLE).columns == store.shaped(TABLE, empty_of(audit_session)).columns
+
+
+def empty_of(session):
+    return session.createDataFrame([], TABLES[TABLE].schema)
