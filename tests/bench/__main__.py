@@ -18,6 +18,7 @@ from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.programs import without_spark
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.audit.fleet.size import Fleet
 from pulsar_conformance.audit.pipeline import spark_tuning
 
 from bench import layout, rates
@@ -92,7 +93,7 @@ def _cold(args: argparse.Namespace) -> Iterator[str]:
 
     rounds = _rounds(args)
     yield from _on_spark(
-        lambda spark, folder: cold.measure(spark, folder, rounds, _tell),
+        lambda spark, folder: cold.measure(spark, folder, args.multiples, rounds, _tell),
         f"the median of {args.audits} rounds",
     )
 
@@ -115,6 +116,17 @@ def _days(args: argparse.Namespace) -> Iterator[str]:
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = audits.fleet_of(args.brokers, args.bundles, args.days * days.HOURS)
         return days.measure(spark, folder, fleet, _tell)
+
+    yield from _on_spark(measured, "once")
+
+
+def _late(args: argparse.Namespace) -> Iterator[str]:
+    """One file more of a history against all of its files."""
+    from bench import late
+
+    def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
+        fleet = Fleet(args.clusters, args.brokers, args.bundles, 1)
+        return late.measure(spark, folder, fleet, args.files, _tell)
 
     yield from _on_spark(measured, "once")
 
@@ -156,8 +168,9 @@ PARTS: Mapping[str, Part] = {
     "cold": _of_spark(_cold),
     "cycles": _of_spark(_cycles),
     "days": _of_spark(_days),
+    "late": _of_spark(_late),
 }
-USUAL = ("engines", "audit")
+USUAL = ("engines", "audit", "cold")
 """The parts that are measured where none is named."""
 
 
@@ -172,7 +185,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help="engines, audit (both if none is named), cold, cycles, days",
+        help="engines, audit, cold (these three if none is named), cycles, days, late",
     )
     parser.add_argument(
         "--adapter",
@@ -187,10 +200,20 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ("bundles", 100, "of each broker"),
         ("hours", 24, "of both histories; of the shorter one of cycles"),
         ("days", 31, "of the history that grows by its last one"),
+        ("clusters", 1000, "of the history of which one file is late, for an hour"),
+        ("files", 20_000, "of one report each, before one more"),
         ("audits", 1, "rounds in which audit and floor take turns"),
     ):
         help_ = f"{what} (%(default)s)"
         parser.add_argument(f"--{name}", type=_positive, default=default, metavar="N", help=help_)
+    parser.add_argument(
+        "--multiples",
+        type=_positive,
+        nargs="+",
+        default=(1,),
+        metavar="N",
+        help="numbers of clusters of the cold histories, of 346,605 samples each (1)",
+    )
     parser.add_argument(
         "--beside",
         nargs="+",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,39 +17,60 @@ from pulsar_conformance.audit.fleet.writing import write_history
 from bench.audits import Rounds, Row, Tell, seconds
 
 ENTRY = "from pulsar_conformance.conformance.commands.entry import entry"
-AUDIT = (sys.executable, "-c", f"import sys; {ENTRY}; sys.exit(entry())", "audit")
-"""The command `pulsar-conformance audit`."""
+AUDIT = (sys.executable, "-c", f"import sys; {ENTRY}; sys.exit(entry() == 2)", "audit")
+"""The command `pulsar-conformance audit`; faults that it finds are no failure of it."""
+
+JOB = """
+from pulsar_conformance.adapters.spark import session
+with session.acquired("local[*]", "bench") as spark:
+    spark.session.range(1).count()
+"""
+SESSION = (sys.executable, "-c", JOB)
+"""A command that starts Spark for a small job."""
+
+SMALL = Path(__file__).parents[2] / "fixtures" / "history"
+"""A history of 393 lines."""
 
 FLEET = Fleet(1, 20, 60, 24)
 """A cluster for a day: 346,605 samples of bundles."""
 
-MULTIPLES = (1, 4, 8)
-"""Numbers of such clusters."""
 
-
-def measure(spark: Any, folder: Path, rounds: Rounds, tell: Tell) -> Iterator[Row]:
-    """Yield the seconds of audit and command for each multiple, in turns."""
-    for count in MULTIPLES:
+def measure(
+    spark: Any, folder: Path, multiples: Sequence[int], rounds: Rounds, tell: Tell
+) -> Iterator[Row]:
+    """Yield the seconds of audits and of what runs beside them, in turns: of a small history beside
+    an empty session, and of each multiple of the fleet beside the command.
+    """
+    small = folder / "small"
+    small.mkdir()
+    (small / "fl").symlink_to(SMALL, target_is_directory=True)
+    tell("a history of 393 lines")
+    yield from _of_one(small, "393 lines", {"a session with a small job": SESSION}, rounds)
+    beside = {Path(rounds.command[-1]).name: rounds.command} if rounds.command else {}
+    for count in multiples:
         place = folder / str(count)
         options = HistoryOptions("none", (), 0, "json")
         write_history(spark, replace(FLEET, clusters=count), options, str(place / "fl"))
         tell(f"history of {count} clusters of {FLEET.brokers} brokers, {FLEET.hours} h")
-        yield from _of_one(place, f"{count} x {FLEET.brokers} brokers", rounds)
+        yield from _of_one(place, f"{count} x {FLEET.brokers} brokers", beside, rounds)
 
 
-def _of_one(place: Path, history: str, rounds: Rounds) -> Iterator[Row]:
-    audits: list[float] = []
-    besides: list[float] = []
+def _of_one(
+    place: Path, history: str, beside: Mapping[str, Sequence[str]], rounds: Rounds
+) -> Iterator[Row]:
+    taken: dict[str, list[float]] = {name: [] for name in (*beside, "audit")}
     for number in range(rounds.count):
-        words = ("--input", "fl", "--output", f"out-{number}")
-        audits.append(seconds(partial(_run, (*AUDIT, *words), place)))
-        if rounds.command:
-            besides.append(seconds(partial(_run, rounds.command, place)))
-    audit, beside = median(audits), median(besides or [0.0])
-    if rounds.command:
-        yield f"{Path(rounds.command[-1]).name}, {history}", f"{beside:.1f}", "1"
-    yield f"  audit, cold, {history}", f"{audit:.1f}", f"{audit / beside:.2f}" if beside else ""
+        audit = (*AUDIT, "--input", "fl", "--output", f"out-{number}")
+        for name, command in {**beside, "audit": audit}.items():
+            taken[name].append(seconds(partial(_run, command, place)))
+    audited, others = median(taken.pop("audit")), {name: median(t) for name, t in taken.items()}
+    for name, took in others.items():
+        yield f"{name}, {history}", f"{took:.1f}", "1"
+    ratio = f"{audited / median(others.values()):.2f}" if others else ""
+    yield f"  audit, cold, {history}", f"{audited:.1f}", ratio
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+    )
