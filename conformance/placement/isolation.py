@@ -19,6 +19,8 @@ from pulsar_conformance.conformance.placement.operations import (
 from pulsar_conformance.conformance.placement.quantities import either
 from pulsar_conformance.conformance.placement.view import Assigning, Placed
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.shedding import PACKAGE
 
 Unloaded = frozenset[str]
 
@@ -152,6 +154,9 @@ WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
 
 OWN, OTHER = ("finance/payments", "finance/risk")
 
+BY_LOAD = 0.75
+"""Share of the cases in which the load decides among the admitted brokers, and not chance."""
+
 
 @st.composite
 def isolated_brokers(
@@ -187,8 +192,11 @@ def isolated_brokers(
     }
     namespace = random.choice((OWN, OTHER)) if shared else OWN if own else "shop/eu"
     lower = random.randrange(4) << 30
+    settings: Json = {OVERLOAD_THRESHOLD: 85}
+    if random.random() < BY_LOAD:
+        settings[PLACEMENT_STRATEGY] = PACKAGE + LEAST_RATE
     case = {
-        "settings": {OVERLOAD_THRESHOLD: 85},
+        "settings": settings,
         "bundle": f"{namespace}/0x{lower:08x}_0x{min(lower + (1 << 30), 0xFFFFFFFF):08x}",
         "brokers": brokers,
         "bundles": bundles,
