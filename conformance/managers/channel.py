@@ -188,7 +188,7 @@ TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
 
 SPLITS = ("splitting - a", "splitting - b")
-INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a")
+INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
 """Changes by a broker that does not know what is under way."""
 
 
@@ -306,7 +306,7 @@ def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: 
         state, to = turn.change.name, turn.owner
         if _leaves_its_owner(turn) and state in ("releasing", "assigning"):
             turn.demand(state == "releasing", expect)
-        if turn.finds("releasing") and state in ("releasing", "splitting"):
+        if turn.finds("releasing") and state in ("releasing", "splitting", "owned"):
             turn.demand(False, expect)
         continued = turn.finds("releasing") and state == "assigning" and to is not None
         if continued and (turn.continues or turn.change.to != to):
