@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -76,7 +77,11 @@ class Looker:
         """
         troubles: dict[str, str] = {}
         brokers = self._brokers()
-        answers = dict(zip(brokers, self._pool.map(self._broker, brokers), strict=True))
+        leader = self._tried("leader", troubles, self._leader)
+        settings = self._tried("settings", troubles, lambda: self._settings(leader))
+        known = before if settings is None else Sight(settings=settings)
+        ask = partial(self._broker, reports=not known.is_extensible)
+        answers = dict(zip(brokers, self._pool.map(ask, brokers), strict=True))
         owners, reports, silent = {}, {}, set()
         for broker, (held, report, why) in answers.items():
             owners[broker] = before.owners.get(broker, frozenset()) if held is None else held
@@ -86,15 +91,13 @@ class Looker:
                 silent.add(broker)
             if why:
                 troubles[broker] = why
-        leader = self._tried("leader", troubles, self._leader)
-        settings = self._tried("settings", troubles, lambda: self._settings(leader))
         domains = self._tried("domains", troubles, self._domains)
         shed = self._tried("causes of unloading", troubles, lambda: self._shed(leader))
         now = Sight(
             owners=owners,
             silent=frozenset(silent),
             leader=leader if leader is not None else before.leader,
-            settings=before.settings if settings is None else settings,
+            settings=known.settings,
             domains=before.domains if domains is None else domains,
             groups=self._in_groups(owners, troubles),
             shed=shed,
@@ -120,14 +123,15 @@ class Looker:
                 return self._known
         raise errors[0]
 
-    def _broker(self, broker: str) -> tuple[frozenset[str] | None, Any, str]:
+    def _broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
         """Return a broker's bundles and load report, and the reason if something is missing."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
             path = f"{ADMIN}/brokers/{quote(self.cluster)}/{quote(broker)}/ownedNamespaces"
             held = frozenset(self._api.get(path, base))
-            report = self._api.get(f"{ADMIN}/broker-stats/load-report", base)
+            if reports:
+                report = self._api.get(f"{ADMIN}/broker-stats/load-report", base)
         except NoAnswer as error:
             why = str(error)
         return held, report, why

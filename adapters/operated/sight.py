@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+EXTENSIBLE = "ExtensibleLoadManagerImpl"
+
 
 @dataclass(frozen=True)
 class Sight:
@@ -30,6 +32,11 @@ class Sight:
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     shed: float | None = None
     divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_extensible(self) -> bool:
+        """True if the extensible load manager is set, whose brokers answer no load report."""
+        return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def holder(self) -> dict[str, str]:
         """Return the owner of each owned bundle."""

@@ -10,8 +10,6 @@ from pulsar_conformance.adapters.operated.sight import Sight
 Entry = dict[str, Any]
 """A record without its cluster and time."""
 
-EXTENSIBLE = "ExtensibleLoadManagerImpl"
-
 
 def initial_entries(now: Sight) -> Iterator[Entry]:
     """Yield records of the state from which an audit starts; its leader is not a new one."""
@@ -89,7 +87,7 @@ def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
     Under the extensible manager, brokers release their bundles before they leave the list of active
     brokers.
     """
-    if not _is_extensible(now):
+    if not now.is_extensible:
         return set()
     return {entry["broker"] for entry in filter(_is_unexplained, entries)}
 
@@ -98,13 +96,9 @@ def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
     """Return the bundles that brokers of the extensible manager released for a reason that may
     still be seen.
     """
-    if not _is_extensible(now):
+    if not now.is_extensible:
         return set()
     return {entry["bundle"] for entry in filter(_is_unexplained, entries)}
-
-
-def _is_extensible(now: Sight) -> bool:
-    return str(now.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
 
 def as_shutdown(entries: list[Entry], now: Sight) -> None:
@@ -133,7 +127,7 @@ def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
     explained = [entry for entry in entries if entry.get("cause") == "shedding"]
-    return now.shed - before.shed - len(explained) if _is_extensible(now) else 0
+    return now.shed - before.shed - len(explained) if now.is_extensible else 0
 
 
 def as_unknown(entries: list[Entry]) -> None:

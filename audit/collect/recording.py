@@ -148,6 +148,8 @@ def _report(broker: str, report: object) -> Entry:
 def describe_recording(cluster: str, look: Look) -> str:
     """Describe what is recorded, what cannot be observed, and what that means for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
+    if look.sight.is_extensible:
+        unseen.append("load data (what depends on loads is undecided)")
     unseen.append("bundle data (averages begin with this history)")
     unseen.append("shedding cycles (an audit assumes one at every interval)")
     unseen.append("a bundle that returns to its broker before the next observation")
