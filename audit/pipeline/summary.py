@@ -29,7 +29,7 @@ VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 WRONG = (VIOLATED, NOT_DONE)
 """The verdicts that make an audit fail."""
 
-AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM")
+AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of rules about shedding."""
 
 AT_OTHER_TIMES = (*splits.JUDGED, *transfers.JUDGED)

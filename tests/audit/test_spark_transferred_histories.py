@@ -36,7 +36,6 @@ def audited(spark, tmp_path_factory):
         file = FOLDER / f"cluster-4.2.4-{name}.json.gz"
         (history / file.name).write_bytes(file.read_bytes())
     words = ["audit", "--input", str(history), "--output", str(folder / "out"), "--spark", CORES]
-    words += ["--judge-by", "documented-4.2"]
     status = main([*words, "--json", str(folder / "found.json")])
     return words, status, json.loads((folder / "found.json").read_text())
 
@@ -44,6 +43,7 @@ def audited(spark, tmp_path_factory):
 def test_nobody_is_accused_and_loads_decide_what_they_can(audited):
     _words, status, found = audited
     assert status == 0
+    assert found["profile"] == "documented-4.2"
     assert sum(found["lines"]["quarantined"].values()) == 0
     assert not any(one[verdict] for one in found["rules"].values() for verdict in WRONG)
     assert found["unloads"]["open"] == found["unloads"]["in_violation"] == 0
