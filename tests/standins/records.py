@@ -37,6 +37,13 @@ def data(**changes):
     return line("bundle_data", bundle=WHOLE, data={"shortTermData": average, **changes})
 
 
+def load(**changes):
+    """The load data of a broker of the extensible manager, with other fields."""
+    top = [{"bundleName": WHOLE, "stats": STATS}]
+    told = {"weightedMaxEMA": 0.5, "msgThroughputIn": 3e6, "topBundlesLoadData": top}
+    return line("load_data", broker="b1:8080", load={**told, "bundleCount": 3, **changes})
+
+
 GOOD = [
     report(),
     report(broker="[::1]:8080", webServiceUrl="http://x", extra=[{"a": None}]),
@@ -51,6 +58,7 @@ GOOD = [
     line("settings", settings={"loadBalancerSheddingEnabled": True, "other": {"a": 1}}),
     data(longTermData={**RATES, "numSamples": 900, "maxSamples": 1000}),
     report("2026-11-20T10:05:00Z", memory={"usage": -1, "limit": -1}) + "\r",
+    load(),
 ]
 
 
