@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
+
+SETTLED = 1_000_000_000
+"""Nanoseconds after a file's last change from which on another one has a different time."""
 
 PIECE = 1 << 22
 """Number of bytes that are read at a time."""
@@ -94,9 +98,9 @@ class Manifests:
             if path.is_file() and not any(part.startswith(HIDDEN) for part in name.parts):
                 known = path.stat()
                 key = (str(path), known.st_size, known.st_mtime_ns)
-                if key not in self._seen:
-                    self._seen[key] = _checksum(path)
-                found[str(name)] = self._seen[key]
+                found[str(name)] = self._seen.get(key) or _checksum(path)
+                if time.time_ns() - known.st_mtime_ns > SETTLED:
+                    self._seen[key] = found[str(name)]
         return found
 
 

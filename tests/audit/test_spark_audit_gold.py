@@ -254,13 +254,20 @@ def test_a_case_is_broken_as_its_cycle_was(made):
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
     done = {(5.0, "guessed"): [("b1", 3)], (10.0, "recorded"): [], (20.0, "guessed"): []}
     done[15.0, "recorded"] = [("b1", 3), ("b1", 5)]
-    judged = 0
+    key, judged, cases = ("cluster", "cycle", "rule"), 0, {}
+    moments = {tuple(row[n] for n in key): row["moment"] for row in made["findings"]}
+    for row in made["verdicts"]:
+        moment = moments[tuple(row[n] for n in key)]
+        assert (moment is None) == (row["verdict"] == "allowed")
+        if row["case"] is not None:
+            assert (row["cluster"], row["cycle"], moment) not in cases
+            cases[row["cluster"], row["cycle"], moment] = row["case"]
     for row in made["verdicts"]:
         cycle = minute(row["cycle"]), row["cluster"]
-        assert (row["case"] is None) == (row["verdict"] == "allowed")
         if row["verdict"] in ("violated", "not done though due") and cycle in done:
             pairs = [{"broker": one, "bundle": bundle(place)} for one, place in done[cycle]]
-            trial = trial_of(json.loads(row["case"]))
+            moment = moments[tuple(row[n] for n in key)]
+            trial = trial_of(json.loads(cases[row["cluster"], row["cycle"], moment]))
             assert evaluator.legal(trial)
             assert evaluator.judge(row["rule"], trial, [{"unload": pairs}]).violated
             judged += 1
