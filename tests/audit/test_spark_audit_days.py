@@ -239,6 +239,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     assert all(mark.before for mark in marks.values())
     named = {cluster: f"{at:%Y-%m-%d}" for cluster, at in marks["records"].change.named.items()}
     assert named == {"told": "2026-11-22", "guessed": "2026-11-23"}
+    assert marks.pop("transfer_findings").since == NEVER
     dates = {table: f"{mark.since:%Y-%m-%d}" for table, mark in marks.items()}
     assert {dates[table] for table in SILVER} == {"2026-11-22"}
     assert dates["cycles"] == "2026-11-21", "the last hour of a day depends on the next day"
