@@ -97,6 +97,12 @@ class Shown:
         return [format_answers(answers) for answers in self.example.allowed or ()]
 
     @property
+    def released(self) -> list[tuple[str, str]]:
+        """Format what releases answer that the documents do not allow, by version."""
+        each = self.example.released.items()
+        return [(version, format_answers(one.answers)) for version, one in each]
+
+    @property
     def answered(self) -> str:
         """Format the model's answer."""
         return format_answers(self.worked.answers)
