@@ -62,7 +62,7 @@ class Transferring(Troubled):
     def up(self, name: str, *, separate: bool = False) -> None:
         """Start a broker, in a process of its own if it is going to be killed."""
         self.cluster.doomed = {name} if separate else set()
-        self.cluster.start(name, CAPACITY, self.host._beneath, self.settings, {**self.settings})
+        self.cluster.start(name, CAPACITY, self.host._defaults, self.settings, {**self.settings})
         self.tell(up=name)
 
     def serve(self) -> None:
