@@ -87,8 +87,9 @@ def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
 
 
 def _fields(value: Mapping[str, Any]) -> str:
-    if set(value) == {"broker", "bundle"}:
-        return f"{value['bundle']} of {value['broker']}"
+    if {"broker", "bundle"} <= set(value) <= {"broker", "bundle", "to"}:
+        to = f", to {value['to']}" if "to" in value else ""
+        return f"{value['bundle']} of {value['broker']}{to}"
     return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "nothing"
 
 
