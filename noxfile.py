@@ -54,11 +54,11 @@ SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 """The word after -- that selects saved stories, and the test that plays them."""
 
 MUTANTS = (
-    ("mutants", "--sample", "400"),
-    ("mutants", "--drawn", "--sample", "100"),
-    ("mutants.judge", "--sample", "150"),
+    ("mutants", "--sample", "300"),
+    ("mutants", "--drawn", "--sample", "60"),
+    ("mutants.judge", "--sample", "60"),
 )
-"""Modules, with samples that together take about a quarter of an hour on two cores."""
+"""Modules, with samples that are to take a quarter of an hour on two cores that are idle."""
 
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
