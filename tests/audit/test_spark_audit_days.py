@@ -280,8 +280,8 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
     write(history, DAYS, written[DAYS][:-2])
 
     def late(of):
-        def and_then(lines):
-            rows = of(lines)
+        def and_then(lines, *shards):
+            rows = of(lines, *shards)
             with (history / "4.jsonl").open("a", encoding="utf-8") as file:
                 file.write(written[DAYS].pop() + "\n")
             return rows
