@@ -201,7 +201,8 @@ def averages(
     ways = {**others, "": readings["window"]}
     rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     # Columns over one course that are added together are computed in one pass over the rows.
-    rows = rows.withColumns({**of_sums, **_ahead(course, ways.values(), frames.values(), most)})
+    ahead = {**of_sums, **_ahead(course, ways.values(), frames.values(), most)}
+    rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect takes at least one column.
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):

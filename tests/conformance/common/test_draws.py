@@ -41,6 +41,8 @@ FEWER = {
     "MANAGER-03": 1,
     "MANAGER-14": 1,
     "PLACE-05": 16,
+    "PLANNED-03": 16,
+    "PLANNED-06": 16,
     "REPORT-10": 1,
     "USAGE-05": 25,
     "USAGE-06": 15,
