@@ -51,6 +51,7 @@ UNTOUCHED = {
     "absent-manager",
     "grace-starts",
     "second-domain",
+    "channel-transfer",
 }
 """Readings of what it is not asked."""
 
