@@ -118,13 +118,17 @@ def undisturbed(audit_session, history, tmp_path_factory):
     return store
 
 
+WITHOUT_ROWS = {"transfer_findings"}
+"""Tables about a load manager that the clusters of this history do not run."""
+
+
 def files_of(folder):
     return {file: file.stat().st_mtime_ns for file in folder.rglob("*.parquet")}
 
 
 def test_every_table_has_rows_and_the_stray_day_is_quarantined(undisturbed):
     every = rows(undisturbed)
-    assert all(every.values())
+    assert {table for table, found in every.items() if not found} == WITHOUT_ROWS
     records = undisturbed.read("records")
     stray = records.where("reason = 'stray-time'").collect()
     assert [row["day"].year for row in stray] == [START.year + 1]
@@ -141,7 +145,7 @@ def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, undis
         build_tables(store, every[:number], silent)
         there = files_of(tmp_path)
         assert seen.items() <= there.items()
-        assert len(there) > len(seen)
+        assert (there == seen) == (every[number - 1].table in WITHOUT_ROWS)
         seen = there
     build_tables(store, every, silent)
     assert files_of(tmp_path) == seen

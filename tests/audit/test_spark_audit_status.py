@@ -20,7 +20,7 @@ from pyspark.errors import AnalysisException
 
 pytestmark = pytest.mark.spark
 
-EMPTY = {"cycles": 0, "wrong": 0, "lines": {"read": 2, "used": 2, "quarantined": {}}}
+EMPTY = {"cycles": 0, "wrong": 0, "rules": {}, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {
     "no line is used": ([], 0, 2, "none of its lines can be used; out/quarantine says why"),
     "no cycle": ([], 2, 0, "it has no shedding cycle of a reporting broker"),

@@ -111,7 +111,7 @@ def cluster(rng, folder, version):
     return [str(reports), "--conf", str(folder / form)]
 
 
-UNLOAD = re.compile(r"(\S+/0x\w+) of (\S+)")
+UNLOAD = re.compile(r"(\S+/0x\w+) of ([^\s,]+)")
 
 
 def unloads(text):
