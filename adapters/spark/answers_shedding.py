@@ -75,9 +75,8 @@ def _strategy(*, transfers: bool) -> Column:
     written = (F.col("strategy"), F.col(f"settings.{shedding.STRATEGY}"))
     short = (F.nullif(F.regexp_replace(one, STRATEGIES_PACKAGE, ""), F.lit("")) for one in written)
     named = F.coalesce(*short)
-    extensible = given[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
     unnamed = F.isnull("strategy") & ~F.map_contains_key(given, shedding.STRATEGY)
-    left = extensible & unnamed if transfers else F.lit(False)
+    left = transfer.runs_extensible(given) & unnamed if transfers else F.lit(False)
     return F.when(left | (named == transfer.IN_EXTENSIONS), transfer.NAME).otherwise(named)
 
 

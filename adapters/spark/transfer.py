@@ -52,6 +52,11 @@ HALF = 0.5
 """Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
 
 
+def runs_extensible(settings: Column) -> Column:
+    """True if settings name the extensible load manager, in whichever package."""
+    return settings[MANAGER].endswith(EXTENSIBLE)
+
+
 def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFrame:
     """Add `transfershedder`: the imbalance of the cycle, and what the broker unloads.
 

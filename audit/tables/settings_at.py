@@ -93,7 +93,7 @@ def followed_strategy(force: Column) -> Column:
 
     [TRANSFER-18]
     """
-    extensible = force[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
+    extensible = transfer.runs_extensible(force)
     return F.when(extensible, transfer.NAME).otherwise(force[shedding.STRATEGY])
 
 

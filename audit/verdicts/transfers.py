@@ -57,7 +57,7 @@ def _is_extensible(silver: Silver, plan: AuditPlan) -> bool:
     given = plan.settings.get(transfer.MANAGER)
     if given is not None:
         return given.endswith(transfer.EXTENSIBLE)
-    named = F.col("settings")[transfer.MANAGER].endswith(transfer.EXTENSIBLE)
+    named = transfer.runs_extensible(F.col("settings"))
     return not silver.contexts.where((F.col("kind") == "settings") & named).isEmpty()
 
 
@@ -82,8 +82,7 @@ def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     went = streaks.with_all_days(made)["unloads"]
     went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
     rows = settings_at.join_settings(silver, plan, went, "at")
-    extensible = F.col(f"force.{transfer.MANAGER}").endswith(transfer.EXTENSIBLE)
-    rows = _in_turns(rows.where(extensible).select(*UNLOAD, "force"))
+    rows = _in_turns(rows.where(transfer.runs_extensible(F.col("force"))).select(*UNLOAD, "force"))
     rows = _with_owners(silver, rows)
     return _with_loads(silver, _with_groups(silver, rows))
 

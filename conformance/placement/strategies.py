@@ -8,6 +8,7 @@ from itertools import pairwise
 from random import Random
 
 from hypothesis import strategies as st
+from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
@@ -107,12 +108,12 @@ def _weighted_usage(case: Placing, name: str) -> Fraction:
 
 def _by_any_score(case: Placing) -> Names:
     """Return the candidates that are best by rates of messages, however these are weighted."""
-    scores = (case.readings.but("placement-score", one) for one in SCORES)
+    scores = (case.readings.but("placement-score", one) for one in SCORES.values)
     each = (allowed(replace(case.comparison, readings=one)) for one in scores)
     return frozenset().union(*each)
 
 
-SCORES = ("weighted", "plain", "weighted-with-bundle")
+SCORES = specs.load().readings["placement-score"]
 
 
 def _by_each_strategy(random: Random) -> Trial:

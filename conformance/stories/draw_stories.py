@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -254,10 +254,7 @@ def without_brokers(draft: StoryDraft) -> None:
 def crashes(draft: StoryDraft) -> None:
     """Crash brokers that own bundles, one after another."""
     crew(draft, fewest=2)
-    for _ in range(_count(draft)):
-        space = draft.space(draft.random.choice((1, 1, 2)))
-        for _ in range(draft.random.randint(1, 2)):
-            draft.use(space, draft.random.choice((1, 5, 20)))
+    _use_namespaces(draft, (1, 1, 2), topics=(1, 2))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, len(draft.brokers))):
         draft.say(draft.random.choice(("broker_down", "broker_down", "restart")), broker=broker)
         if draft.random.random() < 0.5:
@@ -268,10 +265,7 @@ def crashes(draft: StoryDraft) -> None:
 def story_with_unloads(draft: StoryDraft) -> None:
     """Unload topics, bundles and namespaces while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
-    for _ in range(_count(draft)):
-        space = draft.space(draft.random.choice((1, 1, 1, 4)))
-        for _ in range(draft.random.randint(1, 3)):
-            draft.use(space, draft.random.choice((1, 5, 20)))
+    _use_namespaces(draft, (1, 1, 1, 4))
     if draft.random.random() < 0.5:
         draft.tick(2)
     for _ in range(draft.random.randint(1, 4)):
@@ -285,10 +279,7 @@ def story_with_unloads(draft: StoryDraft) -> None:
 def unused_bundles(draft: StoryDraft) -> None:
     """Use one or two topics in namespaces of many bundles."""
     crew(draft)
-    for _ in range(_count(draft)):
-        space = draft.space(draft.random.choice((4, 16, 32)))
-        for _ in range(draft.random.randint(0, 2)):
-            draft.use(space, draft.random.choice((0, 1, 5)))
+    _use_namespaces(draft, (4, 16, 32), topics=(0, 2), loads=(0, 1, 5))
     draft.tick(draft.random.choice((0, 1)))
 
 
@@ -305,10 +296,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
 def stops(draft: StoryDraft) -> None:
     """Shut brokers down that own bundles of many namespaces, or of one."""
     crew(draft, fewest=2)
-    for _ in range(_count(draft)):
-        space = draft.space(draft.random.choice((1, 4, 16)))
-        for _ in range(draft.random.randint(1, 3)):
-            draft.use(space, draft.random.choice((1, 5, 20)))
+    _use_namespaces(draft, (1, 4, 16))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
         draft.say("broker_stop", broker=broker)
         draft.tick(draft.random.choice((0, 1)))
@@ -356,6 +344,19 @@ def leaders(draft: StoryDraft) -> None:
             draft.say(event, broker=draft.random.choice(draft.brokers[:2]))
     draft.use(draft.space(), 1)
     draft.noise()
+
+
+def _use_namespaces(
+    draft: StoryDraft,
+    bundles: Sequence[int],
+    topics: tuple[int, int] = (1, 3),
+    loads: Sequence[int] = (1, 5, 20),
+) -> None:
+    """Create namespaces of some numbers of bundles, each with topics of some loads in use."""
+    for _ in range(_count(draft)):
+        space = draft.space(draft.random.choice(bundles))
+        for _ in range(draft.random.randint(*topics)):
+            draft.use(space, draft.random.choice(loads))
 
 
 def _count(draft: StoryDraft) -> int:

@@ -41,24 +41,13 @@ class Catch:
 def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
     """The first question that shows a mutant, the smallest that reach its change first."""
     started = time.process_time()
-    try:
-        with Limit(PATIENCE):
-            modules = another_model({mutant.file: changed(mutant)})
-    except (Exception, OutOfTime):
-        return Catch(True, by=NO_START, seconds=time.process_time() - started)
     asked = in_order(evaluations, mutant.file, mutant.entered)
-    rule, by = first_wrong(modules[""].Model, asked, evaluations)
-    return Catch(bool(by), rule, by, time.process_time() - started)
+    return _caught(mutant, started, asked, evaluations)
 
 
 def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
     """Return the first drawn case that shows a mutant; `examples` say which rules may."""
     started = time.process_time()
-    try:
-        with Limit(PATIENCE):
-            modules = another_model({mutant.file: changed(mutant)})
-    except (Exception, OutOfTime):
-        return Catch(True, by=NO_START, seconds=time.process_time() - started)
     whole: list[Evaluation] = []
 
     def asked() -> Iterator[Evaluation]:
@@ -68,7 +57,19 @@ def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
             whole.append(one)
             yield one
 
-    rule, by = first_wrong(modules[""].Model, asked(), whole)
+    return _caught(mutant, started, asked(), whole)
+
+
+def _caught(
+    mutant: Mutant, started: float, asked: Iterable[Evaluation], whole: Sequence[Evaluation]
+) -> Catch:
+    """Load a mutant, and return what `first_wrong` finds; its seconds count from `started`."""
+    try:
+        with Limit(PATIENCE):
+            modules = another_model({mutant.file: changed(mutant)})
+    except (Exception, OutOfTime):
+        return Catch(True, by=NO_START, seconds=time.process_time() - started)
+    rule, by = first_wrong(modules[""].Model, asked, whole)
     return Catch(bool(by), rule, by, time.process_time() - started)
 
 

@@ -17,6 +17,7 @@ from pulsar_conformance.specs.broker import (
     renamed,
 )
 from standins.admin import FakeCluster
+from standins.broker_settings import other_value
 
 WEIGHTS = {
     f"loadBalancerBandwidth{way}ResourceWeight": f"loadBalancerBandwith{way}ResourceWeight"
@@ -29,14 +30,6 @@ UNLOADING = "loadBalancerAutoUnloadSplitBundlesEnabled"
 EXTENSIBLE = (
     "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 )
-
-
-def other_value(setting):
-    """A value other than the default, as text."""
-    default = setting.default(known_releases()[-1])
-    if setting.type == "boolean":
-        return str(not default).lower()
-    return {"integer": "7", "number": "0.5"}.get(setting.type, "other")
 
 
 def environment(values):

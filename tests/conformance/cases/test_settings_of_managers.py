@@ -6,7 +6,8 @@ manager, nor any class that all managers share, calls the setting's getter.
 
 import pytest
 from pulsar_conformance.conformance.cases.settings_files import read_settings
-from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.broker import broker_settings
+from standins.broker_settings import other_value
 
 CLASSES = {
     "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
@@ -72,16 +73,6 @@ IGNORED = {
 FORMER = {f"loadBalancerBandwith{way}ResourceWeight" for way in ("In", "Out")}
 CHOOSING = {"loadManagerClassName", "loadBalancerLoadSheddingStrategy"}
 """Settings that choose whose settings count."""
-
-
-def other_value(setting):
-    """A value other than the default, as text."""
-    default = setting.default(known_releases()[-1])
-    if setting.type == "boolean":
-        return str(not default).lower()
-    return {"integer": "7", "number": "0.5", "class": "org.example.Other"}.get(
-        setting.type, "other"
-    )
 
 
 def reasons(folder, manager, name):
