@@ -1,4 +1,4 @@
-"""Connections to implementations: errors and types that do not depend on the transport.
+"""Connections to implementations: errors and types that are independent of the transport.
 
 `names.connect` loads the transport that an adapter's name selects.
 """

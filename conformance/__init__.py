@@ -1,1 +1,1 @@
-"""Judging of implementations: draw, ask, judge, reduce."""
+"""Judgment of implementations: draw cases, ask, judge, reduce."""

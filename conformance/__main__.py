@@ -1,4 +1,4 @@
-"""`python -m pulsar_conformance.conformance`: the same command, if its script is not in PATH."""
+"""`python -m pulsar_conformance.conformance`: the command, if its script is not on PATH."""
 
 from pulsar_conformance.conformance.commands.entry import entry
 

@@ -1,7 +1,8 @@
 """The subjects in the folders next to this file: their operations, checks and aims.
 
 A subject is a folder with an `operations.py` or, if it has no operations of its own, a `checks.py`.
-Any of its modules may register checks, and may declare aims at readings as `AIMED`.
+Any of its modules may register checks and declare aims (trials that tell readings apart) as
+`AIMED`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _subjects() -> list[str]:
 
 
 def _modules_in(folder: str) -> set[str]:
-    """Return the names of a folder's modules, without importing the folder."""
+    """Return the names of a folder's modules, without importing it."""
     paths = [f"{path}/{folder}" for path in conformance.__path__]
     return {module.name for module in iter_modules(paths)}
 
@@ -60,14 +61,14 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """Return the checks of all subjects, by rule ID."""
+    """Return all checks by rule ID."""
     list(_modules())
     return CHECKS
 
 
 @cache
 def aimed() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims at each reading that questions can decide."""
+    """Return the aims of each reading that can be decided by asking."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):
@@ -77,6 +78,6 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
 
 @cache
 def presupposed() -> tuple[DerivedQuestions, ...]:
-    """Return the questions derived for presupposed rules, those for operations first."""
+    """Return the questions that test presupposed rules, those for operations first."""
     found = [one for module in _modules() for one in getattr(module, "PRESUPPOSED", ())]
     return tuple(sorted(found, key=lambda one: one.rule is not None))

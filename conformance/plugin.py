@@ -1,4 +1,4 @@
-"""The pytest plug-in, which collects each rule of `specs/rules/*.yaml` as an item."""
+"""The pytest plug-in: collects each rule of `specs/rules/*.yaml` as an item."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ LETTERS = {
 
 
 class Violation(AssertionError):
-    """A verdict against an implementation, formatted for the user."""
+    """A verdict against an implementation, formatted for users."""
 
 
 class Unusable(Exception):
-    """The reason why an implementation could not be judged, formatted for the user."""
+    """Why an implementation could not be judged, formatted for users."""
 
 
 class RuleFile(pytest.File):
-    """The rules of an area."""
+    """The rules of one area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """Yield an item for each rule, implementation and profile; a replay limits the rules."""
+        """Yield an item per rule, implementation and profile; a replay limits the rules."""
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
@@ -79,7 +79,7 @@ class RuleItem(pytest.Item):
         allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judge the rule; the report carries the verdict, even from another worker."""
+        """Judge the rule; the verdict travels in the report, even from another worker."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
@@ -103,18 +103,18 @@ class RuleItem(pytest.Item):
             raise Violation(text or f"{self.rule.id} {word}: {printable(verdict.why)}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
-        """Return the failure text only; errors of the suite itself keep their traceback."""
+        """Return only the failure text; errors in the suite itself keep their traceback."""
         if isinstance(excinfo.value, Violation | Unusable):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the place of the rule in its file."""
+        """Return the rule's file and line."""
         return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
 
 
 class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-    """Assigns all rules of an implementation and profile to one worker, since they share cases."""
+    """Assigns all rules of an implementation and profile to one worker, because they share cases."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.rpartition("[")[2]
@@ -142,13 +142,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close every connection."""
+    """Close all connections."""
     if SESSION in config.stash:
         config.stash[SESSION].close()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
-    """Collect the rules of the suite's own specifications."""
+    """Collect the suite's own rule files."""
     if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
         # Allure identifies tests by this name, so it must not depend on where the suite is
         # installed.
@@ -157,7 +157,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile |
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort by implementation, then by the order in which rules are asked."""
+    """Sort items by implementation, then in rule order."""
     runs, rules = list(config.stash[SESSION].runs.values()), list(specs.load().rules)
 
     def turn(item: pytest.Item) -> tuple[int, int]:
@@ -170,7 +170,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRun:
-    """Distribute whole runs among the workers, not single rules."""
+    """Distribute whole runs over the workers, not single rules."""
     return ByRun(config, log)
 
 
@@ -178,7 +178,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRun:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, None, None]:
-    """Put the verdict into the Allure result as soon as that exists."""
+    """Add the verdict to the Allure result as soon as it exists."""
     yield
     if call.when == "call" and isinstance(item, RuleItem) and item.explain:
         item.explain()

@@ -1,4 +1,4 @@
-"""The runs of a session: every implementation under every profile, asked concurrently."""
+"""The runs of a session: every implementation by every profile, asked concurrently."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_BACKGROUND_THREADS = 3
 class Session:
     """The runs of a plan.
 
-    Unless pytest-xdist distributes them (`alone`), implementations in child processes are asked
-    while cases for others are drawn and judged.
+    Unless pytest-xdist distributes them (then `alone` is false), implementations in child processes
+    are asked while cases for others are drawn and judged.
     """
 
     def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
@@ -43,17 +43,17 @@ class Session:
         }
 
     def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
-        """Return the verdict on a rule in a run."""
+        """Return a run's verdict on a rule."""
         if self._alone and not self._prepared:
             self._prepare()
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draw the cases of each run, and have them asked in the background meanwhile.
+        """Draw each run's cases, and have them asked in the background meanwhile.
 
-        Implementations that take large batches go first, since they have most to do, with their
-        shortest profile first, so that they start early. Those in this process go last, since they
-        are asked immediately.
+        Implementations that take large batches go first, because they have the most to do, each
+        with its shortest profile first, so that they start early. Those in this process go last,
+        because they are asked immediately.
         """
         self._prepared = True
         reached = []
@@ -66,7 +66,7 @@ class Session:
                 run.prepare()
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         gc.set_threshold(*self._thresholds)
         self._background.shutdown(wait=False, cancel_futures=True)
         for run in self.runs.values():
@@ -77,15 +77,15 @@ SILENT = ("unexercised", "not_applicable")
 
 
 def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
-    """Return the rules that apply to a replayed case, judged by the implementation's answers.
+    """Return the rules that apply to a replayed case, according to the implementation's answers.
 
-    If it cannot be asked, all rules are returned, since their verdicts give the reason.
+    If it cannot be asked, all rules are returned, because their verdicts give the reason.
     """
     return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
-    """Return a message that no rule applies to a replayed case, with the commonest reason."""
+    """Return a message that no rule applies to a replayed case, with the most frequent reason."""
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"
     [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)

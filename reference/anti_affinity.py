@@ -1,4 +1,4 @@
-"""Placement of an anti-affinity group: evenly over domains, then brokers. [ANTI]"""
+"""Placement of anti-affinity groups: spread over domains first, then over brokers. [ANTI]"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A namespace to place, and the distribution of its group.
+    """A namespace to place, and where the rest of its group is.
 
-    Brokers without a domain are taken together, as one domain without a name.
+    Brokers without a domain together form one unnamed domain.
     """
 
     namespace: str
@@ -33,16 +33,16 @@ class Spread:
 
     @property
     def group(self) -> str | None:
-        """The group of the namespace, or None."""
+        """The namespace's group, or None."""
         return self.groups.get(self.namespace)
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that has one; there is at most one. [ANTI-08]"""
+        """The domain of each broker that is in one; a broker is in at most one. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:
-        """The other namespaces of the group that a broker serves. [ANTI-06]"""
+        """Return the group's other namespaces on a broker. [ANTI-06]"""
         return frozenset(
             one
             for one in self.owned.get(broker, ())
@@ -52,12 +52,12 @@ class Spread:
         )
 
     def rivals_of_all(self, brokers: Iterable[str]) -> frozenset[str]:
-        """The other namespaces of the group that any of these brokers serves."""
+        """Return the group's other namespaces on any of these brokers."""
         return frozenset(one for broker in brokers for one in self.rivals(broker))
 
     @cached_property
     def in_domain(self) -> dict[str | None, int]:
-        """Number of namespaces of the group in each domain with a candidate. [ANTI-01]"""
+        """Number of the group's namespaces in each domain that has a candidate. [ANTI-01]"""
         known = COUNTED[self.counted](self)
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
         for broker in known:
@@ -67,13 +67,16 @@ class Spread:
 
     @cached_property
     def best_domains(self) -> tuple[str | None, ...]:
-        """The domains with the fewest namespaces of the group. [ANTI-01]"""
+        """The domains with the fewest of the group's namespaces. [ANTI-01]"""
         fewest = min(self.in_domain.values(), default=None)
         return tuple(name for name, count in self.in_domain.items() if count == fewest)
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """Return the candidates with the fewest of the group in each such domain. [ANTI-02]"""
+        """Return the candidates with the fewest of the group's namespaces in the best domains.
+
+        [ANTI-02]
+        """
         among = {name: self.within(name) for name in self.best_domains}
         fewest = {
             name: min(len(self.rivals(one)) for one in brokers) for name, brokers in among.items()
@@ -86,7 +89,7 @@ class Spread:
         )
 
     def within(self, domain: str | None) -> list[str]:
-        """Return the candidates of a domain; None stands for those without one."""
+        """Return the candidates in a domain; None means candidates without a domain."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @property

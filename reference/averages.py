@@ -1,4 +1,4 @@
-"""Averages of load over samples, and their sums. [DATA]"""
+"""Averages of samples, and sums over bundles. [DATA]"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Mean = Callable[[Sequence[Rate], int], Rate]
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
-    """Return the mean of the newest values, or of all until the window is full. [DATA-01, DATA-02]
+    """Return the mean of the last `window` values, or of all if there are fewer. [DATA-01, DATA-02]
 
     1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
     """
@@ -33,7 +33,7 @@ def sliding(values: Sequence[Rate], window: int) -> Rate:
 
 
 def fading(values: Sequence[Rate], window: int) -> Rate:
-    """Return the mean until the window is full; then each value replaces its share. [DATA-02]
+    """Return the mean of the first `window` values, into which each later value is mixed. [DATA-02]
 
     1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
     """
@@ -50,7 +50,7 @@ MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
 
 @dataclass(frozen=True)
 class Average:
-    """Average rates of a bundle in one time frame, and their number of samples."""
+    """A bundle's average rates in one time frame, and the number of samples."""
 
     rates: Rates
     samples: int
@@ -58,7 +58,7 @@ class Average:
 
 
 def average(samples: Sequence[Rates], window: int, mean: Mean, unmeasured: Rates) -> Average:
-    """Return the average of all samples of a bundle in one time frame. [DATA-01 … 07]"""
+    """Return the average of a bundle's samples in one time frame. [DATA-01 … 07]"""
     if not samples:
         return Average(unmeasured, 0, window)
     columns = zip(*(sample.each() for sample in samples), strict=True)
@@ -72,12 +72,12 @@ def samples_counted(taken: int, window: int) -> int:
 
 
 def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
-    """Return a bundle's share of its broker's rates in one time frame. [DATA-09]"""
+    """Return the rates that a bundle contributes to its broker in one time frame. [DATA-09]"""
     return average_of(bundle, frame) or unmeasured_rates(kilobyte)
 
 
 def together(loads: Iterable[Rates]) -> Rates:
-    """Return the rates of a broker: the sum over its bundles. [DATA-08]"""
+    """Return the sum of rates. [DATA-08]"""
     none = Rates(ZERO, ZERO, ZERO, ZERO)
     columns = zip(none.each(), *(load.each() for load in loads), strict=True)
     return Rates(*map(total, columns))
@@ -97,13 +97,13 @@ NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)
 
 
 def fields(rates: Rates) -> dict[str, Rate]:
-    """Return rates with the field names of load data, exact."""
+    """Return rates under the field names of load data, as exact numbers."""
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
 @dataclass
 class Frame:
-    """One time frame of one bundle; adding a sample takes constant time."""
+    """One time frame of a bundle; adding a sample takes constant time."""
 
     window: int
     kind: str
@@ -128,7 +128,7 @@ class Frame:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The averages in the format of bundle data."""
+        """The averages as fields of bundle data."""
         return {**fields(self.rates), "numSamples": len(self.taken)}
 
 
@@ -142,7 +142,7 @@ class Samples:
         """The averages in the format of bundle data; empty before the first sample."""
 
     def add(self, rates: Rates) -> bool:
-        """Add a sample, and return True if an average changed."""
+        """Add a sample; return True if an average changed."""
         for frame in self._frames.values():
             frame.add(rates)
         averages = {name: frame.rates for name, frame in self._frames.items()}
@@ -154,6 +154,6 @@ class Samples:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Number of long-term samples, and its maximum."""
+        """Number of long-term samples, and the maximum."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}

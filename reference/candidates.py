@@ -1,4 +1,4 @@
-"""Automatic split: the bundles that the leader chooses. [SPLIT-01 … 09]"""
+"""Automatic split: which bundles the leader splits. [SPLIT-01 … 09]"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Measure = Callable[["Growth", str], Fraction]
 
 @dataclass(frozen=True)
 class Growth:
-    """Load and limits of all bundles in one run of the automatic split."""
+    """The load of all bundles, and the limits of the automatic split, in one run."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -41,12 +41,12 @@ class Growth:
 
     @cached_property
     def brokers(self) -> tuple[Broker, ...]:
-        """The load reports."""
+        """The brokers' load reports."""
         return tuple(Broker.read(name, data) for name, data in self.case["brokers"].items())
 
     @cached_property
     def stats(self) -> dict[str, Stats]:
-        """The latest numbers of each bundle, from the broker that owns it."""
+        """The latest statistics of each bundle, from the broker that owns it."""
         return {
             bundle: broker.stats[bundle]
             for broker in self.brokers
@@ -56,7 +56,7 @@ class Growth:
 
     @cached_property
     def limits(self) -> dict[str, Fraction]:
-        """The four thresholds, bandwidth in bytes per second."""
+        """The four thresholds; bandwidth in bytes per second."""
         megabyte = MEGABYTE[self.readings["megabyte"]]
         return {
             MAX_TOPICS: self.settings.number(MAX_TOPICS),
@@ -66,15 +66,15 @@ class Growth:
         }
 
     def rates(self, bundle: str) -> Rates:
-        """Rates of a bundle, by the reading `split-rate-window`."""
+        """A bundle's rates, by the reading `split-rate-window`."""
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def measured(self, bundle: str, limit: str) -> Fraction:
-        """The quantity that a threshold limits."""
+        """Return the quantity that a threshold limits."""
         return MEASURES[limit](self, bundle)
 
     def exceeded(self, bundle: str) -> list[str]:
-        """The thresholds that a bundle exceeds: any one makes it a candidate. [SPLIT-01 … 05]"""
+        """The thresholds that a bundle exceeds; one is enough to split it. [SPLIT-01 … 05]"""
         return [name for name, limit in self.limits.items() if self.measured(bundle, name) > limit]
 
     @cached_property
@@ -83,21 +83,24 @@ class Growth:
         return tuple(bundle for bundle in self.stats if self.exceeded(bundle))
 
     def room(self, namespace: str) -> int:
-        """Number of further bundles that a namespace may have. [SPLIT-06]"""
+        """Number of bundles that a namespace may still gain. [SPLIT-06]"""
         most = self.settings.number(MAX_BUNDLES)
         return int(most) - int(self.case["namespaceBundles"].get(namespace, 0))
 
     @property
     def enabled(self) -> bool:
-        """True if this broker leads and the automatic split is switched on. [SPLIT-07]
+        """True if this broker is the leader and the automatic split is enabled. [SPLIT-07]
 
-        No document says what a broker that does not lead splits.
+        No document says whether other brokers split bundles.
         """
         return bool(self.case["leader"]) and self.settings.flag(AUTO_SPLIT)
 
     @cached_property
     def split(self) -> tuple[str, ...]:
-        """The bundles split in this round: each takes one place of its namespace. [SPLIT-06]"""
+        """The bundles to split in this run, while their namespaces have room for one more.
+
+        [SPLIT-06]
+        """
         if not self.enabled:
             return ()
         taken: Counter[str] = Counter()
@@ -111,12 +114,12 @@ class Growth:
 
     @property
     def unload(self) -> tuple[str, ...]:
-        """The split bundles whose parts are unloaded at once. [SPLIT-08, SPLIT-09]"""
+        """The split bundles whose parts are unloaded immediately. [SPLIT-08, SPLIT-09]"""
         return self.split if self.settings.flag(AUTO_UNLOAD) else ()
 
 
 def _long_term(growth: Growth, bundle: str) -> Rates:
-    """The long-term average, or the assumed rates before the first sample."""
+    """Return the long-term average, or the assumed rates if there are no samples."""
     average = average_of(growth.case["bundles"].get(bundle), "longTermData")
     return average or unmeasured_rates(growth.readings["kilobyte"])
 

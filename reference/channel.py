@@ -1,4 +1,4 @@
-"""States of bundles on which the brokers of the extensible load manager agree. [CHANNEL]"""
+"""Bundle states that the brokers agree on under the extensible load manager. [CHANNEL]"""
 
 from __future__ import annotations
 
@@ -31,20 +31,23 @@ IN_FLIGHT = ("assigning", "releasing")
 
 
 def same_brokers(before: Entry, change: Entry) -> bool:
-    """True if a change names the brokers of the operation under way. [CHANNEL-02, CHANNEL-03]"""
+    """True if a change names the same brokers as the transition in progress.
+
+    [CHANNEL-02, CHANNEL-03]
+    """
     return (before["to"], before["from"]) == (change["to"], change["from"])
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A `channel.apply` case: states of bundles, changes of them, and lookups."""
+    """A `channel.apply` case: bundle states, state changes, and lookups."""
 
     case: Mapping[str, Any]
     transfer: str
     """The reading `channel-transfer`."""
 
     def _is_valid(self, before: Entry | None, change: Entry) -> bool:
-        """True if a change may follow a state, and is about the right brokers. [CHANNEL-01]"""
+        """True if the state change is allowed and names the right brokers. [CHANNEL-01]"""
         state = before["state"] if before else None
         following = AFTER_OWNED[self.transfer] if state == "owned" else NEXT[state]
         if change["state"] not in following:
@@ -70,17 +73,17 @@ class Channel:
 
     @property
     def units(self) -> dict[str, Entry]:
-        """The state of each bundle after all changes. [CHANNEL-08]"""
+        """Each bundle's state after all changes. [CHANNEL-08]"""
         return self._course[0]
 
     @property
     def ignored(self) -> list[int]:
-        """The places of changes that are ignored. [CHANNEL-01 … 07]"""
+        """The positions of the changes that are ignored. [CHANNEL-01 … 07]"""
         return self._course[1]
 
     @property
     def lookups(self) -> Iterator[dict[str, str]]:
-        """The outcome of each lookup, at any broker. [CHANNEL-09, CHANNEL-10, CHANNEL-11]"""
+        """Yield the result of each lookup, the same at every broker. [CHANNEL-09 … 11]"""
         for lookup in self.case["lookups"]:
             entry = self.units.get(lookup["bundle"])
             if entry is None or entry["state"] == "free":

@@ -1,4 +1,4 @@
-"""Brokers and bundles, read from load reports and bundle data as exact numbers."""
+"""Brokers and bundles as exact numbers, parsed from load reports and bundle data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rates:
 
     @staticmethod
     def read(data: Json) -> Rates:
-        """Parse `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`; absent is 0."""
+        """Parse `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`, by default 0."""
         return _rates(
             data.get("msgRateIn", 0),
             data.get("msgRateOut", 0),
@@ -46,11 +46,11 @@ class Rates:
         )
 
     def each(self) -> tuple[Rate, Rate, Rate, Rate]:
-        """The messages in and out, and bytes in and out."""
+        """Messages in and out, then bytes in and out."""
         return self.messages_in, self.messages_out, self.bytes_in, self.bytes_out
 
     def write(self) -> dict[str, float]:
-        """The inverse of `read`."""
+        """Format as JSON fields, the inverse of `read`."""
         return dict(zip(RATE_FIELDS, map(jsonable, self.each()), strict=True))
 
     @cached_property
@@ -71,7 +71,7 @@ def _rates(messages_in: float, messages_out: float, bytes_in: float, bytes_out: 
 
 @dataclass(frozen=True)
 class Stats:
-    """A bundle's latest numbers in its broker's report."""
+    """A bundle's latest statistics in its broker's report."""
 
     rates: Rates
     topics: int
@@ -79,20 +79,20 @@ class Stats:
 
     @classmethod
     def read(cls, data: Json) -> Stats:
-        """Parse the latest numbers; sessions are producers plus consumers. [SPLIT-02]"""
+        """Parse a bundle's statistics; sessions are producers plus consumers. [SPLIT-02]"""
         sessions = _counted(data, "producerCount") + _counted(data, "consumerCount")
         return cls(Rates.read(data), _counted(data, "topics"), sessions)
 
 
 def _counted(data: Json, name: str) -> int:
-    """Parse a count; an absent one is 0."""
+    """Parse a count; 0 if it is absent."""
     count: int = data.get(name, 0)
     return count
 
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker's load report: percentages of resources, rates, bundles, earlier usages."""
+    """A broker's load report: usage of resources in percent, rates, bundles, earlier usage."""
 
     name: str
     percent: Mapping[str, Percent]
@@ -103,7 +103,7 @@ class Broker:
 
     @classmethod
     def read(cls, name: str, data: Json) -> Broker:
-        """Parse a broker from the protocol; an absent resource is unused."""
+        """Parse a broker's load report; an absent resource is unused."""
         return cls(
             name,
             {resource: percent_of(data.get(resource)) for resource in RESOURCES},
@@ -115,7 +115,7 @@ class Broker:
 
 
 def percent_of(usage: Json | None) -> Percent:
-    """Return the usage of a resource in percent of its limit; 0 without a limit."""
+    """Return usage as a percentage of the limit; 0 if there is no limit."""
     if not usage or not usage["limit"]:
         return ZERO
     return _percent(usage["usage"], usage["limit"])
@@ -127,7 +127,7 @@ def _percent(usage: float, limit: float) -> Percent:
 
 
 def average_of(bundle: Json | None, frame: str) -> Rates | None:
-    """A bundle's `shortTermData` or `longTermData`; None without samples."""
+    """Return a bundle's `shortTermData` or `longTermData`; None if it has no samples."""
     data = (bundle or {}).get(frame)
     if not data or not data["numSamples"]:
         return None
@@ -148,7 +148,7 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 
 
 def unmeasured_rates(kilobyte: str) -> Rates:
-    """Assumed rates of a bundle before its first sample. [DATA-04 … 06]"""
+    """Return the rates assumed for a bundle before its first sample. [DATA-04 … 06]"""
     rate = Fraction(NEVER_MEASURED_MESSAGES)
     size = Fraction(NEVER_MEASURED_KILOBYTES * KILOBYTE[kilobyte])
     return Rates(rate, rate, size, size)

@@ -1,4 +1,4 @@
-"""Context of an answer: the settings in force, the readings, the release."""
+"""Context of an answer: effective settings, readings and release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNLIMITED = Fraction(1 << 80)
 
 
 class MissingSetting(LookupError):
-    """A setting without a documented default that the answer depends on but the case leaves out."""
+    """A setting that the answer depends on and that neither case nor documents give."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no documented default; the case must set it")
@@ -37,13 +37,13 @@ class MissingSetting(LookupError):
 
 @dataclass(frozen=True)
 class Settings:
-    """`broker.conf` settings of one case over the documented defaults of a profile."""
+    """The `broker.conf` settings of a case, with a profile's documented defaults."""
 
     given: Mapping[str, Value]
     defaults: Mapping[str, Value]
 
     def value(self, name: str) -> Value:
-        """The effective value. Errors: `MissingSetting`."""
+        """Return the effective value of a setting. Errors: `MissingSetting`."""
         known = self._documented
         if name not in known.unused:
             for given in (known.renamed.get(name, name), name):
@@ -55,11 +55,11 @@ class Settings:
 
     @property
     def _documented(self) -> specs.Defaults:
-        """Return the profile's defaults, which also list unused and renamed settings."""
+        """The profile's defaults, which also list unused and renamed settings."""
         return self.defaults if isinstance(self.defaults, specs.Defaults) else specs.Defaults()
 
     def number(self, name: str) -> Fraction:
-        """A numeric setting, exact."""
+        """Return a numeric setting as an exact number."""
         value = self.value(name)
         if isinstance(value, str) and NUMBER.fullmatch(value):
             value = float(value)
@@ -68,12 +68,12 @@ class Settings:
         return exact(value)
 
     def limit(self, name: str) -> Fraction:
-        """A numeric limit; `UNLIMITED` if the documents give its value that meaning."""
+        """Return a numeric limit, or `UNLIMITED` for the value that is documented to mean it."""
         value = self.number(name)
         return UNLIMITED if value == self._documented.unlimited.get(name) else value
 
     def flag(self, name: str) -> bool:
-        """True if a switch is on; false if it has no default and is left out."""
+        """True if a switch is on; false if it is absent and has no default."""
         try:
             value = self.value(name)
             return value is True or (isinstance(value, str) and value.lower() == "true")
@@ -81,7 +81,7 @@ class Settings:
             return False
 
     def text(self, name: str) -> str:
-        """Return a text, such as the name of an algorithm or a class."""
+        """Return a text setting, such as an algorithm or a class name."""
         value = self.value(name)
         if not isinstance(value, str) or not value:
             raise MissingSetting(name)
@@ -102,7 +102,7 @@ class Readings:
 
     @classmethod
     def of(cls, profile: str, chosen: Mapping[str, str] | None = None) -> Readings:
-        """Return a profile's readings, overridden by the chosen ones.
+        """Return a profile's readings, with the chosen ones replaced.
 
         Errors: `specs.UnknownName` for an unknown profile, reading or value.
         """
@@ -115,7 +115,7 @@ class Readings:
         return self.choices[name]
 
     def but(self, name: str, value: str) -> Readings:
-        """Return the readings with one of them changed."""
+        """Return the readings with one value changed."""
         return Readings({**self.choices, name: value})
 
 
@@ -126,24 +126,24 @@ Case = Mapping[str, Any]
 
 
 class WithoutAnswer(Exception):
-    """A question has no answer; the message gives the reason."""
+    """Raised for a question that cannot be answered; the message gives the reason."""
 
     how: ClassVar[str]
     """The field of the protocol that holds the reason."""
 
 
 class Refused(WithoutAnswer):
-    """A request that the rules refuse."""
+    """Raised for a request that the rules refuse."""
 
     how = "refused"
 
 
 @dataclass(frozen=True)
 class Context:
-    """Defaults and readings of the profile, and its release.
+    """The defaults, readings and release of a profile.
 
-    Random choices are repeatable: equal questions in equal order get equal answers. A question that
-    is repeated gets each of the choices in turn. [PLACE-05]
+    Random choices are reproducible: the same questions in the same order get the same answers. A
+    repeated question gets each of the equal choices in turn. [PLACE-05]
     """
 
     defaults: Mapping[str, Value]
@@ -169,12 +169,12 @@ class Context:
         return cls(bundled.defaults(profile), Readings.of(profile, readings), release, dropped)
 
     def turn(self, case: Case) -> int:
-        """Count the repetitions of a case, to choose the next of equal candidates."""
+        """Return how often a case was asked before, which selects one of equal candidates."""
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
     def settings(self, case: Case) -> Settings:
-        """Return the settings in force in a case. Errors: those of a release's `settings_of`."""
+        """Return the effective settings of a case. Errors: those of the release's `settings_of`."""
         given = case.get("settings", {})
         if self.release is not None:
             return self.release.settings(given, self.defaults)

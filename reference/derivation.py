@@ -1,4 +1,4 @@
-"""Derivations of answers: steps with their numbers, as on paper."""
+"""Derivations: the calculation of an answer, step by step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUNDLE = re.compile(r"\S*0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a derivation: a label, and the arithmetic with its numbers."""
+    """One line of a derivation: a label and the calculation."""
 
     label: str
     text: str
@@ -27,10 +27,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Derivation:
-    """An answer, and the steps that lead to it.
+    """An answer and the steps that lead to it.
 
-    Steps are formatted only on demand, so that a model that answers thousands of cases need not
-    format them.
+    Steps are formatted on demand only: a model may answer thousands of cases whose steps nobody
+    reads.
     """
 
     answer: Mapping[str, Any]
@@ -42,16 +42,16 @@ class Derivation:
         return tuple(self.explain())
 
     def lines(self) -> list[str]:
-        """Return the steps without details as text, the labels in one column."""
+        """Return the steps as text with aligned labels, without details."""
         steps = [step for step in self.steps if not step.detail]
         width = max((len(step.label) for step in steps), default=0)
         return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]
 
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Shorten steps: consecutive brokers with equal steps become "b3 to b10 as b2".
+    """Merge consecutive brokers with equal steps into one block, "b3 to b10 as b2".
 
-    Steps are equal if only the names of the broker and of bundles differ.
+    Steps are equal if they differ only in the names of the broker and its bundles.
     """
     for _, alike in groupby(_blocks(steps), key=_likeness):
         first, *others = alike
@@ -79,7 +79,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """Return a key that is equal for similar blocks; a single step is never similar to another."""
+    """Return a key that similar blocks share; a single step gets a key of its own."""
     heading, *below = block
     if not below or heading.text:
         return id(block)

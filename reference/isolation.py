@@ -1,4 +1,4 @@
-"""Changes of isolation policies, and the namespaces that they unload. [ISOLATION]"""
+"""Isolation policies that change, and the namespaces unloaded as a result. [ISOLATION]"""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PolicyChange:
 
     @property
     def scope(self) -> str:
-        """The unload scope; `changed` if the request names none. [ISOLATION-01]"""
+        """The unload scope; `changed` if the request does not specify one. [ISOLATION-01]"""
         return self.case["scope"] or CHANGED
 
     @property
     def regexes(self) -> list[str]:
-        """The namespace regexes whose namespaces are unloaded. [ISOLATION-01 … 05]"""
+        """The regexes that select the namespaces to unload. [ISOLATION-01 … 05]"""
         old, new = self.case["old"], self.case["new"]
         before, now = set(old["namespaces"] if old else ()), set(new["namespaces"])
         if self.scope == NONE:
@@ -37,6 +37,6 @@ class PolicyChange:
 
     @property
     def unloaded(self) -> list[str]:
-        """The namespaces that are unloaded, in the order of the case."""
+        """The namespaces to unload, in the order of the case."""
         regexes = self.regexes
         return [one for one in self.case["namespaces"] if matches_any(regexes, one)]

@@ -1,4 +1,4 @@
-"""The executable model: answers each case of an operation, with a derivation."""
+"""The executable model: answers the cases of every operation and derives the answers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 
 
 class Model:
-    """The documented rules of a profile under a set of readings, or the behaviour of a release.
+    """The documented rules of a profile under chosen readings, or the behaviour of a release.
 
-    With `neutral`, settings of a release that no document names have values without effect.
-    `context` replaces the defaults, readings and release of the profile.
+    With `neutral`, a release's undocumented settings get values without effect. `context` replaces
+    the profile's defaults, readings and release.
 
-    Equal questions get equal answers, except where the documents call for a random choice: there
-    the candidates take turns, beginning with the first.
+    Equal questions get equal answers, except where the documents require a random choice: then
+    repeated questions get the candidates in turn, starting with the first.
 
-    Errors: `specs.UnknownName` for an unknown profile or reading; `MissingSetting` from `answer`
-    if a case leaves out a setting that has no documented default.
+    Errors: `specs.UnknownName` for an unknown profile or reading; `MissingSetting` from `answer` if
+    a case omits a setting that has no documented default.
     """
 
     operations = tuple(ANSWERS)
@@ -45,11 +45,11 @@ class Model:
 
     @property
     def defaults(self) -> Mapping[str, Value]:
-        """The values of settings that a case leaves out."""
+        """The values of settings that a case omits."""
         return self._context.defaults
 
     def with_defaults(self, defaults: Mapping[str, Value]) -> Model:
-        """Return the model with other defaults."""
+        """Return a copy of the model with other defaults."""
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
     def with_changes(
@@ -59,9 +59,10 @@ class Model:
         defaults: Mapping[str, Any],
         newer: Model,
     ) -> Model:
-        """Return the model with some ways, readings and defaults of a newer release.
+        """Return the model of a release with some of a newer release's ways, readings and defaults.
 
-        A default of None is removed. Settings that only the newer release has are read as well.
+        A default of None removes the default. Settings that exist only in the newer release are
+        accepted.
         """
         merged = {**self.defaults, **defaults}
         known = {name: value for name, value in merged.items() if defaults.get(name, 0) is not None}
@@ -76,11 +77,11 @@ class Model:
         return Model(self.profile, context=context)
 
     def answer(self, operation: str, case: Case) -> dict[str, Any]:
-        """Return the answer to a legal case."""
+        """Return the answer to a valid case."""
         return dict(self.derive(operation, case).answer)
 
     def derive(self, operation: str, case: Case) -> Derivation:
-        """Return the answer to a legal case, with its derivation."""
+        """Return the answer to a valid case, with its derivation."""
         context = self._context
         try:
             context.settings(case)

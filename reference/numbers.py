@@ -44,12 +44,12 @@ def exact(number: float | int | Fraction) -> Fraction:
 
 
 def parse_decimal(text: str) -> Fraction:
-    """Return the number that a decimal text denotes. Errors: `decimal.InvalidOperation`."""
+    """Parse a decimal number exactly. Errors: `decimal.InvalidOperation`."""
     return Fraction(Decimal(text))
 
 
 def total(numbers: Iterable[Fraction]) -> Fraction:
-    """Return the sum of exact numbers."""
+    """Return the exact sum."""
     return sum(numbers, ZERO)
 
 
@@ -58,10 +58,9 @@ EXACT_PLACES = 3
 
 
 def plain(number: Fraction, digits: int = 2) -> str:
-    """Return decimal notation without trailing zeros: 80, 0.5, 189.315; 800 / 11 as 72.73.
+    """Format in decimal notation without trailing zeros: 80, 0.5, 189.315; 800 / 11 as 72.73.
 
-    A number with at most three decimal places is printed exactly, any other is rounded to `digits`
-    places.
+    Up to three decimal places are printed exactly; longer numbers are rounded to `digits` places.
     """
     if number >= LONG:
         return f"{Decimal(int(number.numerator)) / int(number.denominator):.4g}"
@@ -75,7 +74,7 @@ MOST_PLACES = 15
 
 
 def places_apart(number: Fraction, bound: Fraction) -> int:
-    """Return the number of decimal places by which `plain` tells two numbers apart, at least 2."""
+    """Return how many decimal places `plain` needs to show two numbers as different, at least 2."""
     if number == bound:
         return 2
     places = (
@@ -85,12 +84,12 @@ def places_apart(number: Fraction, bound: Fraction) -> int:
 
 
 def jsonable(number: Fraction) -> int | float:
-    """Return the nearest JSON number, an integer if the exact number is one."""
+    """Return the nearest JSON number; an int if the value is whole."""
     return int(number.numerator) if number.denominator == 1 else float(number)
 
 
 def throughput(number: Rate) -> str:
-    """Format bytes per second with a fitting unit: 30 MB/s, 12.5 KB/s."""
+    """Format bytes per second with a suitable unit: 30 MB/s, 12.5 KB/s."""
     for unit, size in (("GB/s", 10**9), ("MB/s", 10**6), ("KB/s", 10**3)):
         if number >= size:
             return f"{plain(number / size)} {unit}"

@@ -1,4 +1,4 @@
-"""OverloadShedder: brokers over a fixed threshold shed their excess and a margin. [OVERLOAD]"""
+"""OverloadShedder: brokers above a fixed threshold shed their excess plus a margin. [OVERLOAD]"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def threshold_of(cycle: Cycle) -> Percent:
 
 
 def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
-    """True if the broker's busiest resource passes the threshold. [OVERLOAD-01]"""
+    """True if the broker's busiest resource exceeds the threshold. [OVERLOAD-01]"""
     triggered = OVERLOADED[cycle.readings["overload-trigger"]]
     return triggered(maximum(broker).percent, threshold_of(cycle))
 
@@ -46,28 +46,28 @@ def share_to_shed(usage: Percent, threshold: Percent) -> Percent:
 
 
 def need_of(cycle: Cycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
+    """Return the traffic that an overloaded broker must shed. [OVERLOAD-02]"""
     share = share_to_shed(maximum(broker).percent, threshold_of(cycle))
     return share * cycle.traffic_of(broker) / 100
 
 
 def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
-    """Return bundles that carry at least the excess and the margin. [OVERLOAD-02, OVERLOAD-03]"""
+    """Return bundles that together carry the excess plus the margin. [OVERLOAD-02, OVERLOAD-03]"""
     return select_movable(cycle, broker, need_of(cycle, broker))
 
 
 def just_one(cycle: Cycle, broker: Broker) -> list[str]:
-    """Return the most expensive movable bundle. [OVERLOAD-05, OVERLOAD-06]"""
+    """Return the most expensive bundle that may be unloaded. [OVERLOAD-05, OVERLOAD-06]"""
     return sorted(cycle.movable(broker), key=lambda one: (-expense(cycle, one), one))[:1]
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """Return how expensive a bundle is, by the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Return the cost of a bundle, measured by the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 
 def format_expense(cycle: Cycle, bundle: str) -> str:
-    """Format the expense of a bundle, with its unit."""
+    """Format the cost of a bundle, with its unit."""
     return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
 
 
@@ -80,7 +80,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Return the unloads of each broker, which do not depend on other brokers. [OVERLOAD-08]"""
+    """Yield the unloads of each broker, independently of the other brokers. [OVERLOAD-08]"""
     for broker in cycle.brokers.values():
         sheds = is_overloaded(cycle, broker) and len(broker.bundles) >= FEWEST_BUNDLES
         taken = AMOUNT[cycle.readings["overload-amount"]](cycle, broker) if sheds else []

@@ -1,4 +1,4 @@
-"""Placement at the least long-term message rate, weighted by usage. [PLACE]"""
+"""Placement on the broker with the lowest long-term message rate, weighted by usage. [PLACE]"""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Candidate:
 
 
 def weighted(rate: Rate, usage: Percent, threshold: Percent) -> Fraction | None:
-    """Return a message rate times its weight, 1 / (threshold - usage). [PLACE-02]
+    """Return a message rate multiplied by the weight 1 / (threshold - usage). [PLACE-02]
 
-    At 45 % with a threshold of 85 %, the rate counts 1/40; at the threshold there is no weight.
+    At 45 % with a threshold of 85 %, the weight is 1/40; at the threshold, there is no weight.
     """
     return rate / (threshold - usage) if usage != threshold else None
 
@@ -81,16 +81,16 @@ class Placement:
         )
 
     def score(self, candidate: Candidate) -> Fraction | None:
-        """Return the score of a candidate; None if the formula is undefined for it."""
+        """Return a candidate's score; None if the formula is undefined for it."""
         score = SCORE[self.readings["placement-score"]]
         return score(candidate, self.threshold, self.bundle_rate)
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates that may take the bundle.
+        """The candidates among which the bundle may be placed.
 
-        These are the candidates with the lowest score. A candidate without a score counts only if
-        no other is considered; if all are overloaded, all count. [PLACE-02, PLACE-05]
+        These have the lowest score. Candidates without a score are used only if no candidate has
+        one; if all brokers are overloaded, all are candidates. [PLACE-02, PLACE-05]
         """
         scores = {one.name: self.score(one) for one in self.considered}
         known = [score for score in scores.values() if score is not None]
@@ -101,13 +101,13 @@ class Placement:
 
     @property
     def by_chance(self) -> bool:
-        """True if all candidates are overloaded, so that the choice is random. [PLACE-05]"""
+        """True if the choice is random because all candidates are overloaded. [PLACE-05]"""
         return not self.considered
 
     def chosen(self, turn: Callable[[], int]) -> str | None:
-        """Return the broker that takes the bundle.
+        """Return the broker that gets the bundle.
 
-        If all are overloaded, they take turns; otherwise the first of the best is taken.
+        If all are overloaded, they are chosen in turn; otherwise the first of the best is chosen.
         """
         if not self.best:
             return None
@@ -125,12 +125,12 @@ class LeastUsage:
 
     @property
     def mean(self) -> Percent:
-        """The mean usage of the candidates."""
+        """The candidates' mean usage."""
         return total(self.usage.values()) / len(self.usage)
 
     @property
     def best(self) -> list[str]:
-        """The candidates far enough below the mean; if there are none, all. [PLACE-18]"""
+        """The candidates far enough below the mean, or all if there are none. [PLACE-18]"""
         mean = self.mean if self.usage else ZERO
         low = [name for name, usage in self.usage.items() if usage + self.below <= mean]
         return low or list(self.usage)
@@ -138,7 +138,7 @@ class LeastUsage:
 
 @dataclass(frozen=True)
 class PlannedPlacement:
-    """One bundle to place by AvgShedder: as planned, otherwise at random."""
+    """One bundle to place by AvgShedder: on the planned broker, otherwise at random."""
 
     candidates: tuple[str, ...]
     overloaded: frozenset[str]
@@ -146,12 +146,12 @@ class PlannedPlacement:
 
     @property
     def running(self) -> bool:
-        """True if there is a plan, and the attempt to unload runs. [PLANNED-03]"""
+        """True if there is a plan and its unload attempt is in progress. [PLANNED-03]"""
         return self.plan is not None and self.plan["attempt"] == "running"
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates, of which a random one takes the bundle. [PLANNED-02, PLANNED-06]"""
+        """The candidates among which one is chosen at random. [PLANNED-02, PLANNED-06]"""
         if self.plan is None or not self.running:
             return self.candidates
         source, destination = self.plan["from"], self.plan["to"]
@@ -174,9 +174,9 @@ def planned_placement(
 
 
 def placed_by(settings: Settings, shedder: str | None = None) -> str:
-    """Return the strategy that places bundles, by its class without the package.
+    """Return the placement strategy in force, as a class name without the package.
 
-    AvgShedder places only what it sheds. `shedder` is the strategy in force, if not that of the
+    AvgShedder places only bundles that it shed. `shedder` overrides the shedding strategy in the
     settings. [PLACE-19, PLANNED-01, PLANNED-07]
     """
     if PLACEMENT_STRATEGY not in settings.defaults:
@@ -197,20 +197,20 @@ def least_usage(case: Mapping[str, Any], settings: Settings) -> LeastUsage:
 
 
 def long_term_messages(bundle: Json | None) -> Rate:
-    """Long-term messages per second of a bundle, in + out, or the assumed rate. [PLACE-08]"""
+    """Return a bundle's long-term messages per second, in + out, or the assumed rate. [PLACE-08]"""
     average = average_of(bundle, "longTermData")
     return average.messages if average else Fraction(2 * NEVER_MEASURED_MESSAGES)
 
 
 def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
-    """Long-term messages per second that bundles carry together. [PLACE-03]"""
+    """Return the total long-term messages per second of bundles. [PLACE-03]"""
     return total(long_term_messages(data.get(bundle)) for bundle in bundles)
 
 
 def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
     """Read a `place.select` case under the given readings.
 
-    Bundles assigned to a broker count even before it reports them. [PLACE-07]
+    A bundle assigned to a broker counts even before the broker reports it. [PLACE-07]
     """
     data = case["bundles"]
 
@@ -238,12 +238,12 @@ def matches_any(regexes: Iterable[str], text: str) -> bool:
 
 
 def brokers_under(brokers: Iterable[str], regexes: Sequence[str]) -> tuple[str, ...]:
-    """Return the brokers whose host matches."""
+    """Return the brokers whose host matches one of the regexes."""
     return tuple(one for one in brokers if matches_any(regexes, host_of_id(one)))
 
 
 def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -> tuple[str, ...]:
-    """Return the registered brokers that may take the bundles of a namespace."""
+    """Return the registered brokers on which a namespace's bundles may be placed."""
     own = [one for one in policies if matches_any(one["namespaces"], namespace)]
     if not own:
         reserved = {broker for one in policies for broker in brokers_under(brokers, one["primary"])}
@@ -256,7 +256,7 @@ def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -
 
 @dataclass(frozen=True)
 class Assignment:
-    """A `place.broker` case under the given readings."""
+    """A `place.broker` case, read under the given readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -269,7 +269,7 @@ class Assignment:
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles of each broker, reported or assigned since."""
+        """The bundles on each broker: those reported, and those assigned since."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]
@@ -278,7 +278,7 @@ class Assignment:
 
     @cached_property
     def permitted(self) -> Sequence[str]:
-        """The brokers that may take the bundle, by the policies of isolation. [PLACE-14]"""
+        """The brokers that the isolation policies permit for the bundle. [PLACE-14]"""
         brokers, policies = tuple(self.case["brokers"]), self.case["isolation"]
         if self.case.get("policies"):
             return eligible(self.case["policies"], self.namespace, brokers)
@@ -295,7 +295,7 @@ class Assignment:
 
     @cached_property
     def spread(self) -> Spread:
-        """The distribution of the namespace's group. [ANTI-17]"""
+        """The distribution of the namespace's anti-affinity group. [ANTI-17]"""
         return Spread(
             self.namespace,
             self.case["groups"],

@@ -1,4 +1,4 @@
-"""The hash range of a namespace, its bundles and their names."""
+"""The hash range of a namespace, and the ranges and names of its bundles."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def hash_of(topic: str) -> int:
 
 @dataclass(frozen=True, order=True)
 class HashRange:
-    """A bundle's part of the hash range: from `lower` up to, not including, `upper`. [BUNDLE-12]
+    """A bundle's hash range: includes `lower`, excludes `upper`. [BUNDLE-12]
 
-    The last range of a namespace includes its upper end. [BUNDLE-13]
+    The last range of a namespace includes its upper bound. [BUNDLE-13]
     """
 
     lower: int
@@ -54,12 +54,12 @@ class HashRange:
 
     @property
     def name(self) -> str:
-        """Name of the range in the protocol."""
+        """The range as text, such as `0x00000000_0x40000000`."""
         return f"{hex_of(self.lower)}_{hex_of(self.upper)}"
 
     @property
     def last(self) -> bool:
-        """True if it ends the namespace."""
+        """True if this is the namespace's last range."""
         return self.upper == FULL_UPPER
 
     @property
@@ -77,31 +77,31 @@ class HashRange:
         return self.lower <= other.lower and other.upper <= self.upper
 
     def cut(self, positions: Sequence[int]) -> tuple[HashRange, ...]:
-        """Return the parts between ascending positions strictly inside. [SPLIT-14]"""
+        """Return the parts into which ascending positions inside the range divide it. [SPLIT-14]"""
         ends = [self.lower, *positions, self.upper]
         return tuple(HashRange(*pair) for pair in pairwise(ends))
 
 
 def ranges_of(boundaries: Sequence[str]) -> tuple[HashRange, ...]:
-    """The bundles between boundaries such as `["0x00000000", "0x80000000", "0xffffffff"]`."""
+    """Return the ranges between boundaries such as `["0x00000000", "0x80000000", "0xffffffff"]`."""
     ends = [int(boundary, 16) for boundary in boundaries]
     return tuple(HashRange(*pair) for pair in pairwise(ends))
 
 
 def ascend(boundaries: Sequence[str]) -> bool:
-    """True if boundaries ascend from the first hash to the last."""
+    """True if boundaries ascend from the lowest hash to the highest."""
     ends = [int(boundary, 16) for boundary in boundaries]
     rises = all(one < other for one, other in pairwise(ends))
     return rises and (ends[0], ends[-1]) == (FULL_LOWER, FULL_UPPER)
 
 
 def index_of(ranges: Sequence[HashRange], value: int) -> int:
-    """Return the index of the range that contains a hash; ranges are in order. [BUNDLE-04]"""
+    """Return the index of the range that contains a hash; the ranges are sorted. [BUNDLE-04]"""
     return bisect_right(ranges, value, key=lambda part: part.lower) - 1
 
 
 def namespace_of(bundle: str) -> str:
-    """`tenant/namespace` of a bundle's full name."""
+    """Return `tenant/namespace` from a bundle's full name."""
     return bundle.rpartition("/")[0]
 
 
@@ -111,24 +111,27 @@ PARTITION = re.compile(r"-partition-(\d+)$")
 
 
 def boundaries(count: int) -> list[str]:
-    """The boundaries of a new namespace with `count` bundles. [BUNDLE-01, BUNDLE-03]"""
+    """Return the boundaries of a new namespace with `count` bundles. [BUNDLE-01, BUNDLE-03]"""
     width = HASHES // count
     return [hex_of(width * place) for place in range(count)] + [hex_of(FULL_UPPER)]
 
 
 def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
-    """Hash a partition by its own name, like any other topic. [BUNDLE-07]"""
+    """Locate a partition by the hash of its own name, like any other topic. [BUNDLE-07]"""
     return index_of(ranges, hash_of(topic))
 
 
 def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
-    """Put partitions in neighboring bundles, so that different brokers can own them. [BUNDLE-08]"""
+    """Locate partitions in consecutive bundles, so that different brokers can own them.
+
+    [BUNDLE-08]
+    """
     whole, number = without_partition(topic)
     return (by_own_hash(ranges, whole) + number) % len(ranges)
 
 
 def without_partition(topic: str) -> tuple[str, int]:
-    """Return topic and partition number, which is 0 for a topic without partitions."""
+    """Split a topic name into topic and partition number; 0 for a topic without partitions."""
     partition = PARTITION.search(topic)
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 

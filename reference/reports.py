@@ -1,4 +1,4 @@
-"""Parsing of load reports, by the load manager that wrote them. [REPORT]"""
+"""Parsing of load reports by the load manager that wrote them. [REPORT]"""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
 class Unreadable(ValueError):
-    """An invalid load report; the message says what is wrong and where."""
+    """An invalid load report; the message gives the problem and the field."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A load report after parsing.
+    """A parsed load report.
 
     `manager` is `simple` or `modular`; `broker` is the content in the protocol's format.
     """
@@ -56,11 +56,11 @@ class Report:
 
 
 def read(report: object) -> Report:
-    """Return the content of a load report, with nothing added or computed.
+    """Parse a load report, without adding or computing anything.
 
-    `report` is the JSON of /loadbalance/brokers/BROKER. Fields unknown to the protocol are left
-    out, and so are resources with a limit below 0, which were not measured. Errors: `Unreadable`.
-    [REPORT-03 … 08]
+    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol does not know are
+    omitted, and so are resources with a negative limit, which were not measured. Errors:
+    `Unreadable`. [REPORT-03 … 08]
     """
     if not isinstance(report, Mapping):
         raise Unreadable("a load report is a JSON object")
@@ -72,10 +72,10 @@ def read(report: object) -> Report:
 
 
 def manager_of_report(report: Mapping[str, Any]) -> str:
-    """Return the load manager that wrote a report, by the place of its resources. [REPORT-01, 02]
+    """Return which load manager wrote a report, by where its resources are. [REPORT-01, 02]
 
-    The modular manager has resources at the top. Pulsar's own simple reports repeat them there, so
-    that `systemResourceUsage` decides.
+    The modular load manager writes resources at the top level. Pulsar's simple reports repeat them
+    there, so `systemResourceUsage` decides.
     """
     return "modular" if report.get(NESTED) is None else "simple"
 
@@ -85,7 +85,7 @@ def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse a simple report, whose bundles are those with statistics."""
+    """Parse a simple report; its bundles are those with statistics."""
     resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
     load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
@@ -101,7 +101,8 @@ def _fields(
 ) -> dict[str, Any]:
     """Parse the fields that are present, each by its type.
 
-    `above` is the field that contains them; `called` gives those with a different name there.
+    `above` is the enclosing field; `called` maps fields to the different names they have in the
+    report.
     """
     found: dict[str, Any] = {}
     for name in names:
@@ -144,7 +145,7 @@ def _count(value: object, place: str) -> int:
 
 
 def _usage(value: object, place: str) -> dict[str, float] | None:
-    """Parse usage and limit; None if a negative limit means that nothing was measured."""
+    """Parse usage and limit; None for a negative limit, which means not measured."""
     data = _object(value, place)
     limit = _number(data.get("limit"), f"{place}.limit")
     if limit < 0:

@@ -1,4 +1,4 @@
-"""Consecutive shedding cycles, and the state carried between them. [SHED-15, SHED-16]"""
+"""Consecutive shedding cycles and the state kept between them. [SHED-15, SHED-16]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.threshold import Levels
 
 
 class Past(NamedTuple):
-    """An earlier cycle, its unloads, and the minutes since then. [TRANSFER-06, TRANSFER-11]"""
+    """An earlier cycle, its unloads, and the minutes since. [TRANSFER-06, TRANSFER-11]"""
 
     cycle: Cycle
     unloads: tuple[str, ...]
@@ -30,7 +30,7 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class CycleSequence:
-    """Cycles of one manager, by one strategy: a `shed.cycles` case under given readings."""
+    """A `shed.cycles` case: consecutive cycles of one load manager with one strategy."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -40,13 +40,13 @@ class CycleSequence:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> Cycle:
-        """Return a cycle without the earlier ones."""
+        """Return a cycle without the history of earlier ones."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
         """Return the cycle that follows cycles with these unloads.
 
-        The usages of earlier cycles become the history of its brokers, if the strategy has any.
+        Usage in earlier cycles becomes the history of its brokers, if the strategy keeps any.
         """
         now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
         if self._strategy == "AvgShedder":
@@ -65,7 +65,7 @@ class CycleSequence:
         return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return that cycle without history, for a strategy that keeps the history itself."""
+        """Return that cycle without history, for a strategy that keeps its own."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -73,7 +73,9 @@ class CycleSequence:
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, by a cycle or by the case."""
+        """Return the minutes since each bundle was last unloaded, in a cycle or before the first
+        one.
+        """
         place = len(unloads)
         found: dict[str, Minutes] = {}
         for earlier in range(place + 1):
@@ -104,7 +106,7 @@ class CycleSequence:
 
     @cached_property
     def _usages(self) -> list[dict[str, Percent]]:
-        """The weighted usage of each broker in each cycle."""
+        """Each broker's weighted usage in each cycle."""
         return [Levels(self.alone(place)).present for place in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:

@@ -1,4 +1,4 @@
-"""A shedding cycle: brokers, movable bundles and their traffic. [SHED]"""
+"""A shedding cycle: brokers, bundles that may be unloaded, and their traffic. [SHED]"""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
 
 
 def names_extensible(settings: Mapping[str, Any]) -> bool:
-    """True if settings name the extensible load manager, in whichever package."""
+    """True if the settings select the extensible load manager, whatever its package."""
     return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """One shedding cycle of the manager: a `shed.select` case under given readings."""
+    """A `shed.select` case: one shedding cycle of the load manager."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -84,14 +84,12 @@ class Cycle:
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:
-        """The brokers of the case, with their load reports, by name."""
+        """The brokers with their load reports, by name."""
         return {name: Broker.read(name, data) for name, data in self.case["brokers"].items()}
 
     @property
     def strategy(self) -> str:
-        """Name of the strategy's class, without Pulsar's own package. [SHED-05, SHED-06,
-        TRANSFER-18]
-        """
+        """Class name of the strategy, without Pulsar's package. [SHED-05, SHED-06, TRANSFER-18]"""
         if TRANSFER_TARGET in self.settings.defaults and self.left_to_extensible:
             return TRANSFER_SHEDDER
         given: str = self.case["strategy"] or self.settings.text(STRATEGY)
@@ -99,21 +97,21 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if the extensible manager is set but no strategy is. [TRANSFER-18]"""
+        """True if the extensible load manager is set, and no strategy. [TRANSFER-18]"""
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
         return not named and names_extensible(self.settings.given)
 
     @property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and there is more than one broker. [SHED-01]
+        """True if shedding is enabled and there is more than one broker. [SHED-01]
 
-        No document says what a cluster's only broker sheds.
+        No document describes shedding in a cluster with a single broker.
         """
         return self.settings.flag(ENABLED) and len(self.brokers) > 1
 
     @cached_property
     def grace(self) -> Minutes:
-        """Minutes during which an unloaded bundle may not be unloaded again."""
+        """Minutes during which a bundle that was unloaded is not unloaded again."""
         return self.settings.number(GRACE)
 
     @cached_property
@@ -124,28 +122,33 @@ class Cycle:
         return frozenset(name for name, ago in unloaded if recent(exact(ago), self.grace))
 
     def blocked(self, bundle: str) -> bool:
-        """True if a bundle may not move again yet. [SHED-04]"""
+        """True if a bundle may not be unloaded yet. [SHED-04]"""
         return bool(self.moved_with(bundle))
 
     def moved_with(self, bundle: str) -> Sequence[str]:
-        """Recent unloads that keep the bundle from moving, by the reading `grace-of`."""
+        """Return the recent unloads that keep a bundle from being unloaded, by the reading
+        `grace-of`.
+        """
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:
-        """Average rates of a bundle; assumed before its first sample. [DATA-04 … 06]"""
+        """Return a bundle's average rates, or the assumed ones if it has no samples.
+
+        [DATA-04 … 06]
+        """
         return self.measured(bundle) or self.unmeasured
 
     def measured(self, bundle: str) -> Rates | None:
-        """A bundle's average, by the readings; None before its first sample."""
+        """Return a bundle's average rates; None if it has no samples."""
         return average_of(self.case["bundles"].get(bundle), FRAME[self.readings["shed-window"]])
 
     @cached_property
     def unmeasured(self) -> Rates:
-        """Assumed rates of a bundle without samples."""
+        """The rates assumed for a bundle without samples."""
         return unmeasured_rates(self.readings["kilobyte"])
 
     def traffic(self, bundle: str) -> Rate:
-        """Traffic of a bundle, in the measure of the readings."""
+        """Return a bundle's traffic in the measure set by the readings."""
         known = self._traffic.get(bundle)
         if known is None:
             known = MEASURE[self.readings["shed-measure"]](self.rates(bundle))
@@ -157,23 +160,29 @@ class Cycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """Traffic of a broker, in the measure of the readings."""
+        """Return a broker's traffic in the measure set by the readings."""
         return MEASURE[self.readings["shed-measure"]](self.rates_of(broker))
 
     def rates_of(self, broker: Broker) -> Rates:
-        """Rates of a broker, as reported or summed over its bundles."""
+        """Return a broker's rates, as reported or summed over its bundles."""
         return CARRIES[self.readings["broker-rates"]](self, broker)
 
     def written(self, traffic: Rate) -> str:
-        """Traffic with its unit."""
+        """Format traffic with its unit."""
         return WRITTEN[self.readings["shed-measure"]](traffic)
 
     def movable(self, broker: Broker) -> list[str]:
-        """The bundles a broker may shed, most traffic first. [SHED-02, SHED-04, SHED-07]"""
+        """Return the bundles that a broker may shed, most traffic first.
+
+        [SHED-02, SHED-04, SHED-07]
+        """
         return self.by_traffic(bundle for bundle in broker.bundles if not self.blocked(bundle))
 
     def by_traffic(self, bundles: Iterable[str]) -> list[str]:
-        """Bundles in the order in which they are considered: most traffic first. [SHED-07]"""
+        """Return bundles in the order in which they are considered: most traffic first.
+
+        [SHED-07]
+        """
         return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
 
 
@@ -182,9 +191,7 @@ def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
-    """Return recent unloads of the bundle's range, including those of a larger bundle
-    split since.
-    """
+    """Return the recent unloads that covered a bundle's range, such as those of its parent bundle."""
     part = HashRange.parse(bundle)
     return [
         moved
@@ -201,7 +208,7 @@ MOVED_WITH: Mapping[str, Callable[[Cycle, str], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Unloads:
-    """Bundles that one broker sheds, in the order of decision, and the derivation."""
+    """The bundles that a broker sheds, in the order chosen, and the derivation."""
 
     broker: str
     bundles: tuple[str, ...]
@@ -214,9 +221,9 @@ class Unloads:
 
 
 def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
-    """Select movable bundles, most traffic first, until they carry enough. [SHED-07]
+    """Select bundles by descending traffic until they carry enough. [SHED-07]
 
-    At least one is selected if any is movable, even if none carries traffic. [OVERLOAD-01]
+    If any bundle may be unloaded, at least one is selected, even without traffic. [OVERLOAD-01]
     """
     taken: list[str] = []
     carried = Fraction(0)

@@ -16,9 +16,9 @@ Stays = Callable[[str, Rate], str]
 def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
 ) -> Iterator[Step]:
-    """Yield a step for each bundle in order: it goes, with the running sum, or stays.
+    """Yield a step for each bundle: shed, with the running sum, or kept.
 
-    `need` is the traffic to shed; without it there is no running sum.
+    `need` is the traffic to shed; without it, no running sum is shown.
     """
     carried, going = Fraction(0), set(taken)
     for bundle in cycle.by_traffic(broker.bundles):
@@ -41,7 +41,7 @@ def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:
-    """Return why a bundle stays after enough traffic has been shed."""
+    """Return why a bundle is kept once enough traffic has been shed."""
     return "enough has gone"
 
 
@@ -51,13 +51,13 @@ def _carrying(cycle: Cycle, bundle: str) -> str:
 
 
 def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
-    """Format an amount as part of a whole, with a common unit once: 40 of 30 MB/s."""
+    """Format an amount and the total with a single unit: 40 of 30 MB/s."""
     (number, unit), whole = cycle.written(carried).split(" "), cycle.written(need)
     return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
 def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
-    """Format the latest of the recent unloads that block a bundle, with its age."""
+    """Format the latest recent unload that blocks a bundle, and its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "

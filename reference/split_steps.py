@@ -1,4 +1,4 @@
-"""Derivations of splits: the cuts of a bundle, and the bundles to split. [SPLIT-01 … 14]"""
+"""Derivations of splits: where a bundle is cut, and which bundles are split. [SPLIT-01 … 14]"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pulsar_conformance.reference.splitting import (
 def split_steps(
     split: Split, algorithm: str, readings: Readings, parts: Sequence[HashRange]
 ) -> Iterator[Step]:
-    """Yield the algorithm, its positions, and the resulting parts."""
+    """Yield the algorithm, its positions and the parts as steps."""
     yield Step("algorithm", algorithm)
     yield Step("bundle", f"{split.bundle.name}, {split.bundle.width} hashes")
     yield from CUTS[algorithm](split, readings)
@@ -114,7 +114,7 @@ WRITTEN: Mapping[str, Callable[[Fraction], str]] = {
 
 
 def candidate_steps(growth: Growth) -> Iterator[Step]:
-    """Yield steps for each bundle in the order of the reports: load, limits, decision."""
+    """Yield each bundle's load, limits and decision as steps, in report order."""
     off = _off(growth)
     if off:
         yield Step("splitting", f"{off}: nothing is split")
@@ -128,7 +128,7 @@ def candidate_steps(growth: Growth) -> Iterator[Step]:
 
 
 def _off(growth: Growth) -> str:
-    """Return the reason why splitting is off; empty if it is on."""
+    """Return why splitting is off; empty if it is on."""
     if not growth.case["leader"]:
         return "only the leader splits"
     return "" if growth.enabled else f"{AUTO_SPLIT} is not true"
@@ -149,7 +149,7 @@ def _decided(growth: Growth, bundle: str) -> str:
 
 
 def _full(growth: Growth, bundle: str) -> str:
-    """Return the reason why the namespace may have no more bundles. [SPLIT-06]"""
+    """Return why the namespace may not have more bundles; empty if it may. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
     chosen = sum(namespace_of(other) == namespace for other in growth.split)
@@ -159,7 +159,7 @@ def _full(growth: Growth, bundle: str) -> str:
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
-    """Format the quantities of the bundle with their limits."""
+    """Yield the bundle's measures with their limits as steps."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = "without a limit" if limit == UNLIMITED else f"at most {WRITTEN[name](limit)}"
         yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)

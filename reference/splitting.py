@@ -1,4 +1,4 @@
-"""Split of one bundle. [SPLIT-10 … 19]"""
+"""Splitting one bundle. [SPLIT-10 … 19]"""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 @dataclass(frozen=True)
 class PartLimits:
-    """Limits of a part (messages and bytes per second), and the excess in percent that triggers a
-    split.
+    """The limits of a part, in messages and bytes per second, and the percentage above them that
+    triggers a split.
     """
 
     messages: Rate
@@ -33,7 +33,7 @@ class PartLimits:
 
     @classmethod
     def of(cls, settings: Settings, readings: Readings) -> PartLimits:
-        """Return the limits in force."""
+        """Return the effective limits."""
         return cls(
             settings.number(MAX_MESSAGES),
             settings.number(MAX_MEGABYTES) * MEGABYTE[readings["megabyte"]],
@@ -41,7 +41,7 @@ class PartLimits:
         )
 
     def exceeded(self, messages: Rate, throughput: Rate) -> bool:
-        """True if a part would carry more than a limit. [SPLIT-28]"""
+        """True if a part would exceed a limit. [SPLIT-28]"""
         return messages > self.messages or throughput > self.throughput
 
     def reached(self, messages: Rate, throughput: Rate) -> bool:
@@ -52,7 +52,7 @@ class PartLimits:
 
 @dataclass(frozen=True)
 class Split:
-    """A request to split: the bundle's range, its topics' hashes, the requested positions."""
+    """A split request: the bundle's range, the hashes of its topics, and the requested positions."""
 
     bundle: HashRange
     hashes: tuple[int, ...]
@@ -63,7 +63,7 @@ class Split:
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
-        """Parse the names of the protocol."""
+        """Parse a request with names as in the protocol."""
         return cls(
             HashRange.parse(bundle),
             tuple(sorted(hash_of(topic) for topic in topics)),
@@ -73,22 +73,28 @@ class Split:
     def with_loads(
         self, topics: Sequence[str], given: Mapping[str, Any], limits: PartLimits
     ) -> Split:
-        """Return the request with the traffic of its topics and the limits of a part."""
+        """Return the request with its topics' traffic and the limits of a part."""
         found = [(hash_of(topic), Rates.read(given.get(topic, {}))) for topic in topics]
         return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)
 
     def inside(self, positions: Sequence[int]) -> list[int]:
-        """The positions strictly inside, in ascending order, without repetition."""
+        """Return the positions strictly inside the range, sorted and without duplicates."""
         return sorted({p for p in positions if self.bundle.lower < p < self.bundle.upper})
 
 
 def middle_by_size(bundle: HashRange) -> int:
-    """Return the position with as many hashes below as above. [SPLIT-10, range-halves: equal]"""
+    """Return the position that leaves equally many hashes on both sides.
+
+    [SPLIT-10, range-halves: equal]
+    """
     return bundle.lower + bundle.width // 2
 
 
 def middle_by_name(bundle: HashRange) -> int:
-    """Return the middle of the two numbers in the name. [SPLIT-10, range-halves: by-name]"""
+    """Return the middle of the two bounds in the bundle's name.
+
+    [SPLIT-10, range-halves: by-name]
+    """
     return bundle.lower + (bundle.upper - bundle.lower) // 2
 
 
@@ -100,15 +106,15 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
-    """Return two parts with the same number of hashes. [SPLIT-10]"""
+    """Cut a range into two parts with the same number of hashes. [SPLIT-10]"""
     return split.inside([MIDDLE[readings["range-halves"]](split.bundle)])
 
 
 def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
-    """Return two parts with nearly equal numbers of topics, cut half-way between hashes. [SPLIT-11]
+    """Cut a range into two parts with nearly equal numbers of topics. [SPLIT-11]
 
-    With an odd number of topics, the upper part has one more. Topics with the same hash stay
-    together; if all have the same, nothing is cut.
+    The cut is half-way between two hashes. With an odd number of topics, the upper part gets one
+    more. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
     """
     place = topics_below(split.hashes)
     if place == 0:
@@ -120,14 +126,14 @@ def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
 def topics_below(hashes: Sequence[int]) -> int:
     """Return the number of topics in the lower part; 0 if no cut is possible.
 
-    `hashes` are sorted.
+    `hashes` must be sorted.
     """
     parted = [place for place in range(1, len(hashes)) if hashes[place - 1] < hashes[place]]
     return min(parted, key=lambda place: abs(2 * place - len(hashes)), default=0)
 
 
 def at_the_positions(split: Split, readings: Readings) -> list[int]:
-    """Return the parts between the specified positions. [SPLIT-12, SPLIT-13]"""
+    """Cut a range at the requested positions. [SPLIT-12, SPLIT-13]"""
     usable = split.inside(split.positions)
     if readings["split-ways"] == "two" and len(usable) > 1:
         raise Refused(f"{len(usable)} positions make {len(usable) + 1} parts; a split makes two")
@@ -135,9 +141,9 @@ def at_the_positions(split: Split, readings: Readings) -> list[int]:
 
 
 def where_limits_are_exceeded(split: Split, _readings: Readings) -> list[int]:
-    """Return parts within the limits: cut before each topic that would exceed one. [SPLIT-28 … 30]
+    """Cut a range before each topic with which a part would exceed a limit. [SPLIT-28 … 30]
 
-    Cuts are half-way between hashes. A topic that exceeds a limit by itself gets its own part.
+    Cuts are half-way between hashes. A topic that exceeds a limit on its own gets its own part.
     """
     limits = split.limits
     assert limits is not None, "loads come with their limits"
@@ -173,9 +179,9 @@ SELECTING_SETTING: Mapping[str, str] = {
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """Return the requested algorithm, or that of the setting if none is requested. [SPLIT-15 … 18]
+    """Return the requested algorithm, or the one set in the settings. [SPLIT-15 … 18]
 
-    Errors: `Refused` if specified positions are the default, or requested by the broker.
+    Errors: `Refused` if specified positions are the default algorithm or requested by the broker.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]
@@ -191,9 +197,9 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 
 
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
-    """Return the parts of a bundle, or the bundle itself if no position is inside. [SPLIT-14]
+    """Return the parts of a bundle; the bundle itself if no position is inside. [SPLIT-14]
 
-    Errors: `Refused` for a bundle whose range has no number between its two ends.
+    Errors: `Refused` for a range without a position between its bounds.
     """
     if split.bundle.upper - split.bundle.lower == 1:
         raise Refused(f"no position lies inside {split.bundle.name}")

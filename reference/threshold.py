@@ -1,4 +1,4 @@
-"""ThresholdShedder: brokers well above the cluster's average come down below it. [THRESHOLD]"""
+"""ThresholdShedder: brokers far above the average usage shed down to below it. [THRESHOLD]"""
 
 from __future__ import annotations
 
@@ -82,24 +82,27 @@ FEW = 2
 
 @dataclass(frozen=True)
 class Levels:
-    """The usages of a cycle, their average, and the limits that follow from it, in percent."""
+    """A cycle's usage in percent: each broker's, their average, and the limits derived from it."""
 
     cycle: Cycle
 
     @cached_property
     def usage(self) -> dict[str, Percent]:
-        """Each broker's usage, with its history. [THRESHOLD-06, THRESHOLD-07]"""
+        """Each broker's usage, smoothed over its history. [THRESHOLD-06, THRESHOLD-07]"""
         return {name: self.mixed(broker)[-1] for name, broker in self.cycle.brokers.items()}
 
     @cached_property
     def present(self) -> dict[str, Percent]:
-        """Each broker's usage now: the weighted maximum. [THRESHOLD-06]"""
+        """Each broker's current usage: the weighted maximum. [THRESHOLD-06]"""
         weight = weights(self.cycle.settings)
         brokers = self.cycle.brokers.items()
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
     def mixed(self, broker: Broker) -> list[Percent]:
-        """Usage after each observation, mixed with the previous average. [THRESHOLD-07]"""
+        """Return the usage after each observation, smoothed with the earlier ones.
+
+        [THRESHOLD-07]
+        """
         observed = (*broker.history, self.present[broker.name])
         return list(accumulate(observed, self._mix))
 
@@ -108,37 +111,37 @@ class Levels:
 
     @cached_property
     def kept(self) -> Fraction:
-        """The share of earlier observations in a usage."""
+        """The weight of earlier observations."""
         return self.cycle.settings.number(HISTORY_SHARE)
 
     @cached_property
     def average(self) -> Percent:
-        """The mean over every broker of the cluster. [THRESHOLD-05]"""
+        """The mean over all brokers. [THRESHOLD-05]"""
         return sum(self.usage.values(), ZERO) / len(self.usage)
 
     @cached_property
     def threshold(self) -> Percent:
-        """Points by which a broker may exceed the average."""
+        """Percentage points by which a broker may exceed the average."""
         return self.cycle.settings.number(SHEDDER_THRESHOLD)
 
     @property
     def limit(self) -> Percent:
-        """Average and threshold together."""
+        """The average plus the threshold."""
         return self.average + self.threshold
 
     @cached_property
     def places(self) -> int:
-        """Decimal places needed to tell the limit apart from each usage."""
+        """Decimal places needed to show each usage as different from the limit."""
         return max(places_apart(usage, self.limit) for usage in self.usage.values())
 
     @property
     def target(self) -> Percent:
-        """The usage to which a shedding broker is reduced. [THRESHOLD-03]"""
+        """The usage to which a broker sheds. [THRESHOLD-03]"""
         return TARGET[self.cycle.readings["threshold-target"]](self.average)
 
     @property
     def looks_for_idle(self) -> bool:
-        """True if the lower boundary is switched on. [THRESHOLD-08]"""
+        """True if the lower boundary is enabled. [THRESHOLD-08]"""
         return self.cycle.settings.flag(LOWER_BOUNDARY)
 
     @property
@@ -147,7 +150,10 @@ class Levels:
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
-        """True if a broker is far enough above the average and sheds enough. [THRESHOLD-01, -20]"""
+        """True if a broker is far enough above the average and would shed enough.
+
+        [THRESHOLD-01, -20]
+        """
         triggered = OVER[self.cycle.readings["threshold-trigger"]]
         over = triggered(self.usage[broker.name], self.limit)
         return over and self.is_worthwhile(broker)
@@ -155,7 +161,7 @@ class Levels:
     def is_worthwhile(self, broker: Broker) -> bool:
         """True if a broker would shed more than the minimum throughput. [THRESHOLD-20]
 
-        Always true under documents without a minimum throughput.
+        Always true under documents that have no such minimum.
         """
         if LEAST_THROUGHPUT not in self.cycle.settings.defaults:
             return True
@@ -166,33 +172,35 @@ class Levels:
 
     @cached_property
     def least(self) -> Rate:
-        """Bytes per second that an unload has to exceed. [THRESHOLD-20]"""
+        """Bytes per second that an unload must exceed. [THRESHOLD-20]"""
         megabyte = MEGABYTE[self.cycle.readings["megabyte"]]
         return self.cycle.settings.number(LEAST_THROUGHPUT) * megabyte
 
     def need_of(self, broker: Broker) -> Rate:
-        """The traffic that a broker above the limit sheds. [THRESHOLD-03]
+        """Return the traffic that a broker above the limit sheds. [THRESHOLD-03]
 
-        At 40 % where the average is 20 %: 40 - (20 - 5) = 25 points, so 25 % of its traffic, or
-        25/40 of it.
+        At 40 % with an average of 20 %: 40 - (20 - 5) = 25 points, so 25 % of its traffic, or 25/40
+        of it.
         """
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
     def share_of(self, broker: Broker) -> Fraction:
-        """The share of its traffic that a broker above the limit gives up. [THRESHOLD-03]"""
+        """Return the fraction of its traffic that a broker above the limit sheds. [THRESHOLD-03]"""
         usage = self.usage[broker.name]
         return RELEASED[self.cycle.readings["threshold-released"]](usage - self.target, usage)
 
     @property
     def idle(self) -> list[str]:
-        """The brokers under the lower boundary, where that is switched on. [THRESHOLD-08 … 10]"""
+        """The brokers below the lower boundary, if it is enabled. [THRESHOLD-08 … 10]"""
         if not self.looks_for_idle:
             return []
         return [name for name, usage in self.usage.items() if usage < self.bound]
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of each broker, or those of the busiest for idle brokers if none sheds."""
+    """Yield each broker's unloads; if no broker is above the limit, the busiest may shed for idle
+    ones.
+    """
     levels = Levels(cycle)
     taken = {
         name: select_movable(cycle, broker, levels.need_of(broker))
@@ -217,7 +225,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the cluster's average, and the limits that follow from it."""
+    """Yield the cluster's average and the limits derived from it as steps."""
     levels = Levels(cycle)
     average, threshold = plain(levels.average, levels.places), plain(levels.threshold)
     count = len(levels.usage)
@@ -230,7 +238,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
 
 
 def _sum(usages: Iterable[Percent]) -> str:
-    """Format the terms of a sum; many equal ones in a row become 80 x 10 + 0."""
+    """Format the terms of a sum; repeated terms are shortened to 80 x 10 + 0."""
     runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
     terms = ([f"{usage} x {count}"] if count > FEW else [usage] * count for usage, count in runs)
     return " + ".join(chain.from_iterable(terms))

@@ -1,4 +1,4 @@
-"""TransferShedder, which moves bundles from the most to the least loaded brokers. [TRANSFER]"""
+"""TransferShedder: moves bundles from the most to the least loaded brokers. [TRANSFER]"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ UNDERLOADED = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Balance:
-    """Loads of the brokers with current data, in percent of a resource, and their traffic."""
+    """Load in percent, and traffic, of the brokers that have current data."""
 
     cycle: Cycle
     load: Mapping[str, Percent]
@@ -59,7 +59,10 @@ class Balance:
 
     @classmethod
     def of(cls, cycle: Cycle) -> Balance:
-        """Return the loads of a cycle, without those of outdated data. [TRANSFER-12]"""
+        """Return the load of brokers in a cycle, without brokers whose data are outdated.
+
+        [TRANSFER-12]
+        """
         longest, usage = cycle.settings.number(LIFETIME), Levels(cycle).usage
         fresh = [name for name in cycle.brokers if _age(cycle, name) <= longest]
         rates = {name: cycle.rates_of(cycle.brokers[name]).throughput for name in fresh}
@@ -77,12 +80,12 @@ class Balance:
 
     @property
     def target(self) -> Percent:
-        """The highest acceptable standard deviation; a setting of 0.25 is 25 points."""
+        """The highest acceptable standard deviation in points; a setting of 0.25 is 25 points."""
         return self.cycle.settings.number(TRANSFER_TARGET) * 100
 
     @property
     def deviates(self) -> bool:
-        """True if the standard deviation exceeds its target. [TRANSFER-01]"""
+        """True if the standard deviation exceeds the target. [TRANSFER-01]"""
         return self.variance > self.target**2
 
     @cached_property
@@ -92,23 +95,23 @@ class Balance:
 
     @cached_property
     def underloaded(self) -> list[str]:
-        """The brokers without traffic, or with less than the bound. [TRANSFER-03, TRANSFER-04]"""
+        """The brokers without traffic or below the lower bound. [TRANSFER-03, TRANSFER-04]"""
         bound = self.low_bound
         return [name for name, one in self.load.items() if one < bound or not self.traffic[name]]
 
     @cached_property
     def overloaded(self) -> list[str]:
-        """The brokers over the threshold, and by the target over the mean. [TRANSFER-05]"""
+        """The brokers above the threshold and far enough above the mean. [TRANSFER-05]"""
         threshold, bound = self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target
         return [name for name, one in self.load.items() if one > threshold and one > bound]
 
     @cached_property
     def uneven(self) -> bool:
-        """True if one of the conditions of an unload holds. [TRANSFER-02]"""
+        """True if a condition for unloading holds. [TRANSFER-02]"""
         return bool(self.load) and bool(self.deviates or self.underloaded or self.overloaded)
 
     def after(self, source: str, target: str, carried: Rate) -> Balance:
-        """Return the loads after a transfer of traffic from one broker to another."""
+        """Return the load after traffic has moved from one broker to another."""
         points = self.load[source] * carried / self.traffic[source]
         load = {**self.load, source: self.load[source] - points, target: self.load[target] + points}
         traffic = {**self.traffic, source: self.traffic[source] - carried}
@@ -121,7 +124,7 @@ def _age(cycle: Cycle, broker: str) -> Fraction:
 
 
 class Transfer(NamedTuple):
-    """Bundles that go from one broker to another, and the traffic that may go."""
+    """The bundles that move from a broker to another, and the traffic that may move."""
 
     source: str
     target: str
@@ -131,13 +134,13 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True)
 class TransferPlan:
-    """The moves of a cycle, and the reason why there are none."""
+    """The moves of a cycle, or the reason why there are none."""
 
     cycle: Cycle
 
     @cached_property
     def balance(self) -> Balance:
-        """The loads before any move."""
+        """The load before any move."""
         return Balance.of(self.cycle)
 
     @cached_property
@@ -148,7 +151,7 @@ class TransferPlan:
 
     @cached_property
     def hits(self) -> int:
-        """Number of cycles in a row, up to this one, that found an imbalance. [TRANSFER-06]"""
+        """Number of consecutive cycles, up to this one, with an imbalance. [TRANSFER-06]"""
         found = 0
         for place, one in enumerate(self.past):
             uneven = Balance.of(one.cycle).uneven
@@ -161,7 +164,7 @@ class TransferPlan:
 
     @property
     def obstacle(self) -> str:
-        """Reason for moving nothing; empty if there is none. [TRANSFER-06, -11, -13]"""
+        """The reason for moving nothing; empty if there is none. [TRANSFER-06, -11, -13]"""
         if skipped := _skipped(self.cycle, self.past, exact(0)):
             return skipped
         if not self.balance.uneven:
@@ -173,7 +176,7 @@ class TransferPlan:
 
     @cached_property
     def moves(self) -> tuple[Transfer, ...]:
-        """Moves of each pair: the most with the least loaded broker, and so on. [TRANSFER-09]"""
+        """The moves between pairs: most with least loaded broker, then inward. [TRANSFER-09]"""
         return () if self.obstacle else tuple(self._moves())
 
     def _moves(self) -> Iterator[Transfer]:
@@ -192,7 +195,10 @@ class TransferPlan:
 
 
 def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
-    """Return why a cycle is skipped, `ago` minutes before the present one. [TRANSFER-11, -13]"""
+    """Return why a cycle `ago` minutes before this one is skipped; empty if it is not.
+
+    [TRANSFER-11, -13]
+    """
     delay, longest = cycle.settings.number(DELAY), cycle.settings.number(LIFETIME)
     for one in past:
         for name in sorted(one.sources.intersection(cycle.brokers)):
@@ -206,7 +212,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
 
 
 def _amount(balance: Balance, source: str, target: str) -> Rate:
-    """Return the traffic that makes the loads of two brokers equal. [TRANSFER-09]"""
+    """Return the traffic whose move makes two brokers' loads equal. [TRANSFER-09]"""
     high, low = balance.load[source], balance.load[target]
     return balance.traffic[source] * (high - low) / 2 / high if high else ZERO
 
@@ -235,7 +241,7 @@ def _throughput(cycle: Cycle, bundle: str) -> Rate:
 
 
 def kept_by_policy(cycle: Cycle, bundle: str) -> str:
-    """Return why policies keep a bundle; empty if it may go. [TRANSFER-14, -16]"""
+    """Return why policies keep a bundle on its broker; empty if they do not. [TRANSFER-14, -16]"""
     namespace, settings = namespace_of(bundle), cycle.settings
     if EXCLUDED in settings.defaults and namespace in str(settings.value(EXCLUDED)).split(","):
         return f"{namespace} is excluded"
@@ -245,13 +251,13 @@ def kept_by_policy(cycle: Cycle, bundle: str) -> str:
 
 
 def has_policies(case: Mapping[str, Any], namespace: str) -> bool:
-    """True if a namespace is under an isolation policy, or in an anti-affinity group."""
+    """True if a namespace has an isolation policy or an anti-affinity group."""
     isolated = any(namespace in one["namespaces"] for one in case.get("isolation", ()))
     return isolated or namespace in case.get("groups", {})
 
 
 def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
-    """True if policies let a broker take a bundle. [TRANSFER-15]"""
+    """True if policies allow a broker to take a bundle. [TRANSFER-15]"""
     if not {"isolation", "groups"}.intersection(cycle.case):
         return True
     none: Mapping[str, Any] = {"isolation": (), "groups": {}, "domains": {}, "preallocated": {}}
@@ -260,7 +266,7 @@ def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of each broker, with destinations if transfer is on. [TRANSFER-10]"""
+    """Yield each broker's unloads, with destinations if transfer is enabled. [TRANSFER-10]"""
     plan, named = TransferPlan(cycle), cycle.settings.flag(TRANSFERS)
     by_source = {one.source: one for one in plan.moves}
     for name in cycle.brokers:
@@ -271,7 +277,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the loads, each condition, and the number of hits."""
+    """Yield the loads, each condition, and the number of hits as steps."""
     plan = TransferPlan(cycle)
     balance = plan.balance
     for name in cycle.brokers:

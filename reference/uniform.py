@@ -1,7 +1,7 @@
-"""UniformLoadShedder and AvgShedder, which even out the busiest and the idlest broker.
+"""UniformLoadShedder and AvgShedder, which balance the busiest and the least busy broker.
 
-UniformLoadShedder compares traffic. AvgShedder compares usage, and acts after several hits in a
-row. [UNIFORM, AVERAGE]
+UniformLoadShedder compares traffic. AvgShedder compares usage, and acts after several consecutive
+hits. [UNIFORM, AVERAGE]
 """
 
 from __future__ import annotations
@@ -79,44 +79,44 @@ WHAT_DIFFERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Imbalance:
-    """Differences between the brokers of a cycle."""
+    """The differences between the brokers of a cycle."""
 
     cycle: Cycle
 
     @property
     def most_loaded(self) -> Broker:
-        """The broker with the most traffic; among equals, the first."""
+        """The broker with the most traffic; the first of equals."""
         return max(self.cycle.brokers.values(), key=self.cycle.traffic_of)
 
     @property
     def messages(self) -> tuple[Rate, Rate]:
-        """The lowest and the highest message rate of a broker."""
+        """The lowest and highest message rate on a broker."""
         rates = [self.cycle.rates_of(broker).messages for broker in self.cycle.brokers.values()]
         return min(rates), max(rates)
 
     @property
     def throughput(self) -> tuple[Rate, Rate]:
-        """The lowest and the highest throughput of a broker."""
+        """The lowest and highest throughput on a broker."""
         rates = [self.cycle.rates_of(broker).throughput for broker in self.cycle.brokers.values()]
         return min(rates), max(rates)
 
     @property
     def rate_differs(self) -> bool:
-        """True if the message rates differ by more than their threshold."""
+        """True if message rates differ by more than the threshold."""
         least, most = self.messages
         threshold = self.cycle.settings.number(RATE_THRESHOLD)
         return RATE_DIFFERS[self.cycle.readings["uniform-difference"]](most, least, threshold)
 
     @property
     def throughput_differs(self) -> bool:
-        """True if the throughputs differ by more than their threshold."""
+        """True if throughput differs by more than the threshold."""
         least, most = self.throughput
         threshold = self.cycle.settings.number(THROUGHPUT_THRESHOLD)
         return THROUGHPUT_DIFFERS[self.cycle.readings["uniform-multiplier"]](most, least, threshold)
 
     @property
     def triggers(self) -> bool:
-        """True if the differences exceed the thresholds. [UNIFORM-01, UNIFORM-02]"""
+        """True if the differences trigger shedding. [UNIFORM-01, UNIFORM-02]"""
         if not self.is_worthwhile:
             return False
         triggered = TRIGGERED[self.cycle.readings["uniform-trigger"]]
@@ -124,9 +124,9 @@ class Imbalance:
 
     @property
     def is_worthwhile(self) -> bool:
-        """True if the share to move reaches its minimum for either measure. [UNIFORM-06]
+        """True if the amount to move reaches the minimum in either measure. [UNIFORM-06]
 
-        Always true under documents without such minimums.
+        Always true under documents that have no such minimums.
         """
         settings = self.cycle.settings
         if LEAST_MESSAGES not in settings.defaults:
@@ -137,7 +137,7 @@ class Imbalance:
 
 
 def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
-    """Return bundles that fit into the movable part, most traffic first. [UNIFORM-01, -03]"""
+    """Return bundles that fit into the amount to move, most traffic first. [UNIFORM-01, -03]"""
     taken, left = [], movable_part(cycle, gap)
     for bundle in cycle.movable(broker):
         if 0 < cycle.traffic(bundle) <= left:
@@ -147,7 +147,7 @@ def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 
 
 def movable_part(cycle: Cycle, gap: Rate) -> Rate:
-    """Return the amount to move: half of the gap, at most the documented share. [UNIFORM-05]"""
+    """Return the amount to move: half of the gap, limited to the documented share. [UNIFORM-05]"""
     if MOST_SHARE not in cycle.settings.defaults:
         return gap / 2
     return min(gap / 2, gap * cycle.settings.number(MOST_SHARE))
@@ -162,7 +162,7 @@ def most_bundles(cycle: Cycle) -> int | None:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of the most loaded broker; the others keep all bundles."""
+    """Yield each broker's unloads; only the most loaded broker has any."""
     spread, brokers = Imbalance(cycle), list(cycle.brokers.values())
     most = spread.most_loaded
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))
@@ -174,7 +174,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the differences between brokers, and whether they exceed the thresholds."""
+    """Yield the differences between brokers and their thresholds as steps."""
     spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)
@@ -261,18 +261,19 @@ class ExtremePair:
 
     @cached_property
     def usage(self) -> Mapping[str, Percent]:
-        """The present usage of each broker, weighted."""
+        """Each broker's current weighted usage."""
         weight = weights(self.cycle.settings)
         brokers = self.cycle.brokers.items()
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The least and the most used broker; among equals, the first by name."""
+        """The least and the most used broker; the first by name among equals."""
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Number of cycles in a row, up to this one, in which the pair differed by more.
+        """Return the number of consecutive cycles, up to this one, above a threshold.
+
         [AVERAGE-03]
         """
         most = self.cycle.settings.number(threshold)
@@ -287,14 +288,14 @@ class ExtremePair:
 
     @property
     def triggers(self) -> bool:
-        """True if one of the thresholds was exceeded often enough in a row. [AVERAGE-01 … 04]"""
+        """True if a threshold was exceeded in enough consecutive cycles. [AVERAGE-01 … 04]"""
         settings = self.cycle.settings
         pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
         return any(0 < self.hits(one) >= settings.number(times) for one, times in pairs)
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """Measure and traffic to move: messages if over their minimum, else bytes, else none.
+        """The measure and the amount to move: messages if enough, else bytes, else nothing.
         [AVERAGE-05, AVERAGE-06]
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
@@ -306,7 +307,7 @@ class ExtremePair:
         return "messages", ZERO
 
     def chosen(self, broker: Broker) -> list[str]:
-        """The bundles that fit into the amount, most traffic first."""
+        """Return the bundles that fit into the amount, most traffic first."""
         left, taken = self.amount[1], []
         for bundle in self.in_order(broker):
             if 0 < self.carried(bundle) <= left:
@@ -315,17 +316,17 @@ class ExtremePair:
         return taken
 
     def in_order(self, broker: Broker) -> list[str]:
-        """The movable bundles, most traffic in the measure of the amount first."""
+        """Return the bundles that may be unloaded, most traffic first in the chosen measure."""
         return sorted(self.cycle.movable(broker), key=lambda one: (-self.carried(one), one))
 
     def carried(self, bundle: str) -> Rate:
-        """Traffic of a bundle in the measure of the amount."""
+        """Return a bundle's traffic in the chosen measure."""
         rate: Rate = getattr(self.cycle.rates(bundle), self.amount[0])
         return rate
 
 
 def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
-    """Return the least and the most used broker; among equals, the first by name."""
+    """Return the least and the most used broker; the first by name among equals."""
     return (
         min(usage, key=lambda name: (usage[name], name)),
         min(usage, key=lambda name: (-usage[name], name)),
@@ -333,7 +334,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield the unloads of the most used broker; all others keep theirs. [AVERAGE-07]"""
+    """Yield each broker's unloads; only the most used broker has any. [AVERAGE-07]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
@@ -344,7 +345,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the pair, its difference, and how often it was over a threshold."""
+    """Yield the pair, its difference, and how often it exceeded a threshold, as steps."""
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage
@@ -382,7 +383,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
-    """Yield a step for each measure tried: the share of the difference, and its minimum."""
+    """Yield a step for each measure tried: the part of the difference to move, and its minimum."""
     cycle, chosen = pair.cycle, pair.amount
     idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
     share = cycle.settings.number(MOST_SHARE)

@@ -25,14 +25,14 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 @dataclass(frozen=True)
 class Usage:
-    """A broker's usage: its busiest resource, in percent (no resource if it is idle)."""
+    """A broker's usage in percent, and its busiest resource (None if idle)."""
 
     percent: Percent
     resource: str | None
 
 
 def weights(settings: Settings) -> dict[str, Fraction]:
-    """Return the weight of each resource, as a share of one."""
+    """Return each resource's weight as a fraction."""
     return {name: settings.number(WEIGHT_SETTINGS[name]) for name in RESOURCES}
 
 
@@ -42,18 +42,18 @@ def maximum(broker: Broker) -> Usage:
 
 
 def weighted_maximum(broker: Broker, weight: Mapping[str, Fraction]) -> Usage:
-    """Return the largest usage after weighting, and a resource that has it. [USAGE-02, USAGE-03]"""
+    """Return the largest weighted usage and its resource. [USAGE-02, USAGE-03]"""
     return _largest({name: used and used * weight[name] for name, used in broker.percent.items()})
 
 
 def _largest(percents: Mapping[str, Percent]) -> Usage:
-    """Return the largest of these usages, and the first resource that has it."""
+    """Return the largest usage and the first resource that has it."""
     resource = max(percents, key=percents.__getitem__)
     return Usage(percents[resource], resource if percents[resource] else None)
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
-    """Return the speed of the network interface in Gbit/s: the override, or the reported one.
+    """Return the speed of the network interface in Gbit/s: the override, else as reported.
     [USAGE-05 … 07]
     """
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))

@@ -1,4 +1,4 @@
-"""Load data that brokers write: at which times, and for which bundles. [REPORT-13 … 22]"""
+"""Load data that brokers write: when, and for which bundles. [REPORT-13 … 22]"""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MILLIS, SECONDS = 1000, 60
 
 
 def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
-    """Return a rise or fall in percent of the written value, or None for a rise from 0. [REPORT-13]
+    """Return the change in percent of the written value; None for a rise from 0. [REPORT-13]
 
-    From 1000 to 1110 messages a second it is 11 %.
+    From 1000 to 1110 messages per second, it is 11 %.
     """
     if before == 0:
         return ZERO if now == 0 else None
@@ -34,14 +34,17 @@ def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
 
 @dataclass(frozen=True)
 class ReportDue:
-    """A `report.due` case: what a broker wrote, what it measures, and the seconds in between."""
+    """A `report.due` case: the data last written, the current data, and the seconds in between."""
 
     case: Mapping[str, Any]
     settings: Settings
 
     @cached_property
     def changes(self) -> dict[str, Percent | None]:
-        """The change of each measure; usage in points, None for a rise from 0. [REPORT-13]"""
+        """The change of each measure: usage in points, others in percent; None for a rise from 0.
+
+        [REPORT-13]
+        """
         before, now = (Broker.read("broker", self.case[name]) for name in ("written", "now"))
         counts = (exact(self.case[name].get("numBundles", 0)) for name in ("written", "now"))
         weight = weights(self.settings)
@@ -61,17 +64,17 @@ class ReportDue:
 
     @property
     def first(self) -> bool:
-        """True if the broker has not written anything yet. [REPORT-17]"""
+        """True if the broker has not written load data yet. [REPORT-17]"""
         return self.case["written"] is None
 
     @property
     def too_soon(self) -> bool:
-        """True within the shortest interval. [REPORT-16]"""
+        """True before the minimum interval has passed. [REPORT-16]"""
         return exact(self.case["seconds"]) * MILLIS < self.settings.number(LEAST_MILLIS)
 
     @property
     def late(self) -> bool:
-        """True after the longest interval. [REPORT-15]"""
+        """True after the maximum interval has passed. [REPORT-15]"""
         return exact(self.case["seconds"]) > self.settings.number(MOST_MINUTES) * SECONDS
 
     @property
@@ -84,14 +87,14 @@ class ReportDue:
 
 @dataclass(frozen=True)
 class TopBundles:
-    """A `report.bundles` case: bundles whose load is measured, and how many are reported."""
+    """A `report.bundles` case: bundles with their load, and how many to report."""
 
     case: Mapping[str, Any]
     settings: Settings
 
     @property
     def most(self) -> int:
-        """The maximum number of reported bundles. [REPORT-18, REPORT-19, REPORT-21]"""
+        """The maximum number of bundles to report. [REPORT-18, REPORT-19, REPORT-21]"""
         each = int(self.settings.number(MOST_BUNDLES))
         if each < 0:
             return len(self.case["stats"])
@@ -99,7 +102,7 @@ class TopBundles:
 
     @property
     def reported(self) -> list[str]:
-        """The busiest bundles, by bytes and then messages per second. [REPORT-20]"""
+        """The busiest bundles, by bytes, then by messages per second. [REPORT-20]"""
         rates = {name: Rates.read(one) for name, one in self.case["stats"].items()}
         loads = {name: (one.throughput, one.messages) for name, one in rates.items()}
         busiest = sorted(loads, key=lambda name: loads[name], reverse=True)

@@ -1,4 +1,4 @@
-"""Annotations in releases: documents, settings with defaults, and rules about the defaults."""
+"""Settings and their defaults as annotated in releases: one document per release, and its rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ URL = "https://central.sonatype.com/artifact/org.apache.pulsar/pulsar-broker-com
 
 @dataclass(frozen=True)
 class Annotations:
-    """annotations.yaml, with the types and defaults of broker.yaml."""
+    """The contents of annotations.yaml, with types and defaults from broker.yaml."""
 
     sheet: Sheet
     broker: Mapping[str, JSON]
@@ -41,11 +41,11 @@ class Annotations:
 
     @cached_property
     def _releases(self) -> Mapping[str, str]:
-        """The release of each document."""
+        """The release that each document belongs to."""
         return dict(self.sheet.data["documents"])
 
     def _value_in(self, by_release: JSON, document: str) -> JSON | None:
-        """Return the value in a document's release, or None if it came later."""
+        """Return the value that holds in a document's release, or None if it was added later."""
         if not isinstance(by_release, Mapping):
             return by_release
         order: Sequence[str] = self.broker["releases"]
@@ -59,7 +59,7 @@ class Annotations:
         return tuple(one for one in self._releases if self._value_in(texts, one))
 
     def documents(self) -> dict[str, Document]:
-        """Return a document for each release, with a section of one sentence for each setting."""
+        """Return one document per release; each setting is a section of one sentence."""
         return {
             document: Document(
                 id=document,
@@ -116,7 +116,7 @@ class Annotations:
         return next((one for one, known in every if known.get("replaces") == name), None)
 
     def hidden(self) -> dict[str, Hidden]:
-        """Return the settings that no page names but that influence decisions of releases."""
+        """Return the settings that no page documents but that affect a release's decisions."""
         return {
             name: Hidden(name, entry["meaning"], entry["unit"], entry["neutral"])
             for name, entry in self._entries.items()
@@ -124,7 +124,7 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: written ones with added sources, and new ones.
+        """Yield the rules about defaults: existing rules with further sources, then new rules.
 
         A profile has a rule if an annotation in its documents gives the default.
         """
@@ -142,7 +142,7 @@ class Annotations:
                 )
 
     def _rules_of(self, name: str) -> dict[str, list[str]]:
-        """Return the rules about the defaults of a setting, with their documents."""
+        """Return the rules about a setting's default, each with the documents that state it."""
         found: dict[str, list[str]] = {}
         for document in self._named_in(name):
             rule = str(self._value_in(self._entries[name]["rule"], document))

@@ -19,7 +19,7 @@ Value = str | float | int | bool
 
 @dataclass(frozen=True)
 class BrokerSetting:
-    """A setting of releases; fields for categories that it does not belong to are empty."""
+    """A setting of the broker; fields that do not apply to its category are empty."""
 
     name: str
     type: str
@@ -47,26 +47,27 @@ class BrokerSetting:
 
 @cache
 def broker_settings() -> Mapping[str, BrokerSetting]:
-    """Return every setting by its name. Errors: `SpecError`."""
+    """Return all broker settings by name. Errors: `SpecError`."""
     return {name: _setting(name, entry) for name, entry in _data()["settings"].items()}
 
 
 @cache
 def renamed() -> Mapping[str, str]:
-    """Return the current names of renamed settings, by former name."""
+    """Map the former name of each renamed setting to its current name."""
     return dict(_data()["renamed"])
 
 
 @cache
 def known_releases() -> tuple[str, ...]:
-    """Return the releases whose settings are known, from the oldest to the newest."""
+    """Return the releases whose settings are listed, oldest first."""
     return tuple(_data()["releases"])
 
 
 def nearest_release(version: str) -> str:
-    """Return the newest known release up to a version; if all are newer, the oldest.
+    """Return the newest known release that is not newer than a version.
 
-    Errors: `UnknownName` for text that does not start with a version number.
+    If every known release is newer, return the oldest. Errors: `UnknownName` for text that does not
+    start with a version number.
     """
     wanted = _numbers(version)
     return max(
@@ -91,7 +92,7 @@ def nearest_profile(version: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, int]:
-    """Return major and minor version, which suffice to tell known releases apart."""
+    """Return the major and minor version, which identify a release line."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     if not found:
         raise UnknownName(version, "version of Pulsar", known_releases())

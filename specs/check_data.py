@@ -1,4 +1,4 @@
-"""Consistency of documents, settings, readings, profiles and rules."""
+"""Consistency checks for documents, settings, readings, profiles and rules."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
@@ -114,7 +114,7 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_ways(specs: Specs, sheet: Sheet) -> None:
-    """Check that all alternatives except the documented one have a place in the source."""
+    """Check that every alternative except the documented one names its place in Pulsar's source."""
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):
             if number and not one.place:
@@ -145,7 +145,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Check that defaults and rules of a release differ from those of its base."""
+    """Check that a release's profile changes only what differs from the profile it is based on."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "only a profile of a release may have ways and hidden"
@@ -179,7 +179,7 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
 def check_reading_values(
     specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
 ) -> None:
-    """Check that given readings and their values exist."""
+    """Check that the readings and values exist."""
     known = {name: reading.values for name, reading in specs.readings.items()}
     _check_values(sheet, place, of, "reading", readings, known)
 
@@ -192,7 +192,7 @@ def _check_values(
     given: Mapping[str, str],
     known: Mapping[str, Collection[str]],
 ) -> None:
-    """Check that the given names of a kind are known, and so are their values."""
+    """Check that every name and its value are known."""
     for name, value in given.items():
         if name not in known:
             problem = unknown(name, kind, known)

@@ -1,11 +1,11 @@
-"""Rules that claim each sentence, and sentences that no rule claims."""
+"""Which rules claim each sentence, and which sentences no rule claims."""
 
 from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.model import Where
 
 
 def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
-    """Return the IDs of the rules that claim each sentence, in the order of the rules."""
+    """Return the IDs of the rules that claim each sentence, in rule order."""
     found: dict[Where, tuple[str, ...]] = {}
     order = list(specs.rules)
     for rule in specs.rules.values():
@@ -25,7 +25,7 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
 
 
 def unclaimed(specs: Specs) -> list[Where]:
-    """Return sentences that no rule claims, and that are not marked as empty or awaiting rules."""
+    """Return the sentences that no rule claims and that are not marked as empty or pending."""
     claimed = claims(specs)
     return [
         where

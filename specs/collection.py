@@ -1,4 +1,4 @@
-"""All specifications together, and what they say about a profile."""
+"""The complete specifications, and queries by profile."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -57,23 +57,23 @@ class Specs:
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return the alternative of every way in a profile; by default the documented one."""
+        """Return a profile's alternative for every way, by default the documented one."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
     def profile(self, name: str) -> Profile:
-        """Return the profile of that name. Errors: `UnknownName`."""
+        """Return the profile with this name. Errors: `UnknownName`."""
         if name not in self.profiles:
             raise UnknownName(name, "profile", self.profiles)
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profile and all profiles that it is based on, most basic first."""
+        """Return the profile and its ancestors, the root first."""
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def documents_of(self, profile: str) -> tuple[str, ...]:
-        """Return a profile's documents; without any, those of the profile it is based on."""
+        """Return a profile's documents, or those of its parent if it has none."""
         found = self.profile(profile)
         if found.documents or not found.based_on:
             return found.documents
@@ -82,7 +82,8 @@ class Specs:
     def defaults(self, profile: str) -> Defaults:
         """Return the default of each setting that has one in the profile.
 
-        This is the documented default, unless the profile is a release with a different one.
+        The default is the documented one, unless the profile describes a release with a different
+        default.
         """
         documents = self.documents_of(profile)
         found = Defaults(
@@ -114,7 +115,7 @@ class Specs:
 
     @cached_property
     def _sentences(self) -> dict[str, frozenset[Where]]:
-        """Return the sentences in each profile's documents, including repeated ones."""
+        """The sentences in each profile's documents, including sentences they repeat."""
         return {name: frozenset(self._sentences_of(name)) for name in self.profiles}
 
     def _sentences_of(self, profile: str) -> Iterator[Where]:
@@ -124,7 +125,7 @@ class Specs:
                     yield from self._repeated(document, section.title, sentence)
 
     def _repeated(self, document: Document, title: str, sentence: Sentence) -> Iterator[Where]:
-        """Yield the place of a sentence, and the places of sentences that it repeats."""
+        """Yield where a sentence is, and where the sentences are that it repeats."""
         yield document.id, title, sentence.number
         if document.follows and sentence.like:
             before = self.documents[document.follows]
@@ -134,13 +135,13 @@ class Specs:
                 yield from self._repeated(before, title, section.sentences[number - 1])
 
     def says(self, profile: str, source: Source) -> bool:
-        """True if the profile's documents contain, or repeat, a sentence of a source."""
+        """True if the profile's documents contain or repeat one of the source's sentences."""
         held = self._sentences[profile]
         places = ((source.document, source.section, number) for number in source.sentences)
         return source.document in self.documents_of(profile) or any(one in held for one in places)
 
     def documented_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading that the documents of a profile allow."""
+        """Return the values of a reading that a profile's documents allow."""
         if any(reading in one.settled for one in self.lineage(profile)):
             return (self.default_readings(profile)[reading],)
         return tuple(
@@ -150,27 +151,27 @@ class Specs:
         )
 
     def default_readings(self, profile: str) -> dict[str, str]:
-        """Return the profile's value of every reading."""
+        """Return the value of every reading in a profile."""
         values = {name: reading.values[0] for name, reading in self.readings.items()}
         for one in self.lineage(profile):
             values.update(one.readings)
         return values
 
     def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading that a profile leaves open, its own first.
+        """Return the values of a reading that a profile permits, its own first.
 
-        These are the values that its documents allow and the profile's own value. If its documents
-        do not mention the subject, they are all values that any document allows.
+        They are the profile's own value and those that its documents allow; if its documents do not
+        cover the subject, all values that any document allows.
         """
         own = self.default_readings(profile)[reading]
         allowed = self.documented_values(profile, reading)
         return tuple(dict.fromkeys((own, *(allowed or self.readings[reading].documented))))
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return the rules of the profile, under any readings.
+        """Return all rules of the profile, whatever the readings.
 
-        They include the rules of profiles that it is based on, except those that either profile
-        excludes. A profile of assumptions that no document states has only its own rules.
+        They include the rules of its ancestors, except those excluded along the way. A profile of
+        assumptions that no document states has only its own rules.
         """
         found = self.profile(profile)
         lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)
@@ -183,7 +184,7 @@ class Specs:
         )
 
     def dropped(self, profile: str) -> frozenset[str]:
-        """Return the rules of earlier documents that the documents of a profile changed."""
+        """Return the rules of earlier documents that this profile's documents replace."""
         lineage = [one for one in self.lineage(profile) if one.kind == "documented"]
         return frozenset(name for one in lineage for name in one.without)
 
@@ -200,7 +201,7 @@ class Specs:
         return found
 
     def sources_of(self, rule: Rule, profile: str) -> list[str]:
-        """Return document and section of each source in a profile, except copies."""
+        """Return the document and section of each source in a profile, without repeats."""
         found = [
             f"{source.document} § {source.section}"
             for source in rule.sources

@@ -1,4 +1,4 @@
-"""Mistakes that users can correct, in the specifications or in names that they look up."""
+"""Mistakes that users can correct: invalid specifications and unknown names."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ class UserError(Exception):
 
 
 class SpecError(UserError):
-    """Invalid data: file, line, what is wrong and what would be valid."""
+    """Invalid data in a specification; the message gives file, line, problem and valid values."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}:{line}: {problem}")
@@ -32,7 +32,7 @@ class SpecError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that the specifications do not contain; the message lists those they do."""
+    """A name that the specifications do not contain; the message lists the known names."""
 
     def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
         super().__init__(f"{name} is no {kind}; {there_are(name, known)}")
@@ -40,9 +40,9 @@ class UnknownName(UserError):
 
 
 def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
-    """Run a command; report a user's mistake on standard error and return exit status 2.
+    """Run a command; print a user's mistake to standard error and return exit status 2.
 
-    Exceptions of the kinds in `also` are reported in the same way.
+    Exceptions of the types in `also` are handled in the same way.
     """
     reported: tuple[type[Exception], ...] = (UserError, *also)
     try:
@@ -52,18 +52,18 @@ def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
 
 
 def complain(mistake: str) -> int:
-    """Print one message on standard error; return the exit status for unusable input."""
+    """Print one message to standard error and return the exit status for invalid input."""
     print(printable(f"pulsar-conformance: {mistake}"), file=sys.stderr)
     return UNUSABLE
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
-    """Return a message about an unknown name of a kind, with the known names."""
+    """Return the message for an unknown name, with the names that exist."""
     return f"unknown {kind} '{name}'; {there_are(name, known)}"
 
 
 def there_are(name: str, known: Iterable[str]) -> str:
-    """List the known names or, if there are many, those similar to `name`."""
+    """List the known names, or only the similar ones if there are too many."""
     names = list(known)
     if len(names) <= MOST_LISTED:
         return f"there are {', '.join(names)}" if names else "there are none"

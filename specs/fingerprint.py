@@ -1,8 +1,8 @@
-"""Print the sections of a document as documents.yaml keeps them.
+"""Print the sections of a document in the format of documents.yaml.
 
 `python -m pulsar_conformance.specs.fingerprint DOCUMENT < TITLES`
 
-The titles of its sections are read from standard input, a line each.
+Section titles are read from standard input, one per line.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the YAML skeleton of one document; titles come from standard input, one a line."""
+    """Print the YAML skeleton of a document; titles come from standard input, one per line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("document", type=Path, help="the text of the document")
     parser.add_argument("--plain", action="store_true", help="its headings have no number signs")

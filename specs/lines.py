@@ -28,7 +28,7 @@ class Sheet:
         return self.lines.get(place, 1)
 
     def error(self, place: Place, problem: str) -> SpecError:
-        """Return the error that points at a place."""
+        """Return an error that gives the file and the line of a place."""
         return SpecError(self.file, self.line(place), problem)
 
 

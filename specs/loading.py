@@ -1,4 +1,4 @@
-"""Load the specifications, and check first their structure, then their consistency."""
+"""Loading of the specifications; checks their structure, then their consistency."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ Entry = Mapping[str, JSON]
 
 
 def documents(data: Entry) -> dict[str, Document]:
-    """Build documents.yaml."""
+    """Build the documents from documents.yaml."""
     return {
         name: Document(
             id=name,
@@ -65,7 +65,7 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents, with the sentences that each repeats from the page it follows."""
+    """Return the documents with the sentences that a page repeats from its earlier version."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -106,7 +106,7 @@ def _repeating(section: Section, before: Section | None) -> Section:
 
 
 def settings(data: Entry) -> dict[str, Setting]:
-    """Build settings.yaml."""
+    """Build the settings from settings.yaml."""
     return {
         name: Setting(
             name=name,
@@ -124,7 +124,7 @@ def settings(data: Entry) -> dict[str, Setting]:
 
 
 def readings(data: Entry) -> dict[str, Reading]:
-    """Build readings.yaml."""
+    """Build the readings from readings.yaml."""
     return {
         name: Reading(
             id=name,
@@ -146,7 +146,7 @@ def readings(data: Entry) -> dict[str, Reading]:
 
 
 def build_ways(data: Entry) -> dict[str, Way]:
-    """Build ways.yaml."""
+    """Build the ways from ways.yaml."""
     return {
         name: Way(
             name,
@@ -162,7 +162,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
 
 
 def profiles(data: Entry) -> dict[str, Profile]:
-    """Build profiles.yaml."""
+    """Build the profiles from profiles.yaml."""
     return {
         name: Profile(
             id=name,
@@ -185,7 +185,7 @@ OVER_CYCLES = "no single answer shows it; the command {} judges it over many cyc
 
 
 def _rule(sheet: Sheet, index: int) -> Rule:
-    """Build one rule of a rule file."""
+    """Build one rule from an entry in a rule file."""
     entry = sheet.data[index]
     statement = " ".join(entry["statement"].split())
     judged_by = entry.get("judged_by", "")
@@ -219,7 +219,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
 
 
 def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
-    """Build the source references of an entry."""
+    """Build an entry's references to its sources."""
     return tuple(
         Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
         for entry in entries
@@ -266,7 +266,7 @@ def _sheet(directory: Path, file: str, schema_name: str) -> Sheet:
 
 
 def _rule_files(directory: Path) -> list[str]:
-    """Return the rule files, in the order of their areas."""
+    """Return the rule files in the order of their areas."""
     order = {f"{area.lower()}.yaml": number for number, area in enumerate(AREAS)}
     found = [path.name for path in (directory / "rules").glob("*.yaml")]
     for name in sorted(found):
@@ -290,7 +290,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules, adding as sources the sentences for which documents.yaml names them."""
+    """Return the rules with the sentences that documents.yaml assigns to them added as sources."""
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:
@@ -313,7 +313,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
 def _in_order(
     written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
 ) -> dict[str, Rule]:
-    """Return the written rules and those from annotations, ordered by area."""
+    """Return the rules from files and from annotations, ordered by area."""
     every = {**written, **{rule.id: rule for rule in annotations.rules(written, profiles)}}
     areas = {area: number for number, area in enumerate(AREAS)}
     return dict(sorted(every.items(), key=lambda one: (areas.get(one[1].area, len(areas)), one[0])))

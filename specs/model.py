@@ -61,7 +61,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a document; the title is empty for text before the first heading."""
+    """A section of a document; text before the first heading has an empty title."""
 
     title: str
     sentences: tuple[Sentence, ...]
@@ -84,17 +84,17 @@ class Document:
     """The page of an earlier version from which it repeats sentences."""
 
     def section(self, title: str) -> Section | None:
-        """Return the section with that title, or None."""
+        """Return the section with this title, or None."""
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """Return the URL of a section by its title, or of the page if the title is empty."""
+        """Return the URL of a section, or of the page if the title is empty."""
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 
 @dataclass(frozen=True)
 class Source:
-    """Place in a document; sentences count from 1 within the section."""
+    """A reference to sentences of a document section, counted from 1."""
 
     document: str
     section: str
@@ -144,7 +144,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Reading:
-    """A question that the documents leave open; the first alternative is the usual one."""
+    """A question that the documents leave open; the first alternative is the default."""
 
     id: str
     question: str
@@ -154,18 +154,18 @@ class Reading:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values it can take."""
+        """The values of its alternatives."""
         return tuple(alternative.value for alternative in self.alternatives)
 
     @property
     def documented(self) -> tuple[str, ...]:
-        """The values that some document allows."""
+        """The values that at least one document allows."""
         return tuple(one.value for one in self.alternatives if one.sources)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """An alternative that a release takes, with its class and method; empty if documented."""
+    """An alternative, and the class and method that implement it (empty if documented)."""
 
     value: str
     means: str
@@ -174,7 +174,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Way:
-    """A point on which releases differ from their documents; the first alternative is documented.
+    """A point on which releases differ from the documents; the first alternative is documented.
 
     Attributes:
         since: the version that introduced the point; empty if it always existed.
@@ -188,7 +188,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A setting that no document names, and the value that neutralizes it."""
+    """A setting that no document names, and the value that disables its effect."""
 
     name: str
     meaning: str
@@ -227,7 +227,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a statement that can be broken by itself."""
+    """A part of a rule's statement that can be violated on its own."""
 
     says: str
     broken_by: str | None = None
@@ -238,7 +238,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its statement, source and level."""
+    """A rule: its statement, sources and level."""
 
     id: str
     area: str
@@ -272,7 +272,7 @@ class Rule:
 
     @property
     def word(self) -> str:
-        """Its level, or `untestable`."""
+        """The rule's level, or `untestable`."""
         return "untestable" if self.untestable and not self.judged_by else self.level
 
     def applies(self, readings: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""JSON Schemas, and validation of files and values against them."""
+"""JSON Schemas, and validation against them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,18 @@ LATER = ("required", *WEAK)
 
 @cache
 def schema(name: str) -> dict[str, JSON]:
-    """Return specs/schema/<name>.json, where name is "rules" or "operations/shed.select", for
-    example.
-    """
+    """Return specs/schema/<name>.json, where `name` is "rules" or "operations/shed.select", say."""
     return cast(dict[str, JSON], json.loads((DIRECTORY / f"{name}.json").read_text("utf-8")))
 
 
 @cache
 def operations() -> tuple[str, ...]:
-    """Return the operations of the protocol in order; each has a schema of its case and answer."""
+    """Return the protocol's operations in order; each has a schema for its case and its answer."""
     return tuple(sorted(file.stem for file in (DIRECTORY / "operations").glob("*.json")))
 
 
 def check_shape(sheet: Sheet, name: str) -> None:
-    """Validate a file. Errors: `SpecError` for the most specific mistake, at its line."""
+    """Validate a file. Errors: `SpecError` for the most specific problem, with its line."""
     error = _mistake(sheet.data, name)
     if error is None:
         return
@@ -52,7 +50,7 @@ def check_shape(sheet: Sheet, name: str) -> None:
 
 
 def problem_with(value: JSON, name: str) -> str | None:
-    """Describe where and how a value violates a schema; None if it is valid."""
+    """Describe where and how a value violates a schema, or return None if it is valid."""
     error = _mistake(value, name)
     if error is None:
         return None
@@ -67,8 +65,8 @@ def problem_with(value: JSON, name: str) -> str | None:
 def _validator(name: str) -> Draft202012Validator | None:
     """Return the validator of a schema.
 
-    None if compiled libraries are missing, as in a browser: the bundled files were validated when
-    they were packaged.
+    None if the compiled library is missing, as in a browser; packaged files were validated at build
+    time.
     """
     try:
         import jsonschema_rs
@@ -78,7 +76,7 @@ def _validator(name: str) -> Draft202012Validator | None:
 
 
 def _mistake(value: JSON, name: str) -> ValidationError | None:
-    """Return the most specific error of a value: the outermost, in the most similar alternative."""
+    """Return the most specific error: the outermost one, for the alternative that fits best."""
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
         return None
@@ -102,7 +100,7 @@ def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError)
 
 
 def _entry(sheet: Sheet, place: Place) -> str:
-    """Format the entry that contains a place, such as "OVERLOAD-02: "; "" for the whole file."""
+    """Format the entry that contains a place, such as "OVERLOAD-02: "; empty for the whole file."""
     if not place:
         return ""
     name = place[0]
@@ -114,7 +112,7 @@ def _entry(sheet: Sheet, place: Place) -> str:
 
 
 def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
-    """Return the wrong key (None if a value is wrong), and the problem."""
+    """Return the invalid key, or None if a value is invalid, and a description of the problem."""
     kind: Any = error.kind
     wanted = _violated(error, name)
     value: JSON = error.instance
@@ -144,7 +142,7 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
 
 
 def _missing(error: ValidationError) -> str:
-    """Return the keys that each alternative lacks; "" if any fails for another reason."""
+    """Describe the keys that each alternative lacks; "" if one fails for another reason."""
     kind: Any = error.kind
     if any(one.kind.name != "required" for errors in kind.context for one in errors):
         return ""
@@ -153,7 +151,7 @@ def _missing(error: ValidationError) -> str:
 
 
 def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
-    """Return the part of a schema that an error violates."""
+    """Return the part of the schema that the error refers to."""
     found: JSON = schema(name)
     for step in error.schema_path[:-1]:
         found = found[step]

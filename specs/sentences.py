@@ -1,8 +1,8 @@
-"""The sentences of a document, which are fingerprinted and claimed.
+"""Split documents into the sentences that are fingerprinted and claimed by rules.
 
-A setting line, a command, a table row, a list item, a block of code and a monitor table are one
-sentence each. All other lines are joined and divided at the ends of sentences. Text that only marks
-a note ("tip", ":::note") is no sentence.
+A setting line, command, table row, list item, code block or monitor table counts as one sentence.
+All other lines are joined and split at sentence ends. Markers of notes ("tip", ":::note") are not
+sentences.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ def fingerprint(sentence: str) -> str:
 def split_sentences(
     text: str, titles: Sequence[str], *, marked: bool
 ) -> list[tuple[str, list[str]]]:
-    """Divide a document into (title, sentences) for each section found, in order.
+    """Split a document into (title, sentences) for each section found, in order.
 
-    `titles` are searched for one after another, since a comment may look like a heading, and a list
-    item like a title. `marked`: headings start with number signs. Text before the first title is a
-    section without a title, left out if it is empty.
+    `titles` are searched for in sequence, because a comment can look like a heading and a list item
+    like a title. With `marked`, headings start with number signs. Text before the first title is a
+    section without a title; it is omitted if empty.
     """
     sections: list[tuple[str, list[str]]] = [("", [])]
     waiting = [title for title in titles if title]
@@ -48,7 +48,7 @@ def _is_heading(line: str, title: str, marked: bool) -> bool:
 
 
 def _front_matter_as_heading(lines: list[str]) -> list[str]:
-    """Reduce the front matter to the title, as a heading."""
+    """Replace the front matter by its title, written as a heading."""
     if not lines or lines[0].strip() != "---":
         return lines
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
@@ -65,7 +65,7 @@ def _sentences(lines: list[str]) -> Iterator[str]:
 
 
 def _units(lines: list[str]) -> Iterator[str]:
-    """Yield lines joined into units; blocks keep their line ends, and so stay complete."""
+    """Yield joined lines; blocks keep their line breaks and are not split."""
     open_unit, was_comment = "", False
     rest = iter(lines)
     for raw in rest:
@@ -98,7 +98,7 @@ def _joins(before: str, line: str, same_kind: bool) -> bool:
 
 
 def _block(first: str, rest: Iterator[str]) -> str:
-    """Remove a code block, monitor table or braced object from the lines and return it; else ""."""
+    """Consume a code block, monitor table or braced object and return it, or return ""."""
     if first.startswith(FENCE):
         taken = _until(rest, lambda line: line.startswith(FENCE))
         taken = [line for line in taken if not line.startswith(FENCE)]

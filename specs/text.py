@@ -20,9 +20,9 @@ UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
 def paragraph(
     text: str, indent: int = 0, start: str | None = None, width: int = WIDTH
 ) -> list[str]:
-    """Return a text as indented lines, the first of which may begin with `start`.
+    """Return text as indented lines, the first of which may begin with `start`.
 
-    Lines are broken only at blanks, so that longer words stick out; numbers keep their units.
+    Lines break only at spaces, so a long word can exceed the width; a number stays with its unit.
     """
     blanks = " " * indent
     lines = wrap(
@@ -37,7 +37,7 @@ def paragraph(
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns; the last cell is wrapped if it is too long."""
+    """Yield rows aligned in columns; the last cell is wrapped if it is too long."""
     *short, _ = zip(*rows, strict=True) if rows else [()]
     widths = [max(map(len, column)) + GAP for column in short]
     for *cells, text in rows:
@@ -54,10 +54,9 @@ def table(
     title: str | None = None,
     width: int = WIDTH,
 ) -> list[str]:
-    """Return a table with a line below its headings, without blank lines.
+    """Return a table with a rule under its headings and no blank lines.
 
-    `numbers`: align all columns but the first to the right. `widest`: width above which cells are
-    wrapped.
+    `numbers`: right-align all columns but the first. `widest`: width above which cells are wrapped.
     """
     from rich import box  # Imported late, since it is slow and few commands print tables.
     from rich.console import Console
@@ -84,12 +83,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """Return a text with a capital letter and a full stop."""
+    """Capitalize a text and end it with a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def anchor(title: str) -> str:
-    """Return the anchor of a section in a documentation page."""
+    """Return the anchor of a section on a documentation page."""
     return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
 
 

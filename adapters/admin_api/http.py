@@ -1,6 +1,4 @@
-"""HTTP to brokers: one policy for redirects, and one time limit for a request with its
-redirects.
-"""
+"""HTTP to brokers: one policy for redirects, and one time limit per request, redirects included."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ FORBIDDEN = (401, 403)
 
 
 class NoAnswer(Exception):
-    """A request without a usable answer; the message gives the request and the reason.
+    """Raised for a request without a usable answer; the message gives request and reason.
 
     Attributes:
-        status: of the answer; 0 if there was none.
+        status: HTTP status of the answer; 0 if there was none.
     """
 
     def __init__(self, problem: str, status: int = 0) -> None:
@@ -42,25 +40,25 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Hop:
-    """A redirect, from one URL to another."""
+    """A redirect from one URL to another."""
 
     url: str
     to: str
 
     @property
     def port(self) -> int:
-        """The port of the broker that redirects."""
+        """The port of the redirecting broker."""
         return urlsplit(self.url).port or 0
 
     @property
     def authoritative(self) -> bool:
-        """True if the redirecting broker allows the next one to decide."""
+        """True if the redirecting broker lets the next one decide."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: the URL of the broker that sent it, and the redirects before it."""
+    """An answer, the URL of the broker that sent it, and the redirects before it."""
 
     url: str
     status: int
@@ -69,7 +67,7 @@ class Reply:
 
     @property
     def port(self) -> int:
-        """The port of the broker that answered."""
+        """The port of the answering broker."""
         return urlsplit(self.url).port or 0
 
     @property
@@ -79,7 +77,7 @@ class Reply:
 
     @property
     def read(self) -> Any:
-        """The body as JSON. Errors: ValueError."""
+        """The body, parsed as JSON. Errors: ValueError."""
         return json.loads(self.body)
 
     @property
@@ -105,11 +103,11 @@ Guard = Callable[[str, str], None]
 
 
 class Client:
-    """Sends requests, one at a time to each host; threads may share it.
+    """Sends requests, one at a time per host; threads may share it.
 
-    If `keep`, connections for reading requests are reused. A change always gets a new connection: a
-    reused one may already be closed by the other end, which would leave unknown whether the change
-    was made.
+    With `keep`, connections for read requests are reused. A change always gets a new connection: a
+    reused one may already be closed by the other end, and then it would be unknown whether the
+    change was made.
     """
 
     def __init__(
@@ -149,7 +147,7 @@ class Client:
         raise NoAnswer(f"{begun} is redirected more than {MOST_REDIRECTS} times")
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         if self._kept is not None:
             self._kept.clear()
 

@@ -1,1 +1,1 @@
-"""Rules about the answers to all questions."""
+"""Rules that apply to every answer."""

@@ -1,4 +1,4 @@
-"""ANSWER: requirements of the answer to any question."""
+"""ANSWER: requirements on the answer to any question."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Draw a question of one operation, from the strategies of all other rules.
+    """Draw a question of an operation from the strategies of all other rules.
 
-    Rules that only documents of 5.0 have are left out, and those about plans: their cases may have
+    Rules that only documents of 5.0 have, and rules about plans, are left out: their cases may have
     fields that are newer than the documents by which an implementation is judged.
     """
     rules = specs.load().rules
@@ -95,7 +95,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function from a rule to its strategies, at least one for each operation."""
+    """Return a function that maps a rule to its strategies, at least one per operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -106,17 +106,17 @@ def of_each_operation(
 
 
 def once(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Ask one question."""
+    """Trials that ask one question."""
     return asked.map(lambda question: Trial((question,)))
 
 
 def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Ask one question twice."""
+    """Trials that ask the same question twice."""
     return asked.map(lambda question: Trial((question, _copy(question))))
 
 
 def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Ask a question, then two or three others of its operation, then the first one again."""
+    """Trials that ask a question, two or three others of its operation, then the first again."""
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
         return Trial((first, *between, with_loads_exchanged(first, random), _copy(first)))
@@ -125,9 +125,9 @@ def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_loads_exchanged(question: Question, random: Random) -> Question:
-    """Return the question with the loads of its bundles exchanged.
+    """Return the question with the loads of its bundles permuted.
 
-    An implementation that caches loads by name then uses the load of a different bundle.
+    An implementation that caches loads by name would use the wrong bundle's load.
     """
     operation, case = _copy(question)
     known = case.get("bundles")
@@ -146,7 +146,7 @@ def _owned(case: Json) -> list[str]:
 
 
 def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Ask a question, and the same question with all names in reverse or random order."""
+    """Trials that ask a question, then the same question with all names in another order."""
 
     def both(question: Question, random: Random) -> Trial:
         return _in_two_orders(question, random.choice((_reverse, partial(_shuffle, random))))
@@ -155,16 +155,16 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
-    """Return the strategies of a rule that draw questions in two orders.
+    """Return strategies that draw a question in two orders.
 
-    The last one has several brokers that shed and reverses them, which is rare among the others.
+    The last one has several brokers that shed and reverses them, which is rare in the others.
     """
     several = randoms.map(lambda random: _in_two_orders(_several_overloaded(random), _reverse))
     return [*of_each_operation(reordered)(rule), several]
 
 
 def _several_overloaded(random: Random) -> Question:
-    """Return a shedding cycle in which it is certain that several brokers shed."""
+    """Return a shedding cycle in which several brokers certainly shed."""
     levels = [random.choice((90, 92, 95)) for _ in range(random.randint(2, 4))]
     each = [random.randint(3, 6) for _ in (*levels, 20)]
     cluster = Sketch(
@@ -174,7 +174,7 @@ def _several_overloaded(random: Random) -> Question:
 
 
 def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Ask a question and transformed copies of it."""
+    """Trials that ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
         return Trial((question, *copies_of(question, COPIES, random)))
@@ -183,7 +183,7 @@ def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
-    """Return the strategies of a rule that draw questions with transformed copies."""
+    """Return strategies that draw questions with transformed copies."""
     return [
         transformed(draw_questions(operation))
         for operation in specs.load().rules[rule].operations
@@ -192,7 +192,7 @@ def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
 
 
 def _copy(question: Question) -> Question:
-    """Return a copy of the question that shares nothing with it."""
+    """Return a deep copy of the question."""
     return Question(question.operation, copied(question.case))
 
 
@@ -208,13 +208,13 @@ def _shuffle(random: Random, names: list[str]) -> list[str]:
 
 
 def _in_two_orders(question: Question, order: Order) -> Trial:
-    """Ask a question, and the same question with all names in another order."""
+    """Return a trial with the question and a copy with all names in another order."""
     operation, case = question
     return Trial.of(operation, case, {key: rearranged(case[key], order, key) for key in case})
 
 
 def rearranged(value: Any, order: Order, field: str = "") -> Any:
-    """Return the same brokers, bundles and topics in another order."""
+    """Return a value with its brokers, bundles and topics in another order."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -225,7 +225,7 @@ def rearranged(value: Any, order: Order, field: str = "") -> Any:
 
 
 def regardless_of_order(value: Any, field: str = "") -> Any:
-    """Return a value that is equal for cases that differ only in the order of names."""
+    """Return a value that is the same for cases that differ only in the order of names."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -237,7 +237,7 @@ def regardless_of_order(value: Any, field: str = "") -> Any:
 
 @check_exchanges("ANSWER-01", draws=of_each_operation(once))
 def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Each broker and bundle in an answer also occurs in the case."""
+    """Every broker and bundle in an answer occurs in the case."""
     for exchange in exchanges:
         names = OPERATIONS[exchange.operation].names
         if names is not None and not exchange.declined:
@@ -250,7 +250,7 @@ def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: E
 
 @check_exchanges("ANSWER-02", draws=of_each_operation(before_and_after_others))
 def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The case is not modified, and the same question after others gets the same answer."""
+    """The case is not modified, and asking it again after other questions gives the same answer."""
     for exchange in exchanges:
         if CASE_CHANGED in exchange.answer:
             expect.reached()
@@ -263,7 +263,7 @@ def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) ->
 
 @check_exchanges("ANSWER-03", draws=of_each_operation(asked_twice))
 def equal_questions_get_equal_answers(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same question twice gets the same answer."""
+    """Asking the same question twice gives the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
     first, second = exchanges
     _same_question_same_answer(first, second, expect)
@@ -277,7 +277,7 @@ def _same_question_same_answer(first: Exchange, second: Exchange, expect: Expect
 
 @check_exchanges("ANSWER-04", draws=reordered_for_rule)
 def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same case with all names in a different order gets the same answer."""
+    """The same case with its names in another order gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked in two orders")
     first, second = exchanges
     same = regardless_of_order(first.case) == regardless_of_order(second.case)
@@ -288,7 +288,7 @@ def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Ex
 
 @check_exchanges("ANSWER-05", draws=of_each_operation(once))
 def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """No case ends in a failure, or in a refusal where no rule refuses requests."""
+    """No case causes a failure, or a refusal that no rule allows."""
     for exchange in exchanges:
         expect.reached()
         reason = OPERATIONS[exchange.operation].why_unanswered(exchange.answer)
@@ -298,7 +298,7 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
 
 @check_exchanges("ANSWER-06", draws=with_transformed_copies)
 def names_and_notation_do_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same case with other names, other notation or idle entries gets the same answer."""
+    """The same case with other names, number formats or idle entries gets the same answer."""
     expect.given(len(exchanges) > 1, "a case is asked with transformed copies of it")
     first, *copies = exchanges
     question = Question(first.operation, first.case)
@@ -318,9 +318,9 @@ def _demand_answer(
     allowed: Json | None = None,
     demand: str = "the same answer twice",
 ) -> None:
-    """Demand that the second question gets the answer `allowed`, by default that of the first.
+    """Demand that the second answer equals `allowed`, by default the first answer.
 
-    This is demanded only where a single answer is possible.
+    This is demanded only if just one answer is possible.
     """
     operation = OPERATIONS[first.operation]
     if not expect.reached(operation.determined(first.view, expect.readings)):

@@ -1,4 +1,4 @@
-"""Replacement names for brokers, namespaces, failure domains and groups throughout a case."""
+"""Replacement names for the brokers, namespaces, failure domains and groups of a case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Renaming = Callable[[int], str]
 
 
 def _by_capitals(*patterns: str) -> Renaming:
-    """Return names, some of which differ only in capitals."""
+    """Return a naming function; some of its names differ only in case."""
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
@@ -59,7 +59,7 @@ BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a value with each of these names replaced."""
+    """Return a value with names replaced."""
     if isinstance(value, dict):
         return {names.get(key, key): with_names(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -68,7 +68,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
-    """Return a case with each of these names replaced, except in settings and strategy."""
+    """Return a case with names replaced, except in settings and strategy."""
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
     return {**with_names(case, names), **kept}
 
@@ -78,7 +78,7 @@ def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
 
 
 def broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return a new name for each broker that the cases name."""
+    """Map each broker in the cases to a new name."""
     return _numbered(chain.from_iterable(map(_brokers_in, cases)), renaming)
 
 
@@ -94,7 +94,7 @@ def _brokers_in(case: Json) -> Iterator[str]:
 
 
 def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return a new name for each namespace that the cases name, and for its bundles."""
+    """Map each namespace in the cases, and its bundles, to new names."""
     parts = (part for case in cases for name, part in case.items() if name != "settings")
     found = set(chain.from_iterable(map(texts, parts)))
     bundles = [text for text in found if is_bundle(text)]
@@ -108,12 +108,12 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 
 def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return a new name for each failure domain and anti-affinity group of the cases."""
+    """Map each failure domain and anti-affinity group in the cases to a new name."""
     return _numbered(chain(*map(_domains_in, cases), *map(_groups_in, cases)), renaming)
 
 
 def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return a new name for each failure domain whose name is not also that of a group."""
+    """Map each failure domain in the cases to a new name, unless a group has the same name."""
     groups = set(chain.from_iterable(map(_groups_in, cases)))
     return _numbered(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
 
@@ -127,7 +127,7 @@ def _groups_in(case: Json) -> Iterator[str]:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Yield every string of a value, including the keys of its objects."""
+    """Yield every string in a value, including object keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -137,6 +137,6 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def is_bundle(text: str) -> bool:
-    """True if a text ends in a range of hashes, as names of bundles do."""
+    """True if a text ends with a hash range, as bundle names do."""
     _, slash, part = text.rpartition("/")
     return bool(slash) and part.startswith("0x") and "_0x" in part

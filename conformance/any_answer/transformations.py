@@ -1,7 +1,7 @@
 """Transformations of a case that must not change its answer, by operation.
 
-Each depends on the case alone, so that a transformed case is recognised by applying the
-transformation to the original, and so that a case and its copies can be reduced together.
+Each depends only on the case. Applying it to the original case therefore shows whether another case
+is a transformed copy, and a case can be reduced together with its copies.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ELSEWHERE = [f"elsewhere/app-{n}" for n in range(MANY)]
 
 @dataclass(frozen=True)
 class Transformation:
-    """A change of a case that must not change its answer, except for names."""
+    """A transformation of a case that must not change its answer, except for names."""
 
     name: str
     """A noun phrase to follow "with"."""
@@ -84,11 +84,11 @@ class Transformation:
     """Beginning of the first replacement name, which every renamed case contains."""
 
     def copy(self, question: Question) -> Question:
-        """Return a question with the transformed case, as a deep copy."""
+        """Return a question with a transformed deep copy of the case."""
         return Question(question.operation, copied(self.apply(question.case)))
 
     def of_all(self, trial: Trial) -> Trial:
-        """Return a trial with each question transformed; names are replaced consistently."""
+        """Return a trial with every question transformed and names replaced consistently."""
         names = self.names(*(question.case for question in (*trial.before, *trial.questions)))
         edit = partial(with_new_names, names) if names else self.apply
         every = replace(self, apply=edit).copy
@@ -99,7 +99,7 @@ class Transformation:
         )
 
     def answer(self, case: Json, answer: Json) -> Json:
-        """Return the answer that the transformed case must get, from the answer to the original."""
+        """Return the answer required for the transformed case, given the original answer."""
         names = dict(self.names(case))
         unknown = (text for text in texts(answer) if text not in names and is_bundle(text))
         for bundle in unknown:
@@ -110,7 +110,7 @@ class Transformation:
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
-    """Return a value with each whole amount written with a decimal point: 85 as 85.0."""
+    """Return a value with whole amounts written with a decimal point: 85 as 85.0."""
     if isinstance(value, dict):
         return {
             name: _decimal(item, name, within or name in AMOUNTS_WITHIN)
@@ -321,7 +321,7 @@ replaces the names by plain ones.
 
 
 def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
-    """Yield edits that replace names in the cases of a trial with plain ones."""
+    """Yield edits that replace the names in a trial's cases with simple ones."""
     cases = [question.case for question in (*trial.before, *trial.questions)]
     known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
     for transformations, plain, names_of in PLAIN:
@@ -344,7 +344,7 @@ VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
 
 
 def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
-    """Return the changes of a trial that keep the subject of its rule, with their weights."""
+    """Return the transformations that preserve a rule's subject in a trial, with their weights."""
     if len(trial.operations) > 1:
         return [], []
     every = TRANSFORMATIONS.get(trial.operation, ())
@@ -354,7 +354,7 @@ def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
 
 
 def copies_of(question: Question, count: int, random: Random) -> list[Question]:
-    """Return up to `count` transformed copies of a question, all different from it."""
+    """Return up to `count` distinct transformed copies of a question."""
     known = TRANSFORMATIONS[question.operation]
     chosen = random.sample(known, min(count, len(known)))
     copies = (transformation.copy(question) for transformation in chosen)
@@ -362,7 +362,7 @@ def copies_of(question: Question, count: int, random: Random) -> list[Question]:
 
 
 def transformation_between(question: Question, other: Question) -> Transformation | None:
-    """Return the transformation that turns the first question into the second, or None."""
+    """Return the transformation that turns one question into another, or None."""
     if question.operation != other.operation or _equal(question.case, other.case):
         return None
     known, text = TRANSFORMATIONS.get(question.operation, ()), canonical(other.case)
@@ -371,15 +371,15 @@ def transformation_between(question: Question, other: Question) -> Transformatio
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal, even in the notation of numbers."""
+    """True if two cases are equal, including the notation of numbers."""
     return case == other and canonical(case) == canonical(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
     """Return the transformations that turn the first question into each of the others.
 
-    The list is empty if any of the others is not a transformed copy. The result for the latest
-    trial is cached, since a reduction edits a trial hundreds of times.
+    Empty if one of the others is not a transformed copy. The result for the latest trial is cached,
+    because a reduction edits a trial hundreds of times.
     """
     global _LATEST
     latest = _LATEST

@@ -1,1 +1,1 @@
-"""Bundles: creating them, locating topics in them, and splitting them."""
+"""Bundles: creating them, locating topics in them, splitting them."""

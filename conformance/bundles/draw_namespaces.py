@@ -1,4 +1,4 @@
-"""Namespaces to create, and topics to find in their bundles."""
+"""Drawing namespaces to create, and topics to locate in their bundles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create(
 
 
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
-    """A namespace that no administrator creates, with or without settings for its bundles."""
+    """A namespace created by the system, with or without settings for its number of bundles."""
     settings: st.SearchStrategy[Json] = st.one_of(
         st.just({}), st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]})
     )
@@ -50,7 +50,7 @@ COORDINATORS = [
 
 
 def coordinators() -> st.SearchStrategy[Trial]:
-    """The transaction coordinators in as many bundles as the documents name, in any order."""
+    """Topics of transaction coordinators in any order, and as many bundles as documented."""
     topics = randoms.map(lambda random: random.sample(COORDINATORS, len(COORDINATORS)))
     return st.builds(
         lambda count, names_: Trial.of(
@@ -62,12 +62,12 @@ def coordinators() -> st.SearchStrategy[Trial]:
 
 
 def default_bundles() -> st.SearchStrategy[Json]:
-    """The default number of bundles, set or left out."""
+    """The default number of bundles, set or absent."""
     return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
 
 
 def draw_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of ranges of equal or random width."""
+    """Return boundaries of equal or random widths."""
     return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
 
 
@@ -78,7 +78,7 @@ def location_case(ends: list[str], topics: list[str]) -> Json:
 
 @st.composite
 def locate(draw: st.DrawFn) -> Trial:
-    """Topics in the bundles of a namespace."""
+    """Topics to locate in a namespace's bundles."""
     random, count = draw(randoms), draw(counts)
     topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
     if random.random() < 0.3:
@@ -88,7 +88,7 @@ def locate(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """Topics to locate, and some of them with others in a different order."""
+    """Topics to locate, then some of them with others in another order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = draw_boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     second = random.sample(topics, random.randint(1, len(topics)))
@@ -98,7 +98,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_finer(draw: st.DrawFn) -> Trial:
-    """The same topics to locate in coarse and in finer bundles."""
+    """Topics to locate in coarse bundles, then in finer ones."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
@@ -108,7 +108,7 @@ def located_finer(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_bundle_split(draw: st.DrawFn) -> Trial:
-    """The same topics to locate before and after one of several bundles is split."""
+    """Topics to locate before and after one of several bundles is split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
     ends, topics = draw_boundaries(random, count), names.topics(random, 20)
     place = random.randrange(count)
@@ -120,7 +120,7 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned(draw: st.DrawFn) -> Trial:
-    """All partitions of one topic, up to one for each bundle."""
+    """All partitions of a topic, up to one per bundle."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
@@ -128,7 +128,7 @@ def partitioned(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned_widely(draw: st.DrawFn) -> Trial:
-    """Many partitions of one topic, to locate in many bundles."""
+    """Many partitions of a topic to locate in many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
     partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
@@ -142,7 +142,7 @@ topic.
 
 @st.composite
 def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
-    """Partitions of several topics, to locate in 64 bundles."""
+    """Partitions of several topics to locate in 64 bundles."""
     random = draw(randoms)
     topics = [names.partitions(random, FEW_PARTITIONS) for _ in range(SEVERAL_TOPICS)]
     every = [partition for partitions in topics for partition in partitions]
@@ -151,14 +151,14 @@ def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
-    """1000 topics in 64 bundles, which the documents recommend for 16 brokers."""
+    """1000 topics in 64 bundles, the number recommended for 16 brokers."""
     topics = names.topics(draw(randoms), 1000)
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), topics))
 
 
 @st.composite
 def on_a_boundary(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 equals a boundary of the namespace, and others."""
+    """Topics whose CRC-32 is a boundary between bundles, and others."""
     random = draw(randoms)
     topics = names.topics(random, draw(st.integers(1, 8)))
     inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}
@@ -168,7 +168,7 @@ def on_a_boundary(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def at_the_end(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 is the last hash."""
+    """Topics whose CRC-32 is the highest hash."""
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]
@@ -177,7 +177,7 @@ def at_the_end(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
-    """The partitions of one topic, in the same number of bundles."""
+    """Partitions of a topic, as many as there are bundles."""
     count = draw(st.sampled_from([64, 128, 256]))
     ends, partitions = names.equal_boundaries(count), names.partitions(draw(randoms), count)
     return Trial.of("bundles.locate", location_case(ends, partitions))

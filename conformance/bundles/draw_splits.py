@@ -1,4 +1,4 @@
-"""Bundles to be split."""
+"""Drawing bundles to split."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a case of `bundles.split`, by default of an administrator, without topics."""
+    """Return a `bundles.split` case, by default requested by an administrator, without topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
 
 def some_range(random: Random) -> HashRange:
-    """Return the whole range of hashes, its end, a narrow range, or a random one."""
+    """Return the whole hash range, its upper end, a narrow range, or a random one."""
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
         return HashRange.parse(WHOLE)
@@ -60,14 +60,14 @@ def some_range(random: Random) -> HashRange:
 
 
 def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
-    """Return topics whose CRC-32 is in a range; a narrow range may have none."""
+    """Return topics whose CRC-32 is in a range; there may be none in a narrow range."""
     found = names.topics(random, most * 4)
     return [topic for topic in found if hash_of(topic) in part][:most]
 
 
 @st.composite
 def halves(draw: st.DrawFn) -> Trial:
-    """A range to split in the middle."""
+    """A range to split in half."""
     random = draw(randoms)
     part = some_range(random)
     case = split_case(part.name, RANGE, topics=topics_in(random, part))
@@ -76,7 +76,7 @@ def halves(draw: st.DrawFn) -> Trial:
 
 
 def counted_topics(split: Json) -> Trial:
-    """Return the split of a whole namespace, and its topics to locate in narrow ranges."""
+    """Split a whole namespace, and locate its topics in narrow ranges."""
     found = location_case(names.equal_boundaries(CELLS), split["topics"])
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
 
@@ -109,7 +109,7 @@ numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
-    """Two topics with consecutive hashes, alone or with equal numbers of topics on both sides."""
+    """Two topics with consecutive hashes, alone or with equally many topics on both sides."""
     pair, more, by = list(draw(pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
@@ -125,7 +125,7 @@ def neighbours(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def positions(draw: st.DrawFn) -> Trial:
-    """Positions inside the bundle, at its ends, outside of it, and repeated."""
+    """Positions inside the bundle, at its bounds, outside it, and repeated."""
     random = draw(randoms)
     part = some_range(random)
     inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
@@ -143,7 +143,7 @@ def topic_splits() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def any_split(draw: st.DrawFn) -> Trial:
-    """A split by any algorithm."""
+    """Splits by any algorithm."""
     return draw(st.one_of(halves(), positions(), topic_halves().map(_alone)))
 
 
@@ -153,14 +153,14 @@ def _alone(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Specified positions, given by the broker although only the admin API may give them."""
+    """Specified positions requested by the broker, although only the admin API may do so."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
 
 @st.composite
 def positions_as_default(draw: st.DrawFn) -> Trial:
-    """A split whose default algorithm is set to specified positions."""
+    """A split with specified positions as the default algorithm."""
     [(operation, case)] = draw(positions()).questions
     settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
     by = draw(st.sampled_from(["admin", "broker"]))
@@ -181,7 +181,7 @@ MARGINS = (None, 0, 10, 50)
 
 @st.composite
 def by_loads(draw: st.DrawFn) -> Trial:
-    """A whole namespace to split by the traffic of its topics, and its topics in narrow ranges."""
+    """A whole namespace to split by its topics' traffic, and the topics in narrow ranges."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
     settings: Json = {name: random.choice(limits) for name, limits in MOST.items()}
@@ -210,7 +210,7 @@ NAMED, LOADED = 0.8, 0.97
 
 
 def topic_load(random: Random) -> Json:
-    """Return messages and bytes of a topic, in one or both directions."""
+    """Return a topic's messages and bytes, in one direction or both."""
     messages, megabytes = random.choice(ROUND_RATES[1:]), random.choice(ROUND_RATES)
     if random.choice((True, False)):
         return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTES}
@@ -225,7 +225,7 @@ QUARTERS = 4
 
 
 def _on_one_side(random: Random, count: int) -> list[str]:
-    """Return topics in the first or last quarter of the range, far from its middle."""
+    """Return topics in the first or last quarter of the hash range, far from its middle."""
     lower = random.choice((0, 3)) * (HASHES // QUARTERS)
     quarter = HashRange(lower, min(lower + HASHES // QUARTERS, FULL_UPPER))
     found = names.topics(random, 8 * count)
@@ -234,7 +234,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
 
 @st.composite
 def selected_by(draw: st.DrawFn, setting: str) -> Trial:
-    """A split that names no algorithm, and the same split with each algorithm named."""
+    """A split without an algorithm, and the same split by each algorithm."""
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
     other = RANGE if chosen == TOPICS else TOPICS
@@ -261,12 +261,12 @@ def automatic(draw: st.DrawFn) -> Trial:
 
 
 def whole_range_by_range(_random: Random) -> Json:
-    """Return a split of the whole range, by range."""
+    """Return a split of the whole hash range in half."""
     return split_case(WHOLE, RANGE, topics=names.topics(Random(0), 4))
 
 
 def several_positions(random: Random) -> Json:
-    """Return positions inside a bundle, so that there is no other reason to refuse them."""
+    """Return several positions inside a bundle, which leave no other reason for a refusal."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
     return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))

@@ -75,14 +75,14 @@ rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
-    """Return a number at, just above, or just below a limit, far from it, or 0."""
+    """Return a number at a limit, just above or below it, far from it, or 0."""
     step = 1 if limit < ONE_IS_A_STEP else limit // 1024
     below = max(limit - step, 0)
     return random.choice((limit, limit + step, below, limit / 2, limit * 1.5, limit * 20, 0))
 
 
 class _Grower:
-    """Draws the load of bundles around one threshold, or around all thresholds."""
+    """Draws bundle loads near one threshold, or near all of them."""
 
     def __init__(self, random: Random, grows: str | None, limits: Mapping[str, float]) -> None:
         self.random = random
@@ -118,7 +118,7 @@ class _Grower:
         return {**rates, "topics": topics, **counts}
 
     def next_bundle(self) -> tuple[Json, Json]:
-        """Return the short-term numbers of a bundle, and its long-term average."""
+        """Return a bundle's latest statistics and its long-term average."""
         self.grown, random = False, self.random
         long_term = self.rates()
         latest = long_term if random.random() < 0.5 else self.rates()
@@ -127,7 +127,7 @@ class _Grower:
 
 @st.composite
 def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]) -> Trial:
-    """Draw one inspection; bundles are near the threshold `grows`, or near any if it is None."""
+    """Draw one run with bundles near the threshold `grows`, or near any if it is None."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
     random = draw(randoms)
@@ -163,7 +163,7 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
 def _counted(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
-    """Return the number of bundles of each namespace: those drawn, or close to the maximum."""
+    """Return the number of bundles in each namespace: as drawn, or close to the maximum."""
     counted = Counter(map(namespace_of, bundles))
     if room == "plenty":
         return dict(counted)
@@ -177,25 +177,25 @@ def _counted(
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """An inspection of bundles near the threshold `grows`, or near any if it is None.
+    """A run with bundles near the threshold `grows`, or near any if it is None.
 
-    If `full`, namespaces have nearly or exactly the maximum number of bundles.
+    If `full`, namespaces have the maximum number of bundles or nearly so.
     """
     return _growing(grows, full, settings or {})
 
 
 def switched_off() -> st.SearchStrategy[Trial]:
-    """An inspection with the automatic split switched off."""
+    """A run with automatic splits disabled."""
     return growths(settings={AUTO_SPLIT: False})
 
 
 def kept_loaded() -> st.SearchStrategy[Trial]:
-    """An inspection with the unloading of split bundles switched off."""
+    """A run in which split bundles are not to be unloaded."""
     return growths(settings={AUTO_UNLOAD: False})
 
 
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
-    """An inspection with the unloading of split bundles not set, or switched on."""
+    """A run in which the unloading of split bundles is enabled or not set."""
     return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))
 
 
@@ -214,7 +214,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
 
 
 def busy_once(random: Random) -> Json:
-    """Return a bundle with a high message rate in either the long or the short term, not both."""
+    """Return a bundle with a high message rate either in the short or in the long term."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
     return _cluster_of_one_bundle(
@@ -223,15 +223,15 @@ def busy_once(random: Random) -> Json:
 
 
 def between_the_megabytes(random: Random) -> Json:
-    """Return a bundle with more than 100 decimal, but fewer than 100 binary megabytes."""
+    """Return a bundle with more than 100 decimal but less than 100 binary megabytes per second."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
     return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:
-    """Return a bundle without data, and a limit between 100 decimal and 100 binary kilobytes.
+    """Return a bundle without samples, and a limit between 100 decimal and 100 binary kilobytes.
 
-    The bundle's assumed load lies between the two.
+    The bundle's assumed rate is on different sides of the limit in the two units.
     """
     limit = random.choice((0.101, 0.0965))
     latest = {"msgThroughputIn": 101_000}
@@ -246,13 +246,13 @@ AIMED = (
 
 
 def _may_split(growth: Growth) -> list[str]:
-    """Return the bundles that exceed a threshold or might."""
+    """Return the bundles that certainly or possibly exceed a threshold."""
     names = growth.limits
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 
 
 def _crowded(growth: Growth) -> set[str]:
-    """Return the namespaces that may have more candidates than room for new bundles."""
+    """Return the namespaces that may have more bundles to split than they have room for."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 
@@ -290,7 +290,7 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
 
 @SPLIT_CANDIDATES.check("SPLIT-31", draws=growths(MAX_SESSIONS, settings={MAX_SESSIONS: -1}))
 def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With a limit of -1, a bundle is not split for its sessions."""
+    """With a limit of -1, no bundle is split because of its sessions."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(case.limits[MAX_SESSIONS] == UNLIMITED, "sessions have no limit")
     growing = set(_may_split(case))
@@ -301,7 +301,7 @@ def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> 
 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=growths(full=True))
 def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """The splits of one round leave every namespace with at most its maximum number of bundles."""
+    """The splits of a run leave each namespace within its maximum number of bundles."""
     expect.given(case.enabled, "the leader splits by itself")
     chosen = Counter(map(namespace_of, set(answer.split)))
     growing = Counter(map(namespace_of, _may_split(case)))
@@ -315,14 +315,14 @@ def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: E
 
 @SPLIT_CANDIDATES.check("SPLIT-07", draws=switched_off())
 def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With the automatic split switched off, nothing is split."""
+    """With automatic splits disabled, nothing is split."""
     if expect.reached(not case.settings.flag(AUTO_SPLIT) and bool(case.candidates)):
         expect.nothing(answer.split, "the automatic split is switched off")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-08", draws=unloaded_at_once())
 def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """By default, the bundles that are split are unloaded, and no others."""
+    """By default, exactly the split bundles are unloaded."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(case.settings.flag(AUTO_UNLOAD), "split bundles are unloaded")
     if expect.reached(bool(answer.split)):
@@ -331,7 +331,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-09", draws=kept_loaded())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With unloading switched off, the parts of a split bundle are not unloaded."""
+    """With unloading disabled, split bundles are not unloaded."""
     expect.given(case.enabled, "the leader splits by itself")
     off = not case.settings.flag(AUTO_UNLOAD)
     if expect.reached(off and bool(case.candidates)):
@@ -344,7 +344,7 @@ FEWEST_TOPICS = FEWEST_BROKERS = 2
 
 @SPLIT_CANDIDATES.check("SPLIT-24", draws=growths())
 def nothing_is_split_with_one_broker(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With one broker nothing is split."""
+    """With a single broker, nothing is split."""
     if expect.reached(len(case.case["brokers"]) < FEWEST_BROKERS):
         expect.nothing(answer.split, "one broker is up")
 
@@ -360,7 +360,9 @@ def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-26", draws=growths())
 def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """A bundle with two topics over a limit is split if its namespace may have more bundles."""
+    """A bundle with two topics that exceeds a limit is split if its namespace may have more
+    bundles.
+    """
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
     full = _crowded(case)

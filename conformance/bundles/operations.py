@@ -1,4 +1,4 @@
-"""Operations of bundles: create, locate, split, and select the bundles to split."""
+"""Operations on bundles: create, locate, split, and choose the bundles to split."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CREATE = Operation(
 
 @dataclass(frozen=True)
 class Locating(FlatCase):
-    """Topics, and the namespace with the bundles in which to locate them."""
+    """A `bundles.locate` case: topics, and the bundles of their namespace."""
 
     @cached_property
     def ranges(self) -> tuple[HashRange, ...]:
@@ -86,7 +86,7 @@ class Locating(FlatCase):
 
 @dataclass(frozen=True)
 class Located:
-    """The bundle of each topic, as answered."""
+    """The answered bundle of each topic."""
 
     case: Locating
     bundles: tuple[str, ...]
@@ -114,7 +114,7 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
 
 
 def _location_determined(case: Locating, readings: Readings) -> bool:
-    """True if topics are hashed by name; no document says how partitions are spread."""
+    """True if topics are hashed by name; no document defines how partitions are spread."""
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
 
@@ -134,14 +134,14 @@ LOCATE = Operation(
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts into which a bundle was split, in order, or the refusal to split it."""
+    """The parts of a split bundle in order, or the refusal to split it."""
 
     names: tuple[str, ...]
     refused: str | None
 
     @classmethod
     def read(cls, _case: FlatCase, answer: Json) -> Parts:
-        """Return the parts of an answer, which may list them in any order."""
+        """Read the parts from an answer, which may list them in any order."""
         names = answer.get("bundles", ())
         with suppress(ValueError):  # reported by the check that needs ranges
             names = sorted(names, key=HashRange.parse)
@@ -176,13 +176,13 @@ def _split_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _needs_an_algorithm(case: Json, settings: Settings, readings: Readings) -> None:
-    """Look up the setting that selects the algorithm (see `split-key`) if the case names none."""
+    """Require the setting that selects the algorithm (see `split-key`) if the case names none."""
     if case["algorithm"] is None:
         settings.text(SELECTING_SETTING[readings["split-key"]])
 
 
 def _same_parts(allowed: Json, answer: Json) -> bool:
-    """Compare the parts as sets, since no document gives their order."""
+    """Compare the parts as sets, because no document defines their order."""
     return sorted(allowed["bundles"]) == sorted(answer.get("bundles", ()))
 
 
@@ -216,14 +216,14 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The answered bundles to split, and those whose parts are to be unloaded."""
+    """The answered bundles to split, and those whose parts are unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
 
 
 def exceeds(growth: Growth, bundle: str, name: str) -> bool | None:
-    """True if a bundle exceeds a threshold, None if floating point could decide."""
+    """True if a bundle exceeds a threshold; None if rounding could decide."""
     measured, limit = growth.measured(bundle, name), growth.limits[name]
     whole = measured.denominator == limit.denominator == 1
     if measured != limit and not whole and same(measured, limit):
@@ -249,7 +249,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """True if it is certain which bundles exceed a threshold, and their namespaces have room."""
+    """True if the bundles over a threshold are certain and their namespaces have room."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

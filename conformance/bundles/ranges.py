@@ -1,4 +1,4 @@
-"""BUNDLE: the bundles of a namespace, and the bundle of each topic."""
+"""BUNDLE: a namespace's bundles, and the bundle of each topic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ of a million trials, so the check fails wrongly in at most 2 of a million.
     "BUNDLE-01", draws=namespaces.create(st.one_of(st.none(), namespaces.counts), st.just({}))
 )
 def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """The boundaries ascend from the first hash to the last, without gap or overlap."""
+    """The boundaries ascend from the lowest hash to the highest."""
     ends = [int(boundary, 16) for boundary in answer]
     expect.reached()
     whole = len(ends) > 1 and ends[0] == 0 and ends[-1] == FULL_UPPER
@@ -43,7 +43,7 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace that requests no number of bundles gets the number set, or the default."""
+    """A namespace created without a number of bundles gets the number set, or the default."""
     expect.given(case.case.get("creator", "admin") == "admin", "an administrator creates it")
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
@@ -54,13 +54,13 @@ def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expec
 def a_namespace_gets_the_number_it_asks_for(
     case: FlatCase, answer: Boundaries, expect: Expect
 ) -> None:
-    """A namespace that requests a number of bundles gets that many."""
+    """A namespace created with a number of bundles gets that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
 def _creates(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
-    """Return the number of bundles that a namespace gets from this creator without a request."""
+    """Return the expected number of bundles when this creator requests none."""
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number is asked for")
     expect.reached()
@@ -73,25 +73,25 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
 
 @CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """pulsar/system, created by a broker, gets the number set for it."""
+    """pulsar/system, created by a broker, gets the number set for system namespaces."""
     _expect_count(answer, _creates("system", namespaces.SYSTEM, case, expect), expect)
 
 
 @CREATE.check("BUNDLE-15", draws=namespaces.created_by("standalone"))
 def standalone_uses_the_default(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """public/default of pulsar standalone gets the default number."""
+    """In standalone mode, public/default gets the default number of bundles."""
     _expect_count(answer, _creates("standalone", namespaces.DEFAULT, case, expect), expect)
 
 
 @CREATE.check("BUNDLE-16", draws=namespaces.created_by("heartbeat"))
 def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A heartbeat namespace is one bundle."""
+    """A heartbeat namespace has a single bundle."""
     _expect_count(answer, _creates("heartbeat", None, case, expect), expect)
 
 
 @LOCATE.check("BUNDLE-17", draws=namespaces.coordinators())
 def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expect) -> None:
-    """The 16 transaction coordinators have 16 of 64 bundles, and 8 of 16."""
+    """The 16 transaction coordinators are in 16 of 64 bundles, or in 8 of 16."""
     expect.given(set(case["topics"]) == {*namespaces.COORDINATORS}, "it is about the coordinators")
     widths = {part.width for part in case.ranges}
     expect.given(max(widths) - min(widths) <= 1, "the bundles are of equal width")
@@ -102,7 +102,7 @@ def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expe
 
 @LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
-    """Each topic is in exactly one bundle of the namespace."""
+    """Each topic is in exactly one of the namespace's bundles."""
     expect.reached(bool(case["topics"]))
     expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one for each topic")
     known = {part.name for part in case.ranges}
@@ -120,7 +120,7 @@ def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Lo
 
 
 def _no_partitions(topics: list[str], expect: Expect) -> None:
-    """Assume that no topic is a partition if partitions are spread over all bundles."""
+    """Assume that no topic is a partition, if partitions are spread over bundles."""
     spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
     expect.given(not spread, "the topics are not partitions")
 
@@ -140,7 +140,7 @@ def the_same_topic_stays_in_its_bundle(
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """If boundaries are added, a topic's new bundle lies within its old one."""
+    """When boundaries are added, a topic's new bundle is inside its old one."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
@@ -159,7 +159,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions share bundles as if by chance: not all of them, not none, no pair in every topic.
+    """Partitions share bundles as random hashes do: not all, not none, no pair in every topic.
 
     By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
     partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
@@ -183,7 +183,7 @@ def partitions_are_hashed_by_their_own_names(
 
 
 def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
-    """Demand that no pair of partitions shares a bundle in each of at least 8 topics."""
+    """Demand that no two partitions share a bundle in every one of at least 8 topics."""
     expect.given(len(answer.bundles) == len(case["topics"]), "every topic was located")
     by_number: dict[str, list[str]] = defaultdict(list)
     for topic, bundle in answer.by_topic.items():
@@ -200,7 +200,7 @@ def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> 
 
 @LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
 def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect: Expect) -> None:
-    """Partitions of one topic are in different bundles if there are enough bundles."""
+    """Partitions of a topic are in different bundles if there are enough."""
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
@@ -212,7 +212,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
 
 @LOCATE.check_together("BUNDLE-09", draws=namespaces.one_bundle_split())
 def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """If one bundle gets new boundaries, topics of all other bundles stay in theirs."""
+    """When one bundle gets new boundaries, topics in other bundles stay there."""
     before, after = _both(asked, expect)
     _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
@@ -224,9 +224,9 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
 
 @LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
 def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
-    """1000 topics in 64 bundles load 16 brokers evenly, with four bundles each: a chi-square test.
+    """1000 topics in 64 bundles load 16 brokers with four bundles each evenly: a chi-square test.
 
-    The test assumes that names were not chosen by their hashes.
+    The test assumes that topic names were chosen independently of their hashes.
     """
     topics, bundles, brokers = ADVISED
     expect.given(len(case["topics"]) == topics, "1000 topics")
@@ -253,7 +253,7 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
 
 @LOCATE.check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
-    """A topic is in the bundle whose range contains the CRC-32 of its complete name."""
+    """A topic is in the bundle whose range contains the CRC-32 of its full name."""
     _no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
@@ -296,7 +296,7 @@ def _parsed(name: str, expect: Expect) -> HashRange:
 
 
 def _equal_width(ranges: tuple[HashRange, ...]) -> bool:
-    """True if ranges have equal width, apart from the remainder in the last one."""
+    """True if ranges are equally wide, apart from the remainder in the last one."""
     widths = [part.width for part in ranges]
     return max(widths) - min(widths) <= len(ranges)
 

@@ -37,7 +37,7 @@ def _answered(answer: Parts, expect: Expect) -> None:
 
 
 def _usable(case: FlatCase) -> list[int]:
-    """Return the positions strictly inside the bundle, in ascending order, without repetition."""
+    """Return the positions strictly inside the bundle, sorted and without duplicates."""
     bundle = HashRange.parse(case["bundle"])
     positions = {int(position, 16) for position in case["positions"]}
     return sorted(p for p in positions if bundle.lower < p < bundle.upper)
@@ -57,7 +57,7 @@ def _size(part: HashRange) -> int:
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The two parts have equal size; with an odd number of hashes, one part has one more."""
+    """The two parts are equally large; with an odd number of hashes, one has one more."""
     _answered(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
@@ -79,14 +79,14 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """Return the numbers of topics that are certainly and possibly below a position."""
+    """Return how many topics are certainly, and how many are possibly, below a position."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the numbers of topics below a cut that are closest to one half, in order.
+    """Return the possible numbers of topics below a cut that are closest to half, sorted.
 
     Topics with the same hash cannot be separated.
     """
@@ -101,7 +101,7 @@ def _halves(topics: Sequence[str], found: Located) -> list[int]:
 
 @check_exchanges("SPLIT-11", draws=(splits.topic_halves(), splits.neighbours()))
 def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The two parts have the same number of topics, by the implementation's own hash function."""
+    """Both parts have the same number of topics, by the implementation's own hash function."""
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
     (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
@@ -127,7 +127,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
 
 @SPLIT.check("SPLIT-12", draws=splits.positions())
 def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The bundle is divided at each usable position, and nowhere else."""
+    """The bundle is cut at every usable position, and nowhere else."""
     expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
     _splittable(case, expect)
     usable = _usable(case)
@@ -140,7 +140,7 @@ def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expec
 
 @SPLIT.check("SPLIT-13", draws=splits.any_split())
 def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A split by range or by topics results in two parts."""
+    """A split by range or by topics gives two parts."""
     expect.given(case["algorithm"] in (RANGE, TOPICS), "split by range or by topics")
     expect.given(not answer.refused, "it is split")
     if expect.reached(len(answer.names) > 1):
@@ -149,7 +149,7 @@ def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -
 
 @SPLIT.check("SPLIT-14", draws=splits.any_split())
 def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The parts cover the bundle without gap or overlap."""
+    """The parts cover the bundle without gaps or overlaps."""
     _answered(answer, expect)
     bundle = HashRange.parse(case["bundle"])
     expect.reached()
@@ -169,14 +169,14 @@ def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _middles(bundle: HashRange) -> tuple[int, int]:
-    """Return the places where a split by range may divide a bundle, whatever the positions."""
+    """Return the positions at which a split by range may cut a bundle."""
     width = bundle.upper - bundle.lower
     return bundle.lower + width // 2, bundle.lower + (width + 1) // 2
 
 
 @SPLIT.check("SPLIT-15", draws=splits.positions_by_the_broker())
 def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The broker's own split is never at specified positions."""
+    """The broker's automatic split never uses specified positions."""
     positions = case["algorithm"] == POSITIONS and case["by"] == "broker"
     expect.given(positions, "the broker is to split at positions")
     _never_followed(case, answer, expect)
@@ -184,7 +184,7 @@ def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect)
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
 def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """If specified positions are set as the default, they are refused or ignored."""
+    """Specified positions as the default algorithm are refused or ignored."""
     setting = SELECTING_SETTING[expect.readings["split-key"]]
     chosen = case["algorithm"] or case.settings.given.get(setting)
     default = case["algorithm"] is None and chosen == POSITIONS
@@ -193,10 +193,10 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
 
 
 def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """Demand a split by the algorithm in the setting, since the request names none.
+    """Demand a split by the algorithm in the setting when the request names none.
 
-    If both algorithms result in the same parts, range_equally_divide must still make equal ranges.
-    The result of topic_count_equally_divide cannot be verified without knowing the hash.
+    If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
+    result of topic_count_equally_divide cannot be verified without knowing the hash.
     """
     expect.given(len(asked) == 3, "a split by the setting, and one by each algorithm")
     (case, answer), *named = asked
@@ -233,7 +233,7 @@ def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expec
 
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
 def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A split that the broker starts, by range or by topics, results in two parts."""
+    """An automatic split by range or by topics gives two parts."""
     _answered(answer, expect)
     others = (POSITIONS, BY_RATES)
     expect.given(case["by"] == "broker" and _algorithm(case) not in others, "the broker splits")
@@ -244,13 +244,13 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
 
 
 def _algorithm(case: FlatCase) -> object:
-    """Return the algorithm that the case names, or else the default one."""
+    """Return the algorithm named in the case, or else the default."""
     key = SELECTING_SETTING["default"]
     return case["algorithm"] or case.settings.given.get(key, case.settings.defaults.get(key))
 
 
 def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
-    """Return the limits of a part and the traffic of each topic, if the case gives them."""
+    """Return the limits of a part and each topic's traffic, if the case has them."""
     _answered(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
     expect.given(FLOW_MARGIN in case.settings.defaults, "the documents know that algorithm")
@@ -280,9 +280,9 @@ def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | Non
 def _grouped(
     exchanges: Sequence[Exchange], expect: Expect
 ) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
-    """Return the answered parts, and the narrow ranges next to each expected cut.
+    """Return the answered parts, and the pair of narrow ranges around each expected cut.
 
-    Topics are ordered by the narrow range in which the implementation locates them.
+    Topics are sorted by the narrow range in which the implementation locates them.
     """
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
@@ -308,7 +308,7 @@ def _grouped(
 
 @check_exchanges("SPLIT-28", draws=splits.by_loads())
 def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The bundle is cut before each topic that would take a part over a limit, and nowhere else."""
+    """The bundle is cut before each topic that would exceed a part's limit, and nowhere else."""
     answer, cuts = _grouped(exchanges, expect)
     found = _cuts(answer)
     fits = len(found) == len(cuts) and all(
@@ -321,7 +321,7 @@ def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) 
 
 @check_exchanges("SPLIT-29", draws=splits.by_loads())
 def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Each cut is half-way between the two topics that it separates."""
+    """Each cut is half-way between the topics on both sides of it."""
     answer, cuts = _grouped(exchanges, expect)
     for cut, (before, after) in zip(_cuts(answer), cuts, strict=False):
         if before.lower < cut < after.upper:
@@ -332,7 +332,7 @@ def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
 
 @SPLIT.check("SPLIT-30", draws=splits.by_loads().map(lambda trial: Trial(trial.questions[:1])))
 def little_excess_splits_nothing(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A bundle whose traffic stays below its limits plus the margin is not split."""
+    """A bundle whose traffic is below its limits plus the margin is not split."""
     limits, loads = _loads(case, answer, expect)
     if expect.reached(_certainly_reached(limits, loads.values()) is False):
         expect.that(answer.names == (case["bundle"],), f"{case['bundle']} as it is", answer)

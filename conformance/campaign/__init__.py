@@ -1,1 +1,1 @@
-"""Campaigns: many more cases than one run asks, whole bounded worlds among them."""
+"""Campaigns: many more cases than a run asks, including whole bounded worlds."""

@@ -1,7 +1,7 @@
-"""Search: ask the parts of a campaign, here or in Spark's tasks, and merge what they find.
+"""Search: ask the parts of a campaign, here or in Spark tasks, and merge the results.
 
-A part is a section of a bounded world, or a number of cases drawn from a seed of its own. Its
-result depends on nothing else, so that where and when it is asked makes no difference.
+A part is a section of a bounded world, or a number of cases drawn from its own seed. Its result
+depends on nothing else, so it does not matter where and when it is asked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Found = dict[tuple[str, str, str], Searched]
 
 @dataclass(frozen=True)
 class Part:
-    """A part: cases `start` to `stop` of a world, or of the cases that a campaign draws."""
+    """A part: the cases `start` to `stop` of a world, or of the drawn cases."""
 
     profile: str
     world: str
@@ -62,12 +62,12 @@ class Part:
 
     @property
     def text(self) -> str:
-        """The part as text, by which its result is stored."""
+        """The part as text, which is the key of its stored result."""
         return json.dumps([self.profile, self.world, self.start, self.stop])
 
 
 def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
-    """Return the bounded worlds that match and that a chosen rule is about. Errors: `BadPlan`."""
+    """Return the matching bounded worlds that a selected rule is about. Errors: `BadPlan`."""
     worlds = bounded_worlds()
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in worlds):
@@ -87,7 +87,7 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
 
 
 def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[Part]:
-    """Return the parts of bounded worlds, or else of a campaign of `campaign` cases per rule."""
+    """Return the parts of the bounded worlds; without any, of `campaign` drawn cases per rule."""
     sizes = [(one.name, one.size, SECTION) for one in worlds] or [("", campaign, PART)]
     return [
         Part(profile, name, start, min(start + step, size))
@@ -102,9 +102,9 @@ Choices = Mapping[tuple[str, str], Mapping[str, str]]
 
 
 def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the readings by which each implementation is judged; a short run finds open ones.
+    """Return the readings by which each implementation is judged; a short run determines open ones.
 
-    Implementations that cannot be reached are left out; the run reports the error.
+    Implementations that cannot be reached are omitted; the run reports the error.
     """
     found = {}
     for adapter in plan.adapters:
@@ -123,7 +123,7 @@ def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def search_part(plan: Plan, readings: Choices, text: str) -> str:
-    """Ask the cases of a part, and return what was found as JSON. Errors: `AdapterError`."""
+    """Ask the cases of a part; return the results as JSON. Errors: `AdapterError`."""
     part = Part(*json.loads(text))
     adapters = [adapter for adapter, profile in readings if profile == part.profile]
     search = _search_world if part.world else _search_drawn
@@ -132,7 +132,7 @@ def search_part(plan: Plan, readings: Choices, text: str) -> str:
 
 
 def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
-    """Draw, ask and judge as a run does, with the seed of the part."""
+    """Draw, ask and judge as in a run, with the part's seed."""
     number = part.start // PART
     found: Found = {}
     for adapter, choices in readings.items():
@@ -162,9 +162,10 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
 
 
 def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
-    """Ask each implementation all cases; answers unlike the model's are judged by every rule.
+    """Ask every implementation all cases; answers that differ from the model's are judged by all
+    rules.
 
-    The model's own answers are judged once for all implementations that follow its readings.
+    The model's own answers are judged once for all implementations that follow the same readings.
     """
     world = next(one for one in bounded_worlds() if one.name == part.world)
     trials = list(world.trials(part.start, part.stop))
@@ -199,14 +200,14 @@ def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
 
 @dataclass
 class _Expected:
-    """A trial with the model's answers, and the judgment of them by rule."""
+    """A trial with the model's answers and their judgment by each rule."""
 
     trial: Trial
     answers: Sequence[Json] | None
     words: dict[str, str] = field(default_factory=dict)
 
     def judgment(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
-        """Return the judgment of answers by a rule."""
+        """Return a rule's judgment of answers."""
         if self.answers is None or not all(map(outcomes.agrees_with_model, answers, self.answers)):
             return self._judged(applied, answers)
         if answers is not self.answers and any("unsupported" in one for one in answers):
@@ -223,14 +224,14 @@ class _Expected:
 
 @dataclass
 class _Tally:
-    """The cases of a rule so far."""
+    """Counts of a rule's cases."""
 
     drawn: int = 0
     reached: int = 0
     faults: list[Trial] = field(default_factory=list)
 
     def count(self, trial: Trial, word: str) -> None:
-        """Count a case."""
+        """Count a case by its judgment."""
         self.drawn += 1
         if word == "violated" and len(self.faults) < MOST_FAULTS:
             self.faults.append(trial)
@@ -238,12 +239,12 @@ class _Tally:
             self.reached += 1
 
     def result(self) -> Searched:
-        """Return the counts."""
+        """Return the result so far."""
         return Searched(self.drawn, self.reached, tuple(self.faults))
 
 
 def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
-    """Return the results before anything is asked: zero cases for each rule that may be judged."""
+    """Return empty results for every rule that may be judged."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): Searched()
@@ -255,7 +256,7 @@ def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
 
 
 def merge_parts(parts: Iterable[Found]) -> Found:
-    """Return the results of all parts, given in order; of a rule's faults, the first are kept."""
+    """Merge the results of parts, given in order; each rule keeps its first faults."""
     found: Found = {}
     for part in parts:
         for key, one in part.items():
@@ -270,7 +271,7 @@ def merge_parts(parts: Iterable[Found]) -> Found:
 
 
 class StoredParts:
-    """The results of completed parts, one file each, in a folder of this search alone."""
+    """Results of completed parts: one file each, in a folder for this search."""
 
     def __init__(self, folder: Path, plan: Plan, readings: Choices, *, resume: bool) -> None:
         listed = [[*key, dict(choices)] for key, choices in readings.items()]
@@ -282,11 +283,11 @@ class StoredParts:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def file(self, part: Part) -> Path:
-        """Return the file of a part."""
+        """Return the file for a part's result."""
         return self.folder / f"{sha256(part.text.encode()).hexdigest()[:16]}.json"
 
     def store(self, part: Part, result: str) -> None:
-        """Store the result of a part."""
+        """Store a part's result."""
         file = self.file(part)
         partial_file = file.with_suffix(".partial")
         partial_file.write_text(result, "utf-8")
@@ -304,7 +305,7 @@ Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 
 
 def ask_here(work: Callable[[str], str], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Ask parts in this process, one after another."""
+    """Ask the parts in this process, one at a time."""
     return ((text, work(text)) for text in texts)
 
 
@@ -316,7 +317,7 @@ def search(
     ask: Ask = ask_here,
     tell: Callable[[int], object] = lambda _count: None,
 ) -> Found:
-    """Ask the parts that are not stored yet, and return the results of all.
+    """Ask the parts that have no stored result yet; return the results of all.
 
     `tell` is called with the number of completed parts. Errors: `AdapterError`.
     """

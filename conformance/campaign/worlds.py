@@ -1,7 +1,7 @@
-"""Bounded worlds: all cases of an operation up to a size, with values on both sides of thresholds.
+"""Bounded worlds: all cases of an operation up to a size, with values around thresholds.
 
-Brokers of equal state, and bundles of equal load, are interchangeable: cases that differ only in
-their names are asked once.
+Brokers in the same state and bundles with the same load are interchangeable: cases that differ only
+in names are asked once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class BoundedWorld:
-    """All cases of an operation within bounds."""
+    """All cases of an operation within given bounds."""
 
     name: str
     operation: str
@@ -57,19 +57,19 @@ class BoundedWorld:
         return sum(1 for _ in self.keys())
 
     def trials(self, start: int, stop: int) -> Iterator[Trial]:
-        """Yield the cases from number `start` up to `stop`."""
+        """Yield cases by number, from `start` up to but not including `stop`."""
         for key in islice(self.keys(), start, stop):
             yield Trial.of(self.operation, self.case(key))
 
 
 def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tuple[Any, ...]]:
-    """Yield all selections of `least` to `most` states, regardless of order."""
+    """Yield all multisets of `least` to `most` states."""
     sizes = range(least, most + 1)
     return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
 
 
 def eighths(count: int = 8) -> list[str]:
-    """Return names of bundles that divide a namespace into eight."""
+    """Return the names of the first `count` bundles of a namespace divided into eight."""
     return [f"t/ns/{low}_{high}" for low, high in pairwise(boundaries(8))][:count]
 
 
@@ -80,7 +80,7 @@ MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 def clusters(
     states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
 ) -> Iterator[Key]:
-    """Yield multisets of 1 to `brokers` states that together hold up to `bundles` bundles."""
+    """Yield multisets of 1 to `brokers` states that together have up to `bundles` bundles."""
     ordered = sorted(states, key=held)
     counts = list(map(held, ordered))
 
@@ -96,7 +96,7 @@ def clusters(
 
 
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
-    """Return a shedding cycle; `state` returns the fields of a broker in a state."""
+    """Return a shedding case; `state` turns a broker's state into report fields."""
     cluster, settings = key
     names = iter(eighths())
     brokers: Json = {}
@@ -141,7 +141,7 @@ def shedding_world(
     bundles: int = 4,
     state: Callable[[Any], Json] = _cpu,
 ) -> BoundedWorld:
-    """Return the shedding cycles of a strategy in clusters up to a size."""
+    """Return the world of a strategy's shedding cycles in small clusters."""
     states = list(product(levels, multisets(KINDS, bundles)))
     return BoundedWorld(
         f"{SHED.id} {strategy}",
@@ -195,7 +195,7 @@ def _averages(kind: str) -> Json:
 
 
 def placing_world(brokers: int = 3, bundles: int = 3) -> BoundedWorld:
-    """Return placements of a bundle in clusters up to a size."""
+    """Return the world of bundle placements in small clusters."""
     levels = (0, 40, 84, 85, 86)
     return BoundedWorld(
         PLACE.id,
@@ -233,7 +233,7 @@ def _spread_case(cluster: Key) -> Json:
 
 
 def spread_world(brokers: int = 4) -> BoundedWorld:
-    """Return placements of a namespace of an anti-affinity group."""
+    """Return the world of placements within an anti-affinity group."""
     states = list(product((None, "east", "west"), range(3), (False, True), (True, False)))
     return BoundedWorld(
         SPREAD.id,
@@ -288,7 +288,7 @@ def _candidates_case(key: Key) -> Json:
 
 
 def candidates_world(bundles: int = 2) -> BoundedWorld:
-    """Return inspections of the bundles of one broker."""
+    """Return the world of automatic splits of one broker's bundles."""
     return BoundedWorld(
         SPLIT_CANDIDATES.id,
         SPLIT_CANDIDATES.id,
@@ -311,7 +311,7 @@ def _usage_case(key: Key) -> Json:
 
 
 def usage_world() -> BoundedWorld:
-    """Return usages of one broker."""
+    """Return the world of one broker's resource usage."""
     levels = (None, 0, 50, 75, 100)
     weights = [None, *product(WEIGHTS, repeat=WEIGHTED)]
     return BoundedWorld(
@@ -334,7 +334,7 @@ def _average_case(key: Key) -> Json:
 
 
 def average_world(samples: int = 9) -> BoundedWorld:
-    """Return averages of one bundle over short and long windows."""
+    """Return the world of one bundle's averages over short and long windows."""
     kinds = ((0, 0, 0, 0), (8, 4, 2, 1), (1024, 0, 0, 512))
     windows = ((1, 1), (1, 2), (2, 3), (2, 4), (3, 3), (3, 5))
     sizes = range(samples + 1)
@@ -350,7 +350,7 @@ def average_world(samples: int = 9) -> BoundedWorld:
 
 
 def in_words(values: Sequence[Any]) -> str:
-    """Return values as words: `1, 2 or 3`."""
+    """Format values as a phrase: `1, 2 or 3`."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
 

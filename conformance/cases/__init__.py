@@ -1,1 +1,1 @@
-"""Cases from files: written by hand, saved by a run, or made from the data of a real cluster."""
+"""Cases from files: written by hand, saved by a run, or built from a real cluster's data."""

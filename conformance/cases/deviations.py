@@ -25,7 +25,7 @@ class Place:
     method: str
 
     def __str__(self) -> str:
-        """Return the class and the method, as in Java source."""
+        """Return class and method as written in Java."""
         return f"{PurePosixPath(self.path).stem}.{self.method}"
 
 
@@ -49,31 +49,31 @@ class Deviation:
 
     @property
     def why(self) -> str:
-        """The reason, the place in the source, the link and the proposed sentence, in one line."""
+        """The reason, the place in the source, the link and the proposed sentence, on one line."""
         place = ", ".join([*map(str, self.source), self.link])
         proposed = f"; the documents could say: {self.proposed}" if self.proposed else ""
         return f"{self.reason} ({place}){proposed}"
 
     def concerns(self, rule: str, *names: str) -> bool:
-        """True if the entry is for this rule and for an implementation with one of these names."""
+        """True if the entry is about this rule and an implementation with one of these names."""
         return self.rule == rule and self.implementation in (None, *names)
 
     @property
     def product(self) -> str:
-        """Name of the implementation without its version; empty without a version."""
+        """The implementation's name without version; empty if it has none."""
         return (self.implementation or "").rpartition(" ")[0]
 
     def answered_by(self, case: Path, answered: str) -> bool:
-        """True if the answer to one of its cases equals the listed answer, or none is listed.
+        """True if the answer to one of its cases equals the listed answer, or if none is listed.
 
-        Only the first case can have an answer. Line numbers of Java's source are ignored, since
+        Only the first case can have an answer. Line numbers in Java's source are ignored, because
         they differ between versions.
         """
         listed = self.answers if case == self.cases[0] else ""
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
 
     def of_another_version(self) -> Deviation:
-        """Return the same entry for a version that it does not name but that gives its answer."""
+        """Return the entry for another version of the implementation that gives the same answer."""
         shown = f"as in {self.implementation}, whose case also shows it here: {self.reason}"
         return replace(self, reason=shown)
 
@@ -84,9 +84,9 @@ LINE_OF_JAVA = re.compile(r"(?<=\.java):\d+")
 def load_deviations(file: Path) -> tuple[Deviation, ...]:
     """Read a known-deviations file, or all such files in a folder.
 
-    Each case is looked for in the file's folder, then in each folder above. Errors:
-    `specs.SpecError` with file and line for an unknown rule, a second entry for a rule, or a case
-    that is missing or invalid.
+    A case is searched for in the file's folder, then in each parent folder. Errors:
+    `specs.SpecError` with file and line for an unknown rule, a duplicate entry for a rule, or a
+    missing or invalid case.
     """
     if file.is_dir():
         return tuple(one for each in sorted(file.glob("*.yaml")) for one in load_deviations(each))
@@ -111,7 +111,7 @@ def _read(file: Path) -> Sheet:
 
 
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of a file; what an entry leaves out is taken from its `same_as` file.
+    """Yield a file's entries; fields missing from an entry come from its `same_as` file.
 
     Errors: `specs.SpecError` with file and line if that file has no entry for the rule.
     """
@@ -133,7 +133,7 @@ SAME_AS = "same_as"
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
-    """Check that readings and their values exist. Errors: `specs.SpecError`."""
+    """Check that an entry's readings and their values exist. Errors: `specs.SpecError`."""
     for name, value in sheet.data[place].get("readings", {}).items():
         try:
             specs.load().check_readings({name: value})
@@ -142,9 +142,9 @@ def _check_readings(sheet: Sheet, place: int) -> None:
 
 
 def of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
-    """Return the entries about other versions of an implementation, closest versions first.
+    """Return the entries for other versions of an implementation, closest version first.
 
-    There are none if some entry names this version: only its own entries count then.
+    Empty if there is an entry for this very version: then only those apply.
     """
     if any(one.implementation in names for one in listed):
         return []
@@ -175,8 +175,8 @@ def of_others(
 
     Args:
         listed: all entries.
-        judged: by the names of each implementation, its own first, the rules by which it was
-            judged, and whether it has a known deviation from each.
+        judged: maps the names of each implementation, its own first, to the rules by which it was
+            judged; true for rules from which it has a known deviation.
     """
     named = {name for names in judged for name in names}
     for names, rules in judged.items():
@@ -199,7 +199,7 @@ def of_others(
 
 
 def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files of an entry's cases; the working directory does not matter.
+    """Yield the files of an entry's cases, independently of the working directory.
 
     Errors: `specs.SpecError`.
     """

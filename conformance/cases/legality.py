@@ -1,6 +1,6 @@
-"""Legality of cases and equality of answers, as their operations define them.
+"""Validity of cases and equality of answers, as defined by their operations.
 
-Drawn, reduced, pasted and saved cases are all checked here.
+Used for drawn, reduced, pasted and saved cases alike.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ depends.
 
 
 def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
-    """Return the reason why a trial is illegal (under `readings`, if given), or None."""
+    """Return why a trial is invalid (under `readings`, if given), or None."""
     problems = (
         bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
     )
@@ -31,7 +31,7 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
 def bad_case(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return the reason why a case is illegal, naming the place of the problem, or None."""
+    """Return why and where a case is invalid, or None."""
     if operation not in OPERATIONS:
         return f"{operation} is no operation; there are {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
@@ -66,7 +66,7 @@ def _problem(
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """True if an example allows these answers, one for each question, or lists none."""
+    """True if an example allows these answers, one per question, or allows any."""
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]
@@ -77,9 +77,9 @@ def allows(example: Example, answers: Sequence[Json]) -> bool:
 
 
 def matches(operation: str, allowed: Json, answer: Json) -> bool:
-    """True if two answers are equal by the comparison of their operation.
+    """True if two answers are equal as defined by their operation.
 
-    Free text, such as `why` and the reason of a refusal, is not compared.
+    Free text such as `why` and the reason for a refusal is ignored.
     """
     declined = [name for name in DECLINED if name in allowed]
     if declined or any(name in answer for name in DECLINED):

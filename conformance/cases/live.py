@@ -1,4 +1,4 @@
-"""A running cluster, read from its admin API: reports, settings and restrictions on placement."""
+"""A running cluster as seen by its admin API: reports, settings and placement constraints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_CASES = {"causes of unloading", "splits"}
 
 @dataclass(frozen=True)
 class Live:
-    """A cluster at one time."""
+    """The state of a cluster at one moment."""
 
     reports: Mapping[str, SavedReport]
     runtime: Mapping[str, Any]
@@ -60,7 +60,7 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
 
 
 def _version(api: AdminApi, broker: str | None) -> str:
-    """Return the version of Pulsar that a broker names, or an empty text."""
+    """Return the Pulsar version that a broker reports, or an empty text."""
     with suppress(NoAnswer):
         return str(api.get(f"{ADMIN}/brokers/version", broker, text=True) or "")
     return ""
@@ -76,7 +76,7 @@ def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
 
 
 def _ahead(look: Look) -> dict[str, list[str]]:
-    """Return the bundles assigned to each broker that no report contains yet."""
+    """Return the bundles assigned to each broker that no report lists yet."""
     reported = {
         bundle
         for one in look.reports.values()
@@ -92,9 +92,9 @@ def _ahead(look: Look) -> dict[str, list[str]]:
 def _tried(
     api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
-    """Return an object, or an empty one after recording why it cannot be read.
+    """Return an object; if it cannot be read, record why and return an empty one.
 
-    A 404 is no problem: it means that no policies exist.
+    A 404 is not an error: it means that there are no policies.
     """
     try:
         found = api.get(path, base)

@@ -1,4 +1,6 @@
-"""Cases from an operator's data: reports, metrics or a running cluster, settings and policies."""
+"""Building cases from an operator's data: reports, metrics or a running cluster, settings,
+policies.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ from pulsar_conformance.specs.broker import nearest_profile
 
 @dataclass(frozen=True)
 class Made:
-    """A case, the place its data come from, the profile to follow if known, and remarks."""
+    """A case, the source of its data, the profile to judge by if known, and notes."""
 
     place: str
     trial: Trial
@@ -50,7 +52,7 @@ class Made:
 
 @dataclass(frozen=True)
 class _Source:
-    """Load reports by broker, settings, and restrictions on placement."""
+    """Load reports by broker, settings, and placement constraints."""
 
     place: str
     reports: Mapping[str, SavedReport]
@@ -61,7 +63,7 @@ class _Source:
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the sources of a case, except for its folder."""
+    """Add the options that name the sources of a case, except the folder."""
     parser.add_argument(
         "--from",
         dest="url",
@@ -121,9 +123,9 @@ def made(
     operation: str = SHED.id,
     what_if: Mapping[str, Any] | None = None,
 ) -> Made:
-    """Return the case that the given sources describe. Errors: those of reading them.
+    """Build the case that the given sources describe. Errors: those of reading them.
 
-    `what_if`: settings that are changed later; they count when unused settings are listed.
+    `what_if`: settings that will be changed later, considered when unused settings are reported.
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
@@ -156,16 +158,16 @@ def made(
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
-    """Return a release's own defaults of undocumented settings that influence unloads.
+    """Return a release's own defaults of undocumented settings that affect unloads.
 
-    Adapters of released Pulsar neutralize these settings if a case leaves them out.
+    Adapters of released Pulsar neutralize these settings if a case omits them.
     """
     known = profile is not None and specs.load().profile(profile).released
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
 
 
 def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
-    """Read the one source that is given. Errors: `BadSnapshot` if it is not exactly one."""
+    """Read the source that is given. Errors: `BadSnapshot` if there is not exactly one."""
     sources = [one for one in (folder, args.metrics, args.url) if one is not None]
     if len(sources) != 1:
         raise BadSnapshot(
@@ -179,7 +181,7 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
 
 
 def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
-    """Read a running cluster; restrictions given in files replace the cluster's own."""
+    """Read a running cluster; constraints given in files replace the cluster's own."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.conformance.cases.live import observe
@@ -202,7 +204,7 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
 def _settings(
     args: argparse.Namespace, source: _Source, version: str | None = None
 ) -> SettingsRead | None:
-    """Return the settings of the given file, or else those of the running cluster."""
+    """Return the settings from the given file, or else from the running cluster."""
     if args.url and args.dynamic:
         raise BadSnapshot(f"{args.url}: its configuration has the dynamic settings; drop --dynamic")
     if args.conf or args.dynamic:
@@ -217,7 +219,7 @@ def _settings(
 def _notes(
     snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
 ) -> Iterator[str]:
-    """Yield remarks on the case: versions, assumptions, unused settings."""
+    """Yield notes on the case: versions, assumptions, unused settings."""
     yield from snapshot.notes()
     if len(versions) > 1:
         yield f"the brokers run {', '.join(versions)}; name one by --release"
@@ -232,7 +234,7 @@ EDGES = ("0x00000000", "0xffffffff")
 
 
 def read_topics(file: Path) -> list[str]:
-    """Return the topics of a file, one per line. Errors: `BadSnapshot`."""
+    """Read a file with one topic per line. Errors: `BadSnapshot`."""
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as wrong:
@@ -245,9 +247,9 @@ def read_topics(file: Path) -> list[str]:
 
 
 def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
-    """Return the question where topics are located, and the broker of each bundle.
+    """Return a `bundles.locate` question for the topics in a file, and each bundle's broker.
 
-    Errors: `BadSnapshot`, also if the topics are of several namespaces, or bundles have gaps.
+    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
     """
     topics = read_topics(file)
     spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
@@ -267,7 +269,7 @@ def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
 
 
 def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
-    """Return the boundaries of a namespace; adjacent unowned bundles count as one bundle."""
+    """Return a namespace's boundaries; adjacent bundles without an owner count as one bundle."""
     if not ranges:
         raise BadSnapshot(f"no broker owns a bundle of {namespace}")
     edges = {edge for one in ranges for edge in one.split("_")}

@@ -1,4 +1,4 @@
-"""The question where a bundle is placed, from reports and the output of Pulsar's admin tools."""
+"""Placement questions built from reports and the output of Pulsar's admin tools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Policy:
     """Number of available primary brokers below which secondary brokers may be used."""
 
     def resolved(self, namespaces: Sequence[str], brokers: Sequence[str]) -> Json:
-        """Return the policy in the format of a case, with its expressions replaced by brokers."""
+        """Return the policy in the format of a case, with its regexes resolved to brokers."""
         primary = [name for name in brokers if _matches(self.primary, host_of(name))]
         return {
             "namespaces": list(namespaces),
@@ -55,7 +55,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Restrictions on placement: isolation policies, failure domains, anti-affinity groups.
+    """Placement constraints: isolation policies, failure domains, anti-affinity groups.
 
     `ahead`: bundles assigned to brokers since their reports.
     """
@@ -66,13 +66,15 @@ class Constraints:
     ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def policy_of(self, namespace: str) -> Policy | None:
-        """Return the policy of a namespace; of several, the first in Java's hash map."""
+        """Return a namespace's isolation policy; if there are several, the first in Java's hash
+        map.
+        """
         named = {one.name: one for one in self.policies}
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
     def isolation(self, namespace: str, brokers: Sequence[str]) -> list[Json]:
-        """Return the policies that decide which brokers a namespace may use, as in a case.
+        """Return the policies that determine which brokers a namespace may use, as in a case.
 
         A namespace without a policy may use brokers that are primary in no policy.
         """
@@ -83,7 +85,7 @@ class Constraints:
 
 
 def host_of(broker: str) -> str:
-    """Return the host of a broker, which policies match, without the port."""
+    """Return a broker's host without the port, which policies match against."""
     host, _, port = broker.rpartition(":")
     return host if port.isdecimal() and host else broker
 
@@ -95,7 +97,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
 def read_constraints(
     isolation: Path | None, domains: Path | None, groups: Path | None
 ) -> Constraints:
-    """Read restrictions on placement from the files that are given. Errors: `BadSnapshot`."""
+    """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
         policies_of(str(isolation), _written(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
@@ -104,7 +106,7 @@ def read_constraints(
 
 
 def _written(file: Path) -> Any:
-    """Return the policies of a file: JSON, or resources for a Kubernetes operator in YAML."""
+    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
     if file.suffix not in (".yaml", ".yml"):
         return json_content(file)
     try:
@@ -130,7 +132,10 @@ def _written(file: Path) -> Any:
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
-    """Parse one isolation policy, or an object of policies by name. Errors: `BadSnapshot`."""
+    """Parse an isolation policy, or an object that maps names to policies.
+
+    Errors: `BadSnapshot`.
+    """
     if not isinstance(data, dict):
         raise BadSnapshot(f"{place}: neither an isolation policy nor an object of policies by name")
     named = {Path(place).stem: data} if "namespaces" in data else data
@@ -171,7 +176,7 @@ def _pattern(place: str, text: str) -> re.Pattern[str]:
 
 
 def domains_of(place: str, data: Any) -> dict[str, list[str]]:
-    """Parse the brokers of each failure domain. Errors: `BadSnapshot`."""
+    """Parse the brokers in each failure domain. Errors: `BadSnapshot`."""
     found = {}
     for name, one in _entries(place, data, "failure domains by name"):
         brokers = one.get("brokers") if isinstance(one, dict) else one
@@ -182,7 +187,7 @@ def domains_of(place: str, data: Any) -> dict[str, list[str]]:
 
 
 def groups_of(place: str, data: Any) -> dict[str, str]:
-    """Parse the anti-affinity group of each namespace, or the namespaces of each group.
+    """Parse each namespace's anti-affinity group, or each group's namespaces.
 
     Errors: `BadSnapshot`.
     """
@@ -208,9 +213,9 @@ def _are_texts(value: Any) -> TypeGuard[list[str]]:
 def placement_question(
     bundle: str, snapshot: Snapshot, constraints: Constraints, source: str
 ) -> tuple[Trial, list[str]]:
-    """Return the question where a bundle is placed once it has no owner, and remarks.
+    """Return the question of where a bundle is placed after an unload, and notes.
 
-    Errors: `BadSnapshot` for text that does not name a bundle.
+    Errors: `BadSnapshot` for text that is not a bundle name.
     """
     if not BUNDLE.fullmatch(bundle):
         raise BadSnapshot(f"--place {bundle}: write tenant/namespace/0x…_0x…")
@@ -243,7 +248,7 @@ def placement_question(
 
 
 def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker's report without the bundle; only the number of topics stays."""
+    """Return a broker's report with the bundle removed; the number of topics stays."""
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None
@@ -296,7 +301,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
 
 
 def _unmatched(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
-    """Yield a remark for each expression that matches no broker."""
+    """Yield a note for each regex that matches no broker."""
     hosts = [host_of(name) for name in brokers]
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.fullmatch(host) for host in hosts):

@@ -1,6 +1,6 @@
-"""Reduction of a failing story: events are left out by halves, waiting times are joined.
+"""Reduction of a failing story: drop events by halves, join waiting times.
 
-Any part of a story is a story, so every event may be left out.
+Any subset of a story's events is a story, so every event may be dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Place = tuple[int, int]
 
 
 def shorter_story(trial: Trial, failing: Failing) -> Trial:
-    """Return the trial with as few events as still fail; trials without events are unchanged."""
+    """Drop as many events as possible while the trial still fails; no-op without events."""
     size = len(_places(trial))
     while size:
         places = _places(trial)
@@ -69,7 +69,7 @@ def _renamed(value: object, space: str, to: str) -> object:
 
 
 def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
-    """Replace pairs of successive events by an equivalent one while the trial still fails."""
+    """Replace consecutive events by a single equivalent one while the trial still fails."""
     while True:
         joined = (
             _without(_replaced(trial, first, one), [second])
@@ -84,7 +84,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _together(first: Json, second: Json) -> Iterator[Json]:
-    """Yield replacements for two events: one longer tick, or a restart."""
+    """Yield single events equivalent to two: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:
@@ -137,7 +137,7 @@ def _replaced(trial: Trial, place: Place, event: Json) -> Trial:
 
 
 def first_failing(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """Return the first candidate that fails; all candidates are asked together."""
+    """Return the first candidate that fails, or None; all are asked in one batch."""
     if not candidates:
         return None
     verdicts = failing(candidates)

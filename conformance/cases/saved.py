@@ -1,4 +1,4 @@
-"""Case files: failing cases that a run saved, and cases that a user provides."""
+"""Case files: failing cases that a run saved, and cases provided by users."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SHOWN = 12
 
 
 class BadCase(UserError):
-    """A case file that cannot be used; the message gives the file and the reason."""
+    """An unusable case file; the message gives the file and the reason."""
 
 
 class Saved(NamedTuple):
-    """A saved trial, with the rule that it broke and its profile if the file names them."""
+    """A saved trial, and the rule it violates and its profile if the file names them."""
 
     trial: Trial
     rule: str | None
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
 
 @dataclass(frozen=True)
 class Searched:
-    """Cases that a campaign asked about a rule before the run."""
+    """The cases of a rule that a campaign asked before the run."""
 
     drawn: int = 0
     reached: int = 0
@@ -51,7 +51,7 @@ NOT_SEARCHED = Searched()
 
 @dataclass(frozen=True)
 class Campaign:
-    """The results of a campaign, from which the run arrives at its verdicts."""
+    """The results of a campaign, on which the run bases its verdicts."""
 
     about: Mapping[str, Any]
     """Description of the questions, for the first line of the verdict stream."""
@@ -60,7 +60,7 @@ class Campaign:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Campaign:
-        """Return the campaign from what `as_json` returned."""
+        """Parse a campaign from the result of `as_json`."""
         found = {
             (one["adapter"], one["profile"], one["rule"]): Searched(
                 one["drawn"],
@@ -72,7 +72,7 @@ class Campaign:
         return cls(data["about"], found)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the campaign as JSON."""
+        """Return the campaign as JSON data."""
         found = [
             {
                 **dict(zip(("adapter", "profile", "rule"), key, strict=True)),
@@ -91,12 +91,12 @@ def load_campaign(file: Path) -> Campaign:
 
 
 def path_of(trial: Trial) -> Path:
-    """Return the path of a saved trial: operation as folder, fingerprint as file name."""
+    """Return the path for a trial's file: operation as folder, fingerprint as file name."""
     return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
 
 
 def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
-    """Write a failing trial atomically; return its path relative to `root`."""
+    """Save a failing trial atomically; return its path relative to `root`."""
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
 
 
 def content_of(trial: Trial) -> dict[str, Any]:
-    """Return the part of a case file that holds the questions; the inverse of `trial_of`."""
+    """Return the questions in the format of a case file; the inverse of `trial_of`."""
     lines = trial.as_json()
     content = lines[0] if len(lines) == 1 else {"trial": lines}
     before = Trial(trial.before).as_json()
@@ -119,9 +119,8 @@ def content_of(trial: Trial) -> dict[str, Any]:
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
-    With `"after": [...]`, the implementation is restarted and asked these questions first.
-
-    If `defaults` (of a profile) are given, an illegal case is rejected. Errors: `BadCase`.
+    With `"after": [...]`, the implementation is restarted and asked these questions first. If a
+    profile's `defaults` are given, an invalid case is rejected. Errors: `BadCase`.
     """
     try:
         data = parse_line(file.read_bytes())
@@ -139,7 +138,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
 
 
 def trial_of(data: Any) -> Trial | None:
-    """Return the trial in the content of a case file, or None if it has another form."""
+    """Parse the trial in a case file; None if the content has another form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
     before = data.get("after", []) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines or not isinstance(before, list):
@@ -151,10 +150,10 @@ def trial_of(data: Any) -> Trial | None:
 
 
 def saved_before(root: Path) -> list[Saved]:
-    """Return every case that earlier runs saved, sorted by name.
+    """Return all cases that earlier runs saved, sorted by name.
 
-    Errors: `BadCase` for a damaged file, naming it so that it can be removed, and for a file in
-    place of the folder for cases.
+    Errors: `BadCase` for a damaged file, named so that it can be removed, and for a file where the
+    folder of cases should be.
     """
     folder = root / FOLDER
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
@@ -171,7 +170,7 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class ProvidedQuestions:
-    """Questions that are asked together, with profile and readings if the file names them."""
+    """Questions to ask together, with their profile and readings if the file names them."""
 
     place: str
     """The file, with the line if there are several."""
@@ -181,10 +180,10 @@ class ProvidedQuestions:
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
-    """Return the questions of a file, or of standard input for "-".
+    """Read questions from a file, or from standard input if it is "-".
 
-    The input is one JSON value, `{"ask", "case"}` or `{"trial": [...]}`, or one line of JSON for
-    each question. Legality is not checked.
+    The input is one JSON value, `{"ask", "case"}` or `{"trial": [...]}`, or one JSON question per
+    line. Cases are not validated.
 
     Errors: `BadCase`.
     """
@@ -236,9 +235,9 @@ def _handed(place: str, data: Any) -> ProvidedQuestions:
 
 
 def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
-    """Return the model's answer to each question, with its derivation, in order.
+    """Derive the model's answer to each question, in order.
 
-    Errors: `BadCase`, starting with `place`, if a case is illegal or lacks a setting.
+    Errors: `BadCase`, starting with `place`, if a case is invalid or lacks a setting.
     """
     missing = missing_setting(trial, model.defaults)
     problem = bad_trial(trial, model.defaults)

@@ -1,4 +1,4 @@
-"""Settings by name and value: which names are known, their types, and which have no effect."""
+"""Settings by name and value: known names, types, and settings without effect."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BadSetting(UserError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A setting with the place where it is set, such as `broker.conf:12`."""
+    """A setting and where it is set, such as `broker.conf:12`."""
 
     place: str
     name: str
@@ -70,7 +70,7 @@ class Unused:
 
 @dataclass(frozen=True)
 class SettingsRead:
-    """The settings of a file: each is in `values` or in `unused`, or counted in `others`."""
+    """The settings of a file, each in `values` or `unused`, or counted in `others`."""
 
     values: Mapping[str, Any]
     """Typed values, by documented names where they exist."""
@@ -85,12 +85,12 @@ class SettingsRead:
     """The version that reads the settings, if it is older than every known release."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
-        """Return the settings, overridden by others; None removes a setting."""
+        """Return the settings with some replaced; None removes a setting."""
         places = {**self.places, **dict.fromkeys(given, "--setting")}
         return replace(self, values=merged(dict(self.values), given), places=places)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
-        """Return the settings, overridden by those of the dynamic configuration."""
+        """Return the settings, overridden by the dynamic configuration."""
         known = specs.load().annotated
         fixed = [name for name in dynamic.values if name in known and known[name].dynamic is False]
         given = {name: value for name, value in dynamic.values.items() if name not in fixed}
@@ -112,7 +112,7 @@ class SettingsRead:
         return [*self.unused, *_switched_off(self)]
 
     def notes(self) -> Iterator[str]:
-        """Yield a note that lists the settings without effect, if there are any."""
+        """Yield a note that lists settings without effect, if there are any."""
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"
@@ -120,7 +120,7 @@ class SettingsRead:
 
 
 def read_entries(entries: Iterable[Entry], release: str | None = None) -> SettingsRead:
-    """Read settings in the order of the file; the last of equal names counts.
+    """Read settings in file order; the last occurrence of a name counts.
 
     Errors: `BadSetting` for a value of the wrong type.
     """
@@ -150,9 +150,9 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
 
 
 def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
-    """Rename settings with a new spelling to their documented one; yield those overridden.
+    """Rename settings that have two spellings to the documented one; yield those overridden.
 
-    A release that has both spellings uses the new one unless it is at its default.
+    A release that knows both spellings uses the new one unless it has its default value.
     """
     for setting in broker_settings().values():
         name, old = setting.name, setting.replaces
@@ -168,8 +168,8 @@ def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]
 def why_unknown(name: str, release: str | None = None) -> str | None:
     """Return why a release does not know a name, or None if it does.
 
-    Empty for settings of other parts of the broker. Without a release, the names of every release
-    and of the documents are known.
+    Empty for settings of other parts of the broker. Without a release, all names of releases and
+    documents are known.
     """
     own = broker_settings().get(name)
     if own is not None and release is not None and not own.is_in(release):
@@ -186,20 +186,20 @@ def why_unknown(name: str, release: str | None = None) -> str | None:
 
 @cache
 def _names() -> Mapping[str, str]:
-    """Return every known name, by the same name in lower case."""
+    """Map each known name in lower case to its proper spelling."""
     known = (*specs.load().settings, *specs.load().hidden, *broker_settings())
     return {name.lower(): name for name in known}
 
 
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the load manager that settings choose: modular, simple, extensible, or a class."""
+    """Return the load manager that settings select: modular, simple, extensible, or a class name."""
     name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
     kinds = ("modular", "simple", "extensible")
     return next((kind for kind in kinds if name.lower().startswith(kind)), name)
 
 
 def _switched_off(read: SettingsRead) -> Iterator[Unused]:
-    """Yield settings changed from their defaults that other settings leave without effect."""
+    """Yield settings changed from their defaults that other settings make ineffective."""
     release = read.released or known_releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
@@ -215,13 +215,13 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
 
 
 def _ignores_heap(read: SettingsRead) -> bool:
-    """True if a known release reads the settings, with the manager that ignores heap memory."""
+    """True if the settings are read by a known release whose load manager ignores heap memory."""
     known = read.released is not None and not read.older
     return known and manager_by_settings(read.values) == MODULAR
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
-    """Return why other settings leave a setting without effect, or an empty text."""
+    """Return which other settings make a setting ineffective; empty if none does."""
 
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
@@ -264,7 +264,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def setting_value(name: str, text: str) -> Any:
-    """Parse a setting's value; None for an empty text. Errors as in `given_settings`."""
+    """Parse a setting's value; None for empty text. Errors: as `given_settings`."""
     settings = specs.load().settings
     if name in renamed():
         raise BadSetting(f"{name}: {why_unknown(name)}")
@@ -328,7 +328,7 @@ TYPES: Mapping[str, str] = {
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """Return the same questions with these settings for each of them.
+    """Return the questions with these settings added to each case.
 
     Errors: `BadSetting` if no question depends on settings, or if a field of a case overrides one
     of them.
@@ -360,6 +360,6 @@ def _changed(question: Question, given: Mapping[str, Any]) -> Question:
 
 
 def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
-    """Return settings overridden by others; None removes a setting."""
+    """Return settings with some replaced; None removes a setting."""
     both = {**(settings or {}), **given}
     return {name: value for name, value in both.items() if name not in given or value is not None}

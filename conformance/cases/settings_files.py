@@ -1,4 +1,4 @@
-"""Files of settings: broker.conf, JSON, environment files, Helm values and Kubernetes resources."""
+"""Settings files: broker.conf, JSON, environment files, Helm values, Kubernetes resources."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ FORMS = (
 
 
 def read_settings(file: Path, release: str | None = None) -> SettingsRead:
-    """Read the settings of a file, as the given release does.
+    """Read a file's settings as the given release does.
 
-    A setting without a value counts as not set, as it does in a broker. Errors: `BadSetting`, also
-    if no setting in the file concerns load balancing, since it is then probably the wrong file.
+    A setting with an empty value counts as not set, as in a broker. Errors: `BadSetting`, also if
+    no setting concerns load balancing, because it is then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8-sig")
@@ -67,7 +67,7 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
 def read_in_force(
     conf: Path | None, dynamic: Path | None, release: str | None = None
 ) -> SettingsRead | None:
-    """Read the settings of a file, and dynamic ones that override them; None without either.
+    """Read a settings file and a dynamic configuration that overrides it; None without either.
 
     Errors: as `read_settings`.
     """
@@ -93,7 +93,7 @@ def read_written_settings(
 
 
 def _entries(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of a file, in the format that its name or content indicates."""
+    """Yield a file's settings; the format is detected from its name or content."""
     if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
@@ -110,7 +110,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
-    """Return the settings in a log line that prints a whole configuration; none for other lines."""
+    """Return the settings in a log line that prints a whole configuration; else nothing."""
     return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
 
 
@@ -120,7 +120,7 @@ def _of_line(place: str, line: str) -> Iterator[Entry]:
 
 
 def _of_json(file: Path, text: str) -> Iterator[Entry]:
-    """Yield each setting of the JSON that a running broker returns."""
+    """Yield the settings in the JSON that a running broker returns."""
     try:
         written = parse_line(text.encode())
     except NotJSON as wrong:
@@ -138,7 +138,7 @@ def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def plain_java_value(text: str) -> str:
-    """Return a value printed by Java as it is in broker.conf: `Optional[1.0]` becomes 1.0."""
+    """Convert a value printed by Java to broker.conf's format: `Optional[1.0]` becomes 1.0."""
     within = OPTIONAL.fullmatch(text)
     text = within[1] if within else text
     if text in ABSENT:
@@ -147,7 +147,7 @@ def plain_java_value(text: str) -> str:
 
 
 def _of_environment(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the variables of an environment file, those with the prefix last."""
+    """Yield the settings of an environment file, prefixed variables last."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -157,7 +157,7 @@ def _of_environment(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
-    """Yield variables as settings, those with the prefix last, as Pulsar's images apply them."""
+    """Yield variables as settings, prefixed ones last, as Pulsar's images apply them."""
     for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
         yield Entry(place, name.removeprefix(PREFIX), value)
 
@@ -168,7 +168,7 @@ def _unquoted(text: str) -> str:
 
 
 def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the broker's settings in Helm values, compose files and Kubernetes resources."""
+    """Yield the broker settings in Helm values, compose files and Kubernetes resources."""
     found: list[tuple[str, str, str]] = []
     try:
         for document in yaml.compose_all(text, yaml.SafeLoader):
@@ -180,7 +180,7 @@ def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield place, name and value of each setting in a node of YAML and its children."""
+    """Yield place, name and value of each setting in a YAML node and its children."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _item(item, path, file)
@@ -197,7 +197,7 @@ def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, st
 
 
 def _is_setting(name: str, path: tuple[str, ...]) -> bool:
-    """True if a scalar of YAML is a setting, by its section or, at the top level, by its name."""
+    """True if a YAML scalar is a setting, by its section or, at the top level, by its name."""
     if path:
         return path[-1] in SECTIONS
     return why_unknown(name.removeprefix(PREFIX)) != ""

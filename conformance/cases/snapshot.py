@@ -1,4 +1,4 @@
-"""Cases made from load reports and bundle data that an operator saved from a real cluster."""
+"""Cases built from load reports and bundle data that an operator saved from a real cluster."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LOAD_REPORT = "load-report"
 
 
 class BadSnapshot(UserError):
-    """A file or folder that cannot be used; the message is one sentence."""
+    """An unusable file or folder; the message is one sentence."""
 
 
 def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each file in order; `%2F` and the like in names are decoded.
+    """Yield the name and path of each file, sorted; `%2F` and the like in names are decoded.
 
     Errors: `BadSnapshot` if there are none.
     """
@@ -48,7 +48,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def json_content(path: Path) -> Any:
-    """Return the JSON value in a file, ignoring other output of ZooKeeper's shell.
+    """Return the JSON value in a file, ignoring other output of the ZooKeeper shell.
 
     Errors: `BadSnapshot`.
     """
@@ -77,7 +77,7 @@ THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
 @dataclass(frozen=True)
 class SavedReport:
-    """A broker's saved report, and the broker as part of a case."""
+    """A broker's saved report, and the broker in a case's format."""
 
     report: Any
     broker: Json
@@ -88,10 +88,10 @@ class SavedReport:
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
-    """Return the report of each broker from the files of a folder.
+    """Read each broker's report from a folder.
 
-    The name of the file, `BROKER.json` or `BROKER`, is the name of the broker. If curl has saved
-    the file as `load-report`, its folder is named after the broker.
+    The file name, `BROKER.json` or `BROKER`, is the broker's name. For files that curl saved as
+    `load-report`, the folder is named after the broker.
 
     Errors: `BadSnapshot` for a folder without reports, and for a file that is not a report.
     """
@@ -104,7 +104,7 @@ def read_reports(directory: Path) -> dict[str, SavedReport]:
 
 
 def _report_files(directory: Path) -> list[tuple[str, Path]]:
-    """Return the broker and the path of each report, in order. Errors: `BadSnapshot`."""
+    """Return each report's broker and path, sorted. Errors: `BadSnapshot`."""
     saved = sorted(directory.glob(f"*/{LOAD_REPORT}*")) if directory.is_dir() else []
     if saved:
         return [(unquote(path.parent.name), path) for path in saved]
@@ -137,9 +137,9 @@ def saved_report(place: str, report: Any) -> SavedReport:
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
-    """Return the rates that a broker's report lacks: the sums over its bundles.
+    """Return the rates missing from a broker's report: sums over its bundles.
 
-    The simple load manager's report has no throughput; a field of that name repeats the message
+    The simple load manager's report has no throughput; its field of that name repeats the message
     rate.
     """
     stats = read.broker.get("lastStats", {}).values()
@@ -149,7 +149,7 @@ def _totals(read: reports.Report) -> dict[str, float]:
 
 
 def sums_of(stats: Collection[Json], names: Iterable[str] = RATE_FIELDS) -> dict[str, float]:
-    """Return the sums of rates over the statistics of bundles."""
+    """Return the sums of rates over bundle statistics."""
     return {name: sum(one.get(name, 0) for one in stats) for name in names}
 
 
@@ -180,9 +180,9 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def read_metrics(file: Path) -> dict[str, SavedReport]:
-    """Return usage and bundles of each broker, from Prometheus text or the JSON of a query.
+    """Return each broker's usage and bundles from Prometheus text or a query's JSON result.
 
-    Errors: `BadSnapshot` for a file without metrics of load balancing.
+    Errors: `BadSnapshot` for a file without load-balancing metrics.
     """
     try:
         text = file.read_text("utf-8")
@@ -202,12 +202,12 @@ def read_metrics(file: Path) -> dict[str, SavedReport]:
 
 
 def broker_in(labels: Mapping[str, str]) -> str | None:
-    """Return the broker that the labels of a metric name, if any."""
+    """Return the broker named in a metric's labels, if any."""
     return labels.get("broker") or labels.get("instance") or labels.get("pod")
 
 
 def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: float) -> None:
-    """Add a sample of a metric to the report of its broker."""
+    """Add a metric sample to its broker's report."""
     if metric in RESOURCE_METRICS:
         report[RESOURCE_METRICS[metric]] = {"usage": value, "limit": 100}
     else:
@@ -216,7 +216,7 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
 
 
 def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield metric, labels and value of each sample about load balancing, the latest of a range."""
+    """Yield metric, labels and value of each load-balancing sample, the latest of a range."""
     wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
@@ -234,10 +234,10 @@ KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
 
 def read_bundle_data(path: Path) -> dict[str, Json]:
-    """Return the data of each bundle, by its full name.
+    """Return each bundle's data, by full name.
 
-    `path` is a folder of `tenant/namespace/range.json`, a folder of files whose names have `%2F`
-    for each slash, or a file with an object of all bundles. Errors: `BadSnapshot`.
+    `path` is a folder of `tenant/namespace/range.json`, a folder of files with `%2F` for each slash
+    in their names, or a file with an object of all bundles. Errors: `BadSnapshot`.
     """
     if path.is_file():
         return _several(path)
@@ -257,7 +257,7 @@ def _several(file: Path) -> dict[str, Json]:
 
 
 def _data(file: Path, data: Any) -> Json:
-    """Return the averages of a bundle, without the other fields of the file."""
+    """Return a bundle's averages, without the file's other fields."""
     found = {}
     for frame in FRAMES:
         known = data.get(frame) if isinstance(data, dict) else None
@@ -277,22 +277,22 @@ class Snapshot:
 
     @cached_property
     def brokers(self) -> dict[str, Json]:
-        """The broker of a case for each report."""
+        """Each broker's data in a case's format."""
         return {name: reported.broker for name, reported in self.reported.items()}
 
     @property
     def versions(self) -> list[str]:
-        """The distinct versions of Pulsar that the reports give."""
+        """The distinct Pulsar versions in the reports."""
         return list(dict.fromkeys(one.version for one in self.reported.values() if one.version))
 
     @cached_property
     def owned(self) -> list[str]:
-        """The bundles owned by any broker."""
+        """The bundles that any broker owns."""
         return [name for broker in self.brokers.values() for name in broker.get("bundles", ())]
 
     @cached_property
     def latest(self) -> dict[str, Json]:
-        """For bundles without bundle data, the numbers of the reports, as their first sample."""
+        """The reported statistics as a first sample, for bundles without bundle data."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
@@ -302,12 +302,12 @@ class Snapshot:
 
     @cached_property
     def bundles(self) -> dict[str, Json]:
-        """Every owned bundle with known data, in the order of the reports."""
+        """Every owned bundle with known data, in report order."""
         known = {**self.latest, **self.data}
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
-        """Yield remarks for the user about omissions and assumptions."""
+        """Yield notes for the user about omissions and assumptions."""
         for name, reported in self.reported.items():
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
@@ -344,7 +344,7 @@ def _unloaded(snapshot: Snapshot) -> list[Json]:
 
 
 def _split(snapshot: Snapshot) -> list[Json]:
-    """Return the case; the bundles that brokers own are assumed to be all bundles."""
+    """Return the case; the brokers' bundles are assumed to be all there are."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -396,5 +396,5 @@ OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
 
 
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:
-    """Return the questions of an operation, in the order of the brokers."""
+    """Return the questions of an operation, in broker order."""
     return Trial.of(operation, *MAKERS[operation](snapshot))

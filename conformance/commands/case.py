@@ -1,4 +1,4 @@
-"""`pulsar-conformance case`: make a case from load reports and bundle data of a cluster."""
+"""`pulsar-conformance case`: build a case from a cluster's load reports and bundle data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference import Model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files, and the question to make from them."""
+    """Add the arguments for files and for the question to build."""
     parser.add_argument(
         "folder",
         nargs="?",
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if that is impossible."""
+    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if it cannot be built."""
     if args.folder and args.reports:
         raise BadSnapshot("FOLDER and --reports are the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)

@@ -35,7 +35,7 @@ from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two releases or `--all`, and the options that select the questions."""
+    """Add two releases or `--all`, and options that select questions."""
     known = ", ".join(releases())
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"two of {known}")
     parser.add_argument(
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def adapter_of(version: str) -> str:
-    """Return the adapter of a release, with hidden settings at the release's own defaults."""
+    """Return a release's adapter, with hidden settings at the release's defaults."""
     hidden = specs.load().profile(profile_of(version)).hidden
     neutral = specs.load().neutral
     own = "".join(f",set={one}={value}" for one, value in hidden.items() if one in neutral)
@@ -82,14 +82,14 @@ def adapter_of(version: str) -> str:
 
 
 class _Walk:
-    """Compares releases one after another, running at most two at a time."""
+    """Compares pairs of releases, keeping at most two running."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, Implementation] = {}
 
     def between(self, older: str, newer: str) -> Comparison:
-        """Return the comparison of two releases. Errors: `AdapterError`."""
+        """Compare two releases. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
         return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
@@ -125,7 +125,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
 
 
 def _writable(file: str | None) -> None:
-    """Check that the folder of a file exists. Errors: `BadPlan`."""
+    """Check that a file's folder exists. Errors: `BadPlan`."""
     if file and not Path(file).absolute().parent.is_dir():
         raise BadPlan(f"--json {file}: there is no folder {Path(file).parent}")
     if file and Path(file).is_dir():
@@ -133,7 +133,7 @@ def _writable(file: str | None) -> None:
 
 
 def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[str]:
-    """Return the wanted operations, or all that both releases answer.
+    """Return the requested operations, or all that both releases answer.
 
     Errors: `BadPlan`, also for an operation that one of them does not answer.
     """

@@ -28,26 +28,26 @@ NO_SUCH = "no.such_operation"
 
 @dataclass
 class Checkup:
-    """The results: one line for each check, and whether all checks passed."""
+    """The results of a protocol check: a line per check, and whether all passed."""
 
     lines: list[str] = field(default_factory=list)
     ok: bool = True
 
     def good(self, text: str) -> None:
-        """Add a check that passed."""
+        """Record a check that passed."""
         self.lines.append(f"ok    {text}")
 
     def note(self, text: str) -> None:
-        """Add a remark that is not a failure."""
+        """Record a note that is not a failure."""
         self.lines.append(f"note  {text}")
 
     def bad(self, text: str) -> None:
-        """Add a check that failed."""
+        """Record a check that failed."""
         self.lines.append(f"FAIL  {text}")
         self.ok = False
 
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
-        """Run one check and record whether it passed; an error of the adapter ends all checks."""
+        """Run one check and record the result; an adapter error ends all checks."""
         if connection.closed:
             self.note(f"not tried, the connection is gone: {title}")
             return
@@ -64,7 +64,7 @@ class Checkup:
 def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Checkup:
-    """Test the protocol on an implementation, one check after another."""
+    """Test whether an implementation follows the protocol, check by check."""
     found = Checkup()
     try:
         connection = connect(name, profile, readings, limits)
@@ -93,13 +93,13 @@ def check_adapter(
 
 
 def _inset(error: AdapterError) -> str:
-    """Return an error's message, indented, without adapter and phase, which the title has."""
+    """Format an error's message, indented, without adapter and phase, which are in the title."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return cases to ask: the implementation's own if it answers no others, or the examples."""
+    """Return cases to ask: the examples, or those of an adapter that answers only its own."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -112,7 +112,7 @@ def _asked(connection: Connection) -> list[str]:
 
 
 def _operations(found: Checkup, connection: Connection) -> None:
-    """Check that the operations in hello exist, and that at least one can be asked."""
+    """Check that the operations in hello exist and that one can be asked."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
@@ -128,7 +128,7 @@ def _operations(found: Checkup, connection: Connection) -> None:
 
 
 def _declared(found: Checkup, connection: Connection) -> None:
-    """Check the declared readings, and note any undocumented strategies."""
+    """Check the declared readings, and note undocumented strategies."""
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
@@ -149,7 +149,7 @@ def _one(connection: Connection, operation: str) -> str:
 
 
 def _batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
-    """Check that batches are answered completely and in order, if possible by differing answers."""
+    """Check that batches are answered completely and in order, preferably with distinct answers."""
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
     cases = _cases(connection, operation)
@@ -170,7 +170,7 @@ def _ends(connection: Connection) -> str:
 
 
 def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if the answers of a batch are in the wrong order, or else an empty text."""
+    """Return an error if a batch is answered in the wrong order; empty if not."""
     alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
     together = [_bare(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):
@@ -183,7 +183,7 @@ def _bare(answer: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _unknown(connection: Connection) -> str:
-    """Check that an unknown operation is answered by `error`, or at least by `unsupported`."""
+    """Check that an unknown operation is answered by `error`, or at least `unsupported`."""
     try:
         answer = connection.ask(NO_SUCH, [{}])[0]
     except AdapterError as error:
@@ -200,7 +200,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one line for each check; return 0 if all passed, else 2."""
+    """Print a line per check; return 0 if all passed, else 2."""
     profile, readings = profile_and_readings(args)
     found = check_adapter(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))

@@ -1,4 +1,4 @@
-"""`pulsar-conformance completion SHELL`: print the shell completion of commands and options."""
+"""`pulsar-conformance completion SHELL`: print a shell completion script."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _words() -> Mapping[object, list[str]]:
-    """Return the names that can replace a placeholder."""
+    """Return the values that complete each placeholder."""
     from pulsar_conformance import specs
     from pulsar_conformance.adapters.names import FORMS
     from pulsar_conformance.adapters.pulsar.versions import releases
@@ -56,7 +56,7 @@ def _words() -> Mapping[object, list[str]]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
-    """Yield every argument of a parser and of its subparsers."""
+    """Yield all arguments of a parser and its subparsers."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

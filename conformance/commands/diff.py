@@ -1,4 +1,4 @@
-"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases with different decisions."""
+"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that they decide differently."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FEW = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two adapters, and the options that select the questions."""
+    """Add two adapters, and options that select questions."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER)
     add_drawn(parser)
     add_judged_by(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the number and the smallest of the differences; return 1 if there are any."""
+    """Print the number of differences and the smallest cases; return 1 if there are any."""
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
-    """Return the wanted operations, or all that both implementations offer."""
+    """Return the requested operations, or all that both implementations offer."""
     first, second = (one.implementation.hello.operations for one in pair)
     both = [one for one in first if one in second]
     for operation in wanted or ():
@@ -61,7 +61,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ: differences that follow from them are not mistakes."""
+    """Print the readings that differ: resulting differences are not mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
@@ -80,7 +80,7 @@ def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
 
 
 def _print(pair: Pair, difference: Difference) -> None:
-    """Print the case, the model's decision, both answers, and the rules that they break."""
+    """Print the case, the model's answer, both answers, and the rules that they violate."""
     trial = difference.trial
     file = saved.save(trial, Path(), {"profile": pair.first.resolved.profile})
     print(f"  smallest case  {file}  ({trial.size})")

@@ -1,4 +1,4 @@
-"""Entry point of `pulsar-conformance`, which can be interrupted even while modules load."""
+"""Entry point of `pulsar-conformance`; it can be interrupted even while modules load."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ INTERRUPTED = 130
 
 
 def entry() -> NoReturn:
-    """Run the command of this process, then end the process.
+    """Run the command, then exit the process directly.
 
-    The operating system frees the memory at once; Python's own shutdown would search it for
-    garbage, which takes several seconds after a long run.
+    Python's normal shutdown would collect garbage first, which takes several seconds after a long
+    run; the operating system frees the memory at once.
     """
     try:
         gc.disable()  # None of the loaded modules is garbage.

@@ -1,4 +1,4 @@
-"""`pulsar-conformance explain`: show step by step how the model arrives at its answer."""
+"""`pulsar-conformance explain`: show how the model arrives at its answer, step by step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the case or worked example, and the options that change it."""
+    """Add the case or worked example, and options that change it."""
     parser.add_argument(
         "case",
         nargs="?",
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print derivation and answer of each question; return 2 if there is no explanation."""
+    """Print each question's derivation and answer; return 2 if there is no explanation."""
     print("\n".join(_lines(args)))
     return 0
 
@@ -141,7 +141,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of files and of the command line; report those without effect."""
+    """Return the settings from files and command line; report those without effect."""
     read = read_in_force(args.conf, args.dynamic)
     if read is None:
         return dict(given)
@@ -151,7 +151,7 @@ def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str
 
 
 def _is_example(name: str) -> bool:
-    """True for the ID of a worked example that is not also a file."""
+    """True if a name is a worked example's ID and not a file."""
     return EXAMPLE.fullmatch(name) is not None and not Path(name).exists() and name in _examples()
 
 

@@ -39,7 +39,7 @@ REPORTED = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run; all others are passed to pytest, such as `-n 4`."""
+    """Add the options of a run; other options, such as `-n 4`, are passed to pytest."""
     add_options(parser.add_argument, ALIASES)
     parser.add_argument(
         "pytest",
@@ -88,13 +88,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
-    """Replay every saved case of a folder. Errors: `BadPlan`."""
+    """Replay all saved cases of a folder. Errors: `BadPlan`."""
     from pulsar_conformance.conformance.compare import replay
 
     given = args.conformance_judge_by
 
     def plan_for(file: Path) -> Plan:
-        """Return the plan for one case, with the profile under which the case was saved."""
+        """Return the plan for one case, with the profile under which it was saved."""
         options = argparse.Namespace(**vars(args))
         options.conformance_replay = str(file)
         options.conformance_judge_by = given or [_profile_of(file)]
@@ -115,14 +115,14 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
 
 
 def _profile_of(file: Path) -> str:
-    """Return the profile that a saved case names, or else the default one."""
+    """Return the profile named in a saved case, or the default one."""
     with suppress(BadCase):  # The plan reports the error.
         return load_saved(file).profile or DEFAULT_PROFILE
     return DEFAULT_PROFILE
 
 
 def _options(args: argparse.Namespace) -> list[str]:
-    """Return the options of the run in the form that pytest takes."""
+    """Return the options of the run as pytest expects them."""
     words: list[str] = []
     for flag in OPTIONS:
         value = getattr(args, destination(flag))
@@ -137,7 +137,7 @@ def _after_dashes(words: list[str]) -> list[str]:
 
 
 def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
-    """Ask all cases of a campaign or of bounded worlds; return the file with the results.
+    """Ask all cases of a campaign or of bounded worlds; return the results file.
 
     Errors: `BadPlan`.
     """
@@ -183,14 +183,14 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
 
 
 class _Progress:
-    """Reports the number of completed parts and the time that the others will take."""
+    """Reports how many parts are complete, and the estimated remaining time."""
 
     def __init__(self, parts: int) -> None:
         self._parts, self._begun, self._first = parts, time.monotonic(), -1
         self._reported = 0.0
 
     def tell(self, done: int) -> None:
-        """Report progress, on a terminal each time."""
+        """Report progress; on a terminal, after every part."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._parts - done

@@ -20,13 +20,13 @@ SHARED_SCHEMAS = ("message", "shapes")
 
 @dataclass(frozen=True)
 class LookUp:
-    """A command that prints entries of the specifications."""
+    """A command that prints specifications."""
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
     lines: Callable[[argparse.Namespace], Iterator[str]]
 
     def run(self, args: argparse.Namespace) -> int:
-        """Print the entries found. Errors: `UnknownName`."""
+        """Print the matching entries. Errors: `UnknownName`."""
         print("\n".join(self.lines(args)))
         return 0
 
@@ -39,7 +39,7 @@ def _rules_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rules(args: argparse.Namespace) -> Iterator[str]:
-    """Yield a line for each rule."""
+    """Yield a line per rule."""
     known = specs.load()
     matching = {rule.id for pattern in args.pattern for rule in known.rules_matching(pattern)}
     judged = known.rules_of(args.profile) if args.profile else known.rules.values()
@@ -57,7 +57,7 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rule(args: argparse.Namespace) -> Iterator[str]:
-    """Yield a rule's statement, its sources and its conditions."""
+    """Yield a rule's statement, sources and conditions."""
     known = specs.load()
     if args.id not in known.rules:
         raise UnknownName(args.id, "rule", known.rules)
@@ -70,7 +70,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
-    """Yield all other properties of a rule, each with a label."""
+    """Yield a rule's other properties, each with a label."""
     yield "level", rule.level
     for source in rule.sources:
         yield "source", _place(source)
@@ -96,7 +96,7 @@ def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _place(source: Source) -> str:
-    """Return document, section and sentences."""
+    """Format document, section and sentences."""
     section = f" § {source.section}" if source.section else ""
     several = "sentences" if len(source.sentences) > 1 else "sentence"
     return f"{source.document}{section}, {several} {', '.join(map(str, source.sentences))}"
@@ -107,7 +107,7 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None:
 
 
 def _profiles(_args: argparse.Namespace) -> Iterator[str]:
-    """Yield each profile with the number of its rules that a run judges."""
+    """Yield each profile with the number of rules that a run judges."""
     known = specs.load()
     rows = []
     for name, profile in known.profiles.items():
@@ -159,7 +159,7 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _schema(args: argparse.Namespace) -> Iterator[str]:
-    """Yield the JSON Schema of an operation's case and answer, or a list of the schemas."""
+    """Yield the JSON Schema of an operation's case and answer, or the list of schemas."""
     known = (*specs.operations(), *SHARED_SCHEMAS)
     name = args.operation
     if name is None:
@@ -174,7 +174,7 @@ def _schema(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _example(name: str) -> Iterator[str]:
-    """Yield a question of an operation; print the model's answer on standard error."""
+    """Yield an operation's example question; print the model's answer to standard error."""
     from pulsar_conformance.reference import Model
     from pulsar_conformance.reports.site.shapes import example_case, format_json
 

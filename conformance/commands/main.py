@@ -1,4 +1,4 @@
-"""The command line `pulsar-conformance`, with all its commands."""
+"""The `pulsar-conformance` command line, with all commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pulsar_conformance.specs.text import as_sentence, paragraph, printable
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its place in the code, its purpose, and examples for its help."""
+    """A command: its module, its purpose, and examples for its help."""
 
     place: str
     """Its module relative to this one, or an object in it after a colon."""
@@ -178,14 +178,14 @@ PACKAGE = "pulsar-conformance"
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help whose lines are broken only at blanks."""
+    """Help text that breaks lines only at spaces."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return paragraph(" ".join(text.split()), width=width)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help breaks no words, and whose subparsers do not either."""
+    """An argument parser whose help, like that of its subparsers, does not break words."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
         given.setdefault("formatter_class", HelpFormatter)
@@ -193,7 +193,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, 1 for a violation or a difference, or 2 for unusable input."""
+    """Run a command; return 0, or 1 for a violation or difference, or 2 for invalid input."""
     words = sys.argv[1:] if argv is None else argv
     given = next((word for word in words if not word.startswith("-")), "")
     with shown_plainly():
@@ -219,7 +219,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
-    """Parse a command line, adding the options of a project file. Errors: `UserError`."""
+    """Parse a command line, with the options of a project file added. Errors: `UserError`."""
     if command and command not in COMMANDS:
         raise UnknownName(command, "command", COMMANDS)
     files = [file for file in PROJECT_FILES if _holds_options(file)]
@@ -234,14 +234,14 @@ def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
 
 
 def _holds_options(file: str) -> bool:
-    """True if a file in this folder contains options of the suite."""
+    """True if this file exists and contains options of the suite."""
     path = Path(file)
     table = "tool.pulsar-conformance" if file == "pyproject.toml" else ""
     return path.is_file() and table in path.read_text("utf-8", "replace")
 
 
 def whole_parser(*loaded: str) -> Parser:
-    """Return the parser of all commands, with arguments for the named ones."""
+    """Return the parser of all commands, with arguments for those named."""
     parser = Parser(
         prog=PACKAGE,
         description="Checks load balancers against the documented rules of Apache Pulsar.",
@@ -257,7 +257,7 @@ def whole_parser(*loaded: str) -> Parser:
 
 
 def module_of(name: str) -> Any:
-    """Load the module of a command (or the object in it) that has `add_arguments` and `run`."""
+    """Load a command: the module or object with `add_arguments` and `run`."""
     module, _, attribute = COMMANDS[name].place.partition(":")
     loaded = import_module(module, __package__)
     return getattr(loaded, attribute) if attribute else loaded
@@ -269,7 +269,7 @@ def parser_of(name: str) -> Parser:
 
 
 def _complete(parser: Parser, name: str) -> Parser:
-    """Add arguments, description and examples of a command to its parser."""
+    """Add a command's arguments, description and examples to its parser."""
     command, module = COMMANDS[name], module_of(name)
     parser.description = "\n".join(paragraph(as_sentence(command.purpose)))
     plural = "examples" if len(command.examples) > 1 else "example"
@@ -284,7 +284,7 @@ def _complete(parser: Parser, name: str) -> Parser:
 
 
 def _unknown_option(option: str, command: str) -> str:
-    """Return a message about an argument that a command does not take."""
+    """Return the message for an argument that a command does not take."""
     name = option.partition("=")[0]
     known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
     near = get_close_matches(name, known, n=1)
@@ -293,18 +293,18 @@ def _unknown_option(option: str, command: str) -> str:
 
 
 class PlainOutput:
-    """A text stream that writes unprintable characters as `\\x1b`, and otherwise passes text on."""
+    """A text stream that escapes unprintable characters as `\\x1b`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text; return the length of the text given."""
+        """Write text; return the length of the original."""
         self._stream.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write texts one after another."""
+        """Write several texts."""
         for line in lines:
             self.write(line)
 
@@ -314,7 +314,7 @@ class PlainOutput:
 
 @contextmanager
 def shown_plainly() -> Iterator[None]:
-    """Make standard output and standard error plain."""
+    """Escape unprintable characters on standard output and standard error."""
     out, errors = (cast(TextIO, PlainOutput(one)) for one in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(errors):
         yield

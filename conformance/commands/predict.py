@@ -25,7 +25,7 @@ from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the adapter, the profile, and the options that select the questions."""
+    """Add the adapter, the profile, and options that select questions."""
     add_adapter(parser)
     add_drawn(parser)
     parser.add_argument(
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the share for each operation and for all of them, with the misses by cause."""
+    """Print the share per operation and overall, with mispredictions by cause."""
     implementation = None
     try:
         profile = specs.load().profile(args.profile)
@@ -81,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
 def _drawn_share(
     predictor: Predictor, operation: str, branches: ByOperation, args: argparse.Namespace
 ) -> Share:
-    """Return the share for drawn questions, and for those that reach branches of a release."""
+    """Return the share of correctly predicted answers to drawn questions and to those that reach a
+    release's branches.
+    """
     drawn = predictor.share(operation, _drawn(operation, args))
     if operation not in branches:
         return drawn
@@ -90,7 +92,7 @@ def _drawn_share(
 
 
 def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
-    """Return the questions of an operation that the rules draw."""
+    """Return an operation's questions as drawn by the rules."""
     drawn = (operation, args.profile, args.seed, args.examples)
     if args.decisions is None:
         return distinct_questions(*drawn)
@@ -98,7 +100,7 @@ def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
 
 
 def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:
-    """Return the wanted operations, or all that are offered."""
+    """Return the requested operations, or all that are offered."""
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:

@@ -1,4 +1,4 @@
-"""The project file: options for `run` and `report make` that a project stores."""
+"""The project file: stored options for `run` and `report make`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ OF_PULSAR = "pulsar:"
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
     """Add the options of a project file to a command line, which overrides them.
 
-    Errors: `UserError` for several project files, an unknown key or a wrong value.
+    Errors: `UserError` for several project files, an unknown key or an invalid value.
     """
     if len(files) > 1:
         raise UserError(f"{' and '.join(files)} both hold options; keep those of one of them")
@@ -114,7 +114,7 @@ def _table_of(file: str) -> Mapping[str, Any]:
 
 
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
-    """True if the command line sets the option itself, or names an adapter without settings."""
+    """True if the command line sets the option itself, or names an adapter that takes no settings."""
     flag = option.partition("=")[0]
     if _names(flag, words):
         return True
@@ -124,6 +124,6 @@ def _is_superseded(option: str, words: Sequence[str]) -> bool:
 
 
 def _names(flag: str, words: Sequence[str]) -> bool:
-    """True if the words contain an option, as argparse understands them."""
+    """True if the words contain an option, including the abbreviations that argparse accepts."""
     written = [word.partition("=")[0] for word in words if len(word) > len("--")]
     return any(name.startswith(one) for name in (flag, *ALSO.get(flag, ())) for one in written)

@@ -32,7 +32,7 @@ PURPOSES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands about reports, each with its arguments."""
+    """Add the report subcommands, each with its arguments."""
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT", help="what to do")
     make = _act(acts, "make", "make a report from the verdict stream of a run")
     make.add_argument(
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _act(acts: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    """Add a subcommand about reports, whose help starts with its purpose."""
+    """Add a report subcommand whose help starts with its purpose."""
     made: argparse.ArgumentParser = acts.add_parser(
         name, help=purpose, description=as_sentence(purpose)
     )
@@ -106,7 +106,7 @@ def _day(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a subcommand; return 1 if a report is invalid or became worse, 2 if it is unreadable."""
+    """Run a subcommand; return 1 if a report is invalid or got worse, 2 if it is unreadable."""
     acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
     if args.act == "allure":
         return allure.run(args)

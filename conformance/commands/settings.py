@@ -1,4 +1,4 @@
-"""`pulsar-conformance settings [PATTERN ...]`: list settings, or explain a FILE of settings."""
+"""`pulsar-conformance settings [PATTERN ...]`: list settings, or explain a settings FILE."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the patterns and a profile for defaults, or a file and a release."""
+    """Add patterns and a profile for defaults, or a file and a release."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if part of the file has no effect."""
+    """Print settings, or explain a file; return 1 if some of the file has no effect."""
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:
@@ -77,7 +77,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
 
 
 def _running(url: str, release: str | None) -> SettingsRead:
-    """Return the settings of the broker at an admin URL, without changing it."""
+    """Read a broker's settings from its admin URL, without changing anything."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.adapters.admin_api.requests import ADMIN
@@ -101,14 +101,14 @@ def _running(url: str, release: str | None) -> SettingsRead:
 
 
 def _compared_with(found: SettingsRead) -> str:
-    """Return the release whose defaults apply: the one that reads the file, or the newest one."""
+    """Return the release whose defaults apply: the one that reads the file, or the newest."""
     from pulsar_conformance.specs.broker import known_releases
 
     return found.released or known_releases()[-1]
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
-    """Return each effective setting with its value and the release's default."""
+    """Return each effective setting's value and the release's default."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
@@ -123,7 +123,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
-    """Return the release's defaults for settings that the file leaves out."""
+    """Return the release's defaults for settings missing from the file."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
@@ -143,7 +143,7 @@ Section = tuple[str, list[str]]
 
 
 def _explanation(found: SettingsRead, markdown: bool) -> Iterator[str]:
-    """Yield the sections as text, or as lists in Markdown."""
+    """Yield the sections as text or as Markdown lists."""
     for number, (title, rows) in enumerate(_sections(found)):
         yield from ("",) if number else ()
         yield from [f"## {title}", ""] if markdown else paragraph(title)
@@ -188,7 +188,7 @@ def _next(release: str) -> str | None:
 
 
 def _changes(found: SettingsRead) -> Iterator[str]:
-    """Yield names and defaults that change in the next known release."""
+    """Yield the names and defaults that change in the next known release."""
     from pulsar_conformance.specs.broker import broker_settings
 
     now = _compared_with(found)
@@ -206,12 +206,12 @@ def _changes(found: SettingsRead) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    """Return a value in the format of broker.conf, without Pulsar's packages."""
+    """Format a value as in broker.conf, without Pulsar's package names."""
     return _written(value).removeprefix(PACKAGE).replace(",", ", ")
 
 
 def _written(value: Any) -> str:
-    """Return a value in the format of broker.conf."""
+    """Format a value as in broker.conf."""
     if value in (None, ""):
         return "empty"
     return value if isinstance(value, str) else json.dumps(value)
@@ -257,7 +257,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _annotated(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the annotations of a setting in some documents."""
+    """Yield a setting's annotations in the given documents."""
     if setting.dynamic is None or not documents.intersection(setting.documents):
         return
     yield "  dynamic", "yes" if setting.dynamic else "no; brokers read it when they start"
@@ -267,7 +267,7 @@ def _annotated(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str
 
 
 def _takes(setting: Setting) -> str:
-    """Return type, unit and bounds."""
+    """Format a setting's type, unit and bounds."""
     said = [setting.type, setting.unit or ""]
     if setting.range:
         said.append("between {:g} and {:g}".format(*setting.range))
@@ -277,5 +277,5 @@ def _takes(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Return the profile's default in the format of broker.conf."""
+    """Format the profile's default as in broker.conf."""
     return _written(defaults[name]) if name in defaults else "none is documented"

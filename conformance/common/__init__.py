@@ -1,4 +1,4 @@
-"""Parts that all subjects share: questions and answers, operations, checks, and expectations."""
+"""Code that all subjects share: questions and answers, operations, checks, expectations."""
 
 from pathlib import Path
 

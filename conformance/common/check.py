@@ -1,4 +1,4 @@
-"""Checks: the predicate of each rule, and the strategies that draw its cases."""
+"""Checks: each rule's predicate, and the strategies that draw its cases."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ OnExchanges = Callable[[Sequence[Exchange], Expect], None]
 
 
 class Predicate(Protocol):
-    """The demand of a check: about one question, several together, or any exchanges."""
+    """The predicate of a check, over one question, several, or any exchanges."""
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether the predicate applies to the questions of a trial."""
+        """True if the predicate applies to a trial's questions."""
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the predicate. Errors: `Violated`, `NotReached`."""
+        """Judge the exchanges. Errors: `Violated`, `NotReached`."""
 
     @property
     def sees_declined(self) -> bool:
@@ -46,59 +46,59 @@ class Predicate(Protocol):
 
     @property
     def function(self) -> Callable[..., None]:
-        """The predicate, which records on `expect` which answers are allowed."""
+        """The function that records on `expect` which answers are allowed."""
 
 
 @dataclass(frozen=True)
 class OneQuestion(Generic[Case, Answer]):
-    """Judges a trial of one question."""
+    """A predicate over a single question."""
 
     operation: str
     function: OnOne[Case, Answer]
     sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether a trial is a single question of this operation."""
+        """True if a trial is a single question of this operation."""
         return [question.operation for question in trial.questions] == [self.operation]
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the predicate."""
+        """Judge the exchange."""
         [exchange] = exchanges
         self.function(cast(Case, exchange.view), cast(Answer, exchange.answered), expect)
 
 
 @dataclass(frozen=True)
 class SeveralQuestions(Generic[Case, Answer]):
-    """Judges a trial of any number of questions of one operation."""
+    """A predicate over any number of questions of one operation."""
 
     operation: str
     function: OnSeveral[Case, Answer]
     sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether all questions of a trial are of this operation."""
+        """True if all questions of a trial are of this operation."""
         return trial.operations == {self.operation}
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the predicate."""
+        """Judge the exchanges."""
         asked = [Asked(cast(Case, one.view), cast(Answer, one.answered)) for one in exchanges]
         self.function(asked, expect)
 
 
 @dataclass(frozen=True)
 class AnyExchange:
-    """Judges a trial of any questions about operations of the rule."""
+    """A predicate over questions of any of the rule's operations."""
 
     operations: frozenset[str]
     function: OnExchanges
     sees_declined = True
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether all questions of a trial are about operations of the rule."""
+        """True if all questions of a trial are of the rule's operations."""
         return trial.operations <= self.operations
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the predicate."""
+        """Judge the exchanges."""
         self.function(exchanges, expect)
 
 
@@ -112,19 +112,19 @@ class Check:
     """Strategies that each draw an equal share of the trials; most rules have one."""
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether the predicate applies to the questions of a trial."""
+        """True if the predicate applies to a trial's questions."""
         return self.predicate.judges(trial)
 
     @property
     def name(self) -> str:
-        """The name of the predicate, as a sentence."""
+        """The predicate's name, which is a sentence."""
         function = self.predicate.function
         undecorated: Callable[..., None] = getattr(function, "func", function)  # of a partial
         return undecorated.__name__.replace("_", " ")
 
     @property
     def draws(self) -> SearchStrategy[Trial]:
-        """All strategies combined into one."""
+        """The combination of all its strategies."""
         return one_of(self.parts)
 
 
@@ -133,7 +133,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
-    """Register a predicate for a rule, or for several rules that differ only in their data.
+    """Register a predicate for a rule, or for several rules that differ only in data.
 
     Errors: `ValueError` for a rule that already has one.
     """
@@ -146,7 +146,7 @@ def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
 
 
 def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExchanges]:
-    """Register a predicate of exchanges of any operations of the rule."""
+    """Register a predicate over exchanges of any of the rule's operations."""
 
     def registered(function: OnExchanges) -> OnExchanges:
         for rule in rules:
@@ -165,7 +165,7 @@ MakeQuestions = Callable[
 
 @dataclass(frozen=True)
 class DerivedQuestions:
-    """Questions about a failing case, derived for one presupposed rule or one failing operation."""
+    """Questions derived from a failing case, which test a presupposed rule or another operation."""
 
     questions: MakeQuestions
     operation: str | None = None
@@ -174,7 +174,7 @@ class DerivedQuestions:
     """The presupposed rule for which questions are derived, or None for any."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
-        """True if these questions are to be asked about a failing one for a presupposed rule."""
+        """True if these questions test the presupposed rule for a failing question."""
         if self.rule is not None:
             return presupposed.id == self.rule
         return failing.operation == self.operation not in presupposed.operations

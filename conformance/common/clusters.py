@@ -1,4 +1,4 @@
-"""Legality of load data in cases about a cluster, and building blocks of example cases."""
+"""Validity of the load data in cluster cases, and building blocks of example cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
 def cluster_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each bundle with two owners or a wrong name, and each overlap."""
+    """Yield a problem for each bundle with two owners or an invalid name, and each overlap."""
     owners: dict[str, str] = {}
     for broker, report in case["brokers"].items():
         for bundle in report.get("bundles", ()):
@@ -28,7 +28,7 @@ def cluster_problems(case: Json, _settings: Settings) -> Problems:
 
 
 def report_problems(broker: str, report: Json) -> Problems:
-    """Yield a problem for each usage that has no limit, and hence no percentage."""
+    """Yield a problem for each resource whose usage has no limit, hence no percentage."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
@@ -36,7 +36,7 @@ def report_problems(broker: str, report: Json) -> Problems:
 
 
 def bundle_name_problems(bundle: str) -> Problems:
-    """Yield a problem if the name of a bundle does not end in a range of hashes."""
+    """Yield a problem if a bundle's name does not end with a hash range."""
     try:
         HashRange.parse(bundle)
     except ValueError as error:
@@ -44,7 +44,7 @@ def bundle_name_problems(bundle: str) -> Problems:
 
 
 def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
-    """Yield a problem for each pair of bundles of a namespace whose ranges overlap."""
+    """Yield a problem for each pair of a namespace's bundles whose ranges overlap."""
     namespaces: dict[str, list[HashRange]] = defaultdict(list)
     for bundle in bundles:
         namespaces[namespace_of(bundle)].append(HashRange.parse(bundle))
@@ -62,7 +62,7 @@ def weight_problems(settings: Settings) -> Problems:
 
 
 def bundles_named_in(case: Json) -> set[str]:
-    """Return every bundle that a case about a cluster names."""
+    """Return every bundle named in a cluster case."""
     reports = case["brokers"].values()
     reported = {
         bundle
@@ -78,7 +78,7 @@ TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]
 
 
 def example_rates(scale: float) -> Json:
-    """Return messages and bytes per second in both directions, multiplied by `scale`."""
+    """Return messages and bytes per second in both directions, scaled by `scale`."""
     return {
         "msgRateIn": 100.0 * scale,
         "msgRateOut": 200.0 * scale,
@@ -88,7 +88,7 @@ def example_rates(scale: float) -> Json:
 
 
 def example_broker(cpu: float, load: float, bundles: list[str]) -> Json:
-    """Return a broker's report: `cpu` in percent, `load` in units of `example_rates`."""
+    """Return a broker's report; `cpu` is in percent, `load` in units of `example_rates`."""
     return {
         "cpu": {"usage": cpu, "limit": 100.0},
         "memory": {"usage": 512.0, "limit": 2048.0},
@@ -107,6 +107,6 @@ def example_broker(cpu: float, load: float, bundles: list[str]) -> Json:
 
 
 def example_bundle_data() -> Json:
-    """Return the data of two bundles with equal load."""
+    """Return the data of two equally loaded bundles."""
     average = {**example_rates(2), "numSamples": 10, "maxSamples": 10}
     return {bundle: {"shortTermData": average, "longTermData": average} for bundle in (LEFT, RIGHT)}

@@ -1,4 +1,4 @@
-"""The events of a run, from drawing to verdicts; every reporter listens to them."""
+"""The events of a run, from drawing to verdicts, for reporters to listen to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Word = Literal[
 
 @dataclass(frozen=True)
 class Failure:
-    """The smallest case found on which a rule is broken."""
+    """The smallest case found that violates a rule."""
 
     case_file: str
     """The file of the saved case, empty for an example of the documents."""
@@ -60,13 +60,13 @@ class Verdict:
 
     @property
     def warns(self) -> bool:
-        """True if the verdict is a failure of a rule that is not a `must`."""
+        """True if the verdict is a failed rule that is not a `must`."""
         return self.verdict == "fail" and self.level != "must"
 
     def exit_status(self, enough: bool) -> int:
-        """Return the exit status that follows: 0 good, 1 bad, 2 for an unusable adapter.
+        """Return the resulting exit status: 0 good, 1 bad, 2 for an unusable adapter.
 
-        If `enough` cases were tried, a rule that no case reached counts as bad.
+        If `enough` cases were tried, a rule that no case exercised counts as bad.
         """
         if self.verdict == "error":
             return 2
@@ -77,12 +77,12 @@ class Verdict:
         return int(self.verdict == "unexpected_pass")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the verdict as a line of the verdict stream."""
+        """Return the verdict in the format of the verdict stream."""
         return {"kind": "verdict", **asdict(self)}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Verdict:
-        """Return the verdict from a line that `as_json` returned."""
+        """Parse a verdict from a line of the verdict stream."""
         fields = {name: value for name, value in line.items() if name != "kind"}
         failure = fields.pop("failure")
         if failure is not None:
@@ -96,14 +96,14 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that is about to happen or has just happened, concerning one `implementation`."""
+    """A step of a run that concerns one `implementation` and has just started or ended."""
 
     implementation: str
 
 
 @dataclass(frozen=True)
 class RuleDrawn(Event):
-    """The cases of a rule are being drawn."""
+    """Drawing of a rule's cases starts."""
 
     rule: str
 
@@ -113,7 +113,7 @@ class RuleDrawn(Event):
 
 @dataclass(frozen=True)
 class OperationAsked(Event):
-    """The questions of an operation are about to be asked."""
+    """An operation's questions are about to be asked."""
 
     operation: str
     cases: int
@@ -124,7 +124,7 @@ class OperationAsked(Event):
 
 @dataclass(frozen=True)
 class ReadingFound(Event):
-    """A reading of an implementation has been found."""
+    """The value of a reading has been determined."""
 
     reading: str
     value: str
@@ -136,7 +136,7 @@ class ReadingFound(Event):
 
 @dataclass(frozen=True)
 class RuleJudged(Event):
-    """The answers are being judged by a rule."""
+    """Judging by a rule starts."""
 
     rule: str
 
@@ -158,7 +158,7 @@ class CaseReduced(Event):
 
 @dataclass(frozen=True)
 class VerdictReached(Event):
-    """The verdict on a rule is final; known deviations have been considered."""
+    """The verdict on a rule is final, known deviations included."""
 
     verdict: Verdict
 

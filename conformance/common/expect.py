@@ -1,4 +1,4 @@
-"""Expectations: the assumptions of a check, where its rule applies, and the answers it allows."""
+"""Expectations: what a check assumes, where its rule applies, and which answers it allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARE = Fraction(1, 100_000)
 
 
 class Violated(Exception):
-    """An answer that the rule does not allow."""
+    """Raised for an answer that the rule does not allow."""
 
     def __init__(self, allowed: str, answered: str) -> None:
         super().__init__(f"allowed: {allowed}; answered: {answered}")
@@ -25,18 +25,18 @@ class Violated(Exception):
 
 
 class LeftUnanswered(Violated):
-    """A legal case without an answer: it failed, or was refused although no rule allows that."""
+    """Raised for a valid case that failed, or was refused although no rule allows that."""
 
 
 class NotReached(Exception):
-    """The rule does not apply to the case."""
+    """Raised if the rule does not apply to the case."""
 
 
 class Expect:
     """The judgment of one trial by one rule.
 
     A check calls `given` for its assumptions, `reached` where the rule applies, and one of the
-    other methods for what the document demands. A trial in which the rule applies nowhere counts
+    other methods for what the documents demand. A trial to which the rule does not apply counts
     neither for nor against the implementation.
     """
 
@@ -48,11 +48,11 @@ class Expect:
 
     @property
     def was_reached(self) -> bool:
-        """True if the rule applied somewhere in this trial."""
+        """True if the rule applied to at least part of the trial."""
         return self._reached
 
     def given(self, holds: bool, why: str) -> None:
-        """Assume that a condition on the case holds; if not, the rule does not apply.
+        """Assume a condition; if it does not hold, the rule does not apply.
 
         Errors: `NotReached`.
         """
@@ -65,16 +65,16 @@ class Expect:
         return holds
 
     def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demand that a condition holds."""
+        """Demand a condition."""
         if not holds:
             raise Violated(allowed, readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
-        """Demand a certain value."""
+        """Demand equality with the allowed value."""
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demand that nothing was answered."""
+        """Demand that the answer is empty."""
         found = list(answered)
         self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
 
@@ -85,22 +85,22 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand at least an amount, within the tolerance of rounding."""
+        """Demand at least an amount, within rounding tolerance."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
 
 def readable(value: object) -> str:
-    """Return a value in readable form: JSON values as JSON, all others as text."""
+    """Format a value: JSON values as JSON, all others as text."""
     is_json = value is None or isinstance(value, bool | list | tuple | dict)
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
 
 def near(amount: Fraction, bound: Fraction) -> bool:
-    """Return whether two percentages are equal within the tolerance."""
+    """True if two percentages are equal within tolerance."""
     return abs(amount - bound) <= POINTS
 
 
 def same(amount: Fraction, other: Fraction) -> bool:
-    """Return whether two rates are equal within the tolerance."""
+    """True if two rates are equal within tolerance."""
     return abs(amount - other) <= SHARE * max(abs(amount), abs(other))

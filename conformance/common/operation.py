@@ -1,4 +1,4 @@
-"""Operation: a question that load balancers can be asked, with all that the suite knows of it."""
+"""Operation: a question for load balancers, and how its cases and answers are handled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Errors: `MissingSetting`.
 
 
 class NamesUsed(NamedTuple):
-    """The names of one kind that occur in an answer, and in its case."""
+    """Names of one kind that occur in an answer and in its case."""
 
     answered: Iterable[str]
     known: Iterable[str]
@@ -43,7 +43,7 @@ class NamesUsed(NamedTuple):
 
 @dataclass(frozen=True)
 class FlatCase:
-    """View of a case that needs no type of its own: its fields and its settings."""
+    """The view of a case without a type of its own: its fields and settings."""
 
     case: Json
     settings: Settings
@@ -53,25 +53,25 @@ class FlatCase:
 
 
 def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
-    """Yield nothing: the schema of the case states every requirement."""
+    """Yield no problems: the schema states all requirements."""
     return iter(())
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Look up no setting."""
+    """Require no setting."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
-    """Return a predicate that is true if two answers have the same value in a field."""
+    """Return a predicate that compares one field of two answers."""
     return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
 @dataclass(frozen=True)
 class Operation(Generic[Case, Answer]):
-    """A question: its types, its legal cases, and the way to compare its answers.
+    """A question for load balancers: its types, valid cases, and comparison of answers.
 
-    The schemas of its case and answer are in `specs/schema/operations/<id>.json`. `Case` and
-    `Answer` are the types that its checks see.
+    The schemas of case and answer are in `specs/schema/operations/<id>.json`. `Case` and `Answer`
+    are the types that its checks use.
     """
 
     id: str
@@ -120,7 +120,7 @@ class Operation(Generic[Case, Answer]):
     def check_together(
         self, *rules: str, draws: Draws
     ) -> Callable[[OnSeveral[Case, Answer]], OnSeveral[Case, Answer]]:
-        """Register a check of several questions of this operation, for one or more rules."""
+        """Register a check of several questions together for one or more rules."""
 
         def registered(function: OnSeveral[Case, Answer]) -> OnSeveral[Case, Answer]:
             register(rules, SeveralQuestions(self.id, function), draws)
@@ -129,7 +129,7 @@ class Operation(Generic[Case, Answer]):
         return registered
 
     def why_unanswered(self, answer: Json) -> str | None:
-        """Return the reason given instead of an answer to a legal case, or None if it was answered.
+        """Return the reason why a valid case got no answer, or None if it was answered.
 
         A refusal counts as an answer if the operation is `refusable`.
         """
@@ -140,9 +140,9 @@ class Operation(Generic[Case, Answer]):
         return None
 
     def typed(self, exchange: Exchange) -> Asked[Case, Answer]:
-        """Return an exchange of this operation in the types that its checks see.
+        """Convert an exchange to the types that checks use.
 
-        Errors: `LeftUnanswered` for a legal case without an answer.
+        Errors: `LeftUnanswered` for a valid case without an answer.
         """
         reason = self.why_unanswered(exchange.answer)
         if reason is not None:

@@ -1,4 +1,4 @@
-"""Trials: questions that are judged together, in plain JSON, and their answers."""
+"""Trials: questions judged together, in plain JSON, with their answers."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def copied(value: Any) -> Any:
 
 
 def kind_of(case: Json) -> str | None:
-    """Return the strategy (without its package) or the algorithm that a case names, or None."""
+    """Return the strategy (without package) or the algorithm named in a case, or None."""
     kind: str | None = case.get("strategy") or case.get("algorithm")
     return kind and kind.rpartition(".")[2]
 
 
 class Question(NamedTuple):
-    """An operation and a case, in the plain JSON of the adapter protocol."""
+    """An operation and a case in the plain JSON of the adapter protocol."""
 
     operation: str
     case: Json
@@ -53,7 +53,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """One or more questions that a rule judges together; repeated questions are asked each time."""
+    """One or more questions that a rule judges together; duplicates are asked each time."""
 
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
@@ -63,7 +63,7 @@ class Trial:
 
     @classmethod
     def of(cls, operation: str, *cases: Json) -> Trial:
-        """Return a trial of one question for each case."""
+        """Return a trial with one question per case."""
         return cls(tuple(Question(operation, case) for case in cases))
 
     @property
@@ -77,33 +77,33 @@ class Trial:
         return frozenset(question.operation for question in self.questions)
 
     def as_json(self) -> list[Json]:
-        """Return the questions as lines of `pulsar-conformance ask`."""
+        """Return the questions in the input format of `pulsar-conformance ask`."""
         return [{"ask": operation, "case": case} for operation, case in self.questions]
 
     @classmethod
     def from_json(cls, lines: Sequence[Mapping[str, Any]]) -> Trial:
-        """Return the trial from lines that `as_json` returned."""
+        """Parse a trial from the result of `as_json`."""
         return cls(tuple(Question(line["ask"], line["case"]) for line in lines))
 
     @property
     def alone(self) -> Trial:
-        """The same questions, without earlier ones."""
+        """Return the questions without those asked before them."""
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
-        """Return the same questions, to be asked after `before`."""
+        """Return the questions, to be asked after `before`."""
         return Trial(self.questions, tuple(before))
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the questions, by which the file of a saved trial is named."""
+        """The SHA-256 of the questions, used to name a saved trial's file."""
         before = [[operation, case] for operation, case in self.before]
         text = canonical([self.as_json(), before] if before else self.as_json())
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
     @property
     def size(self) -> str:
-        """The size of the first case as text, such as "2 brokers, 3 bundles"."""
+        """The size of the first case, such as "2 brokers, 3 bundles"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}
@@ -126,12 +126,12 @@ def _owned_bundles(case: Json) -> set[str]:
 
 
 def singular(name: str) -> str:
-    """Return the singular of a field's name; "recentlyUnloaded" is returned unchanged."""
+    """Return the singular of a field name; "recentlyUnloaded" is unchanged."""
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def canonical(value: Any) -> str:
-    """Return JSON text that is equal for equal values; the order of names matters."""
+    """Format JSON so that equal values give equal text; the order of object keys matters."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -140,7 +140,7 @@ Answer = TypeVar("Answer")
 
 
 class Asked(NamedTuple, Generic[Case, Answer]):
-    """One question of a trial and its answer, in the types of its operation."""
+    """A question and its answer in the types of their operation."""
 
     case: Case
     answer: Answer
@@ -148,7 +148,7 @@ class Asked(NamedTuple, Generic[Case, Answer]):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question of a trial and its answer, as JSON and as typed for the checks."""
+    """A question and its answer, as JSON and in the types used by checks."""
 
     operation: str
     case: Json
@@ -159,12 +159,12 @@ class Exchange:
 
     @property
     def declined(self) -> bool:
-        """True if the implementation gave a reason for not answering."""
+        """True if the implementation declined, giving a reason."""
         return any(name in self.answer for name in DECLINED)
 
     @cached_property
     def answered(self) -> object:
-        """The answer in the type that checks of its operation see.
+        """The answer in the type used by checks.
 
         Errors: `Violated` or `NotReached` if the answer cannot be converted.
         """

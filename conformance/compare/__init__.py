@@ -1,1 +1,1 @@
-"""Implementations compared with each other, and with the model."""
+"""Comparison of implementations with each other and with the model."""

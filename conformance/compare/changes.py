@@ -1,4 +1,4 @@
-"""Decisions that change between two releases, each kind of change with its smallest case."""
+"""Decisions that change between two releases; each kind of change with its smallest case."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of change, with the smallest case found for it.
+    """One kind of change, with the smallest case that shows it.
 
     Attributes:
-        cases: number of cases that are decided differently for this reason.
-        broken: for each release, the rules that only this release breaks on the case.
+        cases: number of cases with this change.
+        broken: for each release, the rules that only this release violates on the smallest case.
     """
 
     cause: Cause
@@ -64,12 +64,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """Changes of one operation.
+    """Changes in one operation.
 
     Attributes:
         asked: number of cases that both releases were asked.
-        apart: number of differences that ties, random choice or rounding could explain.
-        together: number of differences with several causes, each of which has its own case.
+        apart: number of differences explained by ties, random choice or rounding.
+        together: number of differences with several causes that also occur separately.
     """
 
     operation: str
@@ -80,7 +80,7 @@ class Changes:
 
 
 class Comparison:
-    """Two releases, the older one first, each under its released profile."""
+    """Two releases, older first, each under its released profile."""
 
     def __init__(self, pair: Pair, progress: Progress) -> None:
         self._pair = pair
@@ -90,12 +90,12 @@ class Comparison:
 
     @property
     def operations(self) -> list[str]:
-        """Return the operations that both answer, except the defaults of settings."""
+        """Return the operations that both answer, except the one that lists default settings."""
         first, second = (one.implementation.hello.operations for one in self._pair)
         return [one for one in first if one in second and one != DEFAULTS]
 
     def changes(self, operation: str, seed: int, examples: int) -> Changes:
-        """Classify the changes in answers to drawn questions. Errors: `AdapterError`."""
+        """Classify changes in the answers to drawn questions. Errors: `AdapterError`."""
         trials = self._drawn(operation, seed, examples)
         self._progress(f"{operation}: asking both {len(trials)} cases")
         kinds: dict[Cause, list[Difference]] = {}
@@ -112,7 +112,7 @@ class Comparison:
         return Changes(operation, len(trials), apart, together, found)
 
     def settings(self) -> list[Factor]:
-        """Return the settings whose defaults differ between the answers. Errors: `AdapterError`."""
+        """Return the settings whose defaults differ. Errors: `AdapterError`."""
         asked = [DEFAULTS in one.implementation.hello.operations for one in self._pair]
         if all(asked):
             trial = Trial((Question(DEFAULTS, {}),))
@@ -128,7 +128,9 @@ class Comparison:
         ]
 
     def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """Return legal questions of the documents of either release, and for its branches."""
+        """Return valid questions that the rules draw for either release, and those for its
+        branches.
+        """
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial
@@ -145,7 +147,7 @@ class Comparison:
         return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
 
     def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Add hidden settings at values without effect to every other question."""
+        """Add hidden settings, with values without effect, to every second question."""
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
         neutral = {
             name: value
@@ -158,9 +160,9 @@ class Comparison:
         ]
 
     def _certain(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions that are decided differently in every repetition.
+        """Return the questions that are decided differently every time they are asked.
 
-        Where releases choose at random, their possible choices have to be disjoint.
+        For releases that choose at random, the sets of possible choices must be disjoint.
         """
         rows = [Trial(one.questions * times_to_ask(one, TWICE)) for one in trials]
         asked = [one.implementation.answers(rows) for one in self._pair]
@@ -198,8 +200,8 @@ class Comparison:
     def _smallest(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, they are asked first, being a thousand times as fast; their
-        result counts if the releases confirm it.
+        If the models predict the cause, they search first, because they are a thousand times
+        faster; their result counts if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -222,9 +224,9 @@ class Comparison:
         return difference
 
     def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return, for each release, the documented rules that only this release breaks.
+        """Return, for each release, the documented rules that only this release violates.
 
-        Rules that build on another of these rules are left out.
+        Rules that build on others of these are left out.
         """
         each = [set(_breaches(*two, difference.trial)) for two in self._answered(difference)]
         older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))
@@ -235,7 +237,7 @@ class Comparison:
 
 
 def cause_name(cause: Cause) -> str:
-    """Return the names of a cause's factors or rules."""
+    """Format the names of a cause's factors or rules."""
     names = [one.name for one in cause.factors] or cause.rules
     return ", ".join(names) or "a change that no rule is about"
 
@@ -270,7 +272,7 @@ def _lowest(rules: set[str]) -> tuple[str, ...]:
 
 
 def _is_determined(subject: JudgedImplementation, difference: Difference) -> bool:
-    """True if the documents allow only one answer: no ties, and no value near a threshold."""
+    """True if the documents allow only one answer: no ties, no value near a threshold."""
     operation, case = difference.trial.questions[0]
     court = subject.evaluator
     view = OPERATIONS[operation].view(

@@ -1,4 +1,4 @@
-"""Changes between two releases, as text in 80 columns and as JSON."""
+"""Changes between two releases, formatted as text in 80 columns and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNFORESEEN = "The model does not predict this answer, and cannot explain it."
 
 
 def heading(older: str, newer: str) -> str:
-    """Return the title of a comparison."""
+    """Format the title of a comparison."""
     title = f"What changed from {older} to {newer}"
     return f"{title}\n{'=' * len(title)}"
 
@@ -38,7 +38,7 @@ def heading(older: str, newer: str) -> str:
 def lines_of(
     changes: Changes, versions: Versions, profiles: Sequence[str], files: Iterator[str]
 ) -> Iterator[str]:
-    """Yield the number of cases of an operation that changed, then each kind of change."""
+    """Yield the number of changed cases of an operation, then each kind of change."""
     yield ""
     often = sum(one.cases for one in changes.found) + changes.together
     yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided differently"
@@ -59,7 +59,7 @@ def lines_of(
 
 
 def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
-    """Return the changed ways and readings that concern both releases but show in no case."""
+    """Return the changes of ways and readings that affect both releases but show in no case."""
     shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
     ways = {name for name, one in every.ways.items() if order(one.since) <= order(versions[0])}
@@ -82,7 +82,7 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
 
 
 def _own_place(one: Factor, value: str) -> str:
-    """Format class and method of an alternative in parentheses, if they are recorded."""
+    """Format the class and method of an alternative in parentheses, if known."""
     place = specs.load().ways[one.name].alternatives[value].place if one.kind == "way" else ""
     return f" ({place})" if place else ""
 
@@ -94,7 +94,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Return the changed settings, and further ones that only annotations of both releases name."""
+    """Add settings that changed but are only annotated in the releases, not documented."""
     if not {*versions} <= {*known_releases()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -107,7 +107,7 @@ def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor
 
 
 def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """Yield the settings that are new or gone, or whose defaults changed."""
+    """Yield settings that were added, removed, or got another default."""
     yield ""
     older, newer = versions
     if not settings:
@@ -129,7 +129,7 @@ def _setting_change(one: Factor) -> str:
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the release in which each decision and each default changed."""
+    """Yield, for each decision and default, the release in which it changed."""
     yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}
     for pair in found:
@@ -150,7 +150,7 @@ def summary_as_json(
     settings: Sequence[Factor],
     others: Sequence[Factor] = (),
 ) -> dict[str, Any]:
-    """Return the summary as JSON."""
+    """Return the changes as JSON."""
     left = iter(files)
     return {
         "older": versions[0],
@@ -182,7 +182,7 @@ def summary_as_json(
 
 
 def profile_of(version: str) -> str:
-    """Return the profile of a release."""
+    """Return the profile that describes a release."""
     every = specs.load().profiles.values()
     return next(one.id for one in every if one.released and version in one.title.split())
 
@@ -196,7 +196,7 @@ def _with_places(one: Factor) -> dict[str, Any]:
 
 
 def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
-    """Yield the source of a change: the question of a way or reading, the setting, or the rules."""
+    """Yield what changed: the question of a way or reading, the setting, or the rules."""
     every = specs.load()
     for one in change.cause.factors:
         counts = f"The default of {one.name} counts."
@@ -213,7 +213,9 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
 def _decided(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a release's decision: reason, place in the source, arithmetic and answer."""
+    """Yield a release's decision: the reason, the place in the source, the arithmetic and the
+    answer.
+    """
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
@@ -227,7 +229,9 @@ def _decided(
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
-    """Yield the case and the model's arithmetic as `explain` does, if it predicts the answer."""
+    """Yield the case and the model's derivation, as `explain` prints them, if it predicts the
+    answer.
+    """
     trial = change.trial
     try:
         derived = Model(profile).derive(*trial.questions[0])
@@ -253,7 +257,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Return class and method in the source; for a documented alternative, the other release's."""
+    """Return class and method in the source; the other release's for a documented alternative."""
     if one.kind == "setting":
         return f"{CONFIGURATION}.{one.name}"
     if one.kind == "reading":
@@ -264,7 +268,7 @@ def _place(one: Factor, place: int) -> str:
 
 
 def _from_code(cause: Cause, profile: str) -> list[str]:
-    """Return the reasons why a release breaks rules, with class and method."""
+    """Return the known reasons why a release violates rules, with class and method."""
     known = specs.load().profile(profile).without
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 

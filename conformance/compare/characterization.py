@@ -1,6 +1,6 @@
 """`pulsar-conformance run --characterize`: the readings that an implementation follows.
 
-Nothing is judged, and declared readings are verified as well.
+Rules are not judged; declared readings are verified.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Finding:
 
     @property
     def fails(self) -> bool:
-        """True if the result is `none`, `mixed`, or differs from the declared reading."""
+        """True if the result is `none` or `mixed`, or contradicts the declared reading."""
         if self.found == "undecided":
             return False
         return self.found in ("none", "mixed") or self.says not in (None, self.found)
 
 
 def characterize(implementation: Implementation, seed: int) -> list[Finding]:
-    """Return the result for each reading of the profile.
+    """Return the result for every reading of the profile.
 
     Errors: `AdapterError`.
     """
@@ -56,7 +56,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """Return every alternative of the readings that the profile leaves open, declared first."""
+    """Return the alternatives of readings that the profile leaves open, the declared one first."""
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}
@@ -96,7 +96,7 @@ def _finding(
 
 
 def _unasked(reading: str) -> str:
-    """Return the reason why no case aims at a reading."""
+    """Return why no case aims at a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
@@ -104,7 +104,7 @@ def _unasked(reading: str) -> str:
 
 
 def print_characterization(plan: Plan) -> int:
-    """Print the readings of each implementation; return 1 if one is none, mixed or misdeclared.
+    """Print each implementation's readings; return 1 if any is none, mixed or misdeclared.
 
     Errors: `AdapterError`.
     """
@@ -128,7 +128,9 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
 
 
 def _notes(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the number of readings found, and a line for each one missing or misdeclared."""
+    """Yield the number of readings determined, and a line per reading that is not or is
+    misdeclared.
+    """
     failed = [finding for finding in findings if finding.fails]
     open_ones = [finding for finding in findings if finding.found == "undecided"]
     counts = (

@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two implementations, each under its own readings."""
+    """Two implementations, each judged under its own readings."""
 
     first: JudgedImplementation
     second: JudgedImplementation
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Return the first difference that breaks a rule, or else the first one, reduced."""
+        """Return the first difference in which a rule is violated, or else the first one, reduced."""
         for difference in differences:
             for place in range(len(self)):
                 for rule in self.breaches(difference, place):
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         return self._reduced(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one of the two breaks, except rules that build on a broken one."""
+        """Yield the rules that one of the two violates, except rules that build on a violated one."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -67,7 +67,7 @@ class Pair(NamedTuple):
         return blame.rule is None
 
     def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:
-        """Return a small difference of the same kind, or the original if it does not recur."""
+        """Return a smaller difference of the same kind, or the original if it does not recur."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
             legal = list(filter(self.first.evaluator.legal, candidates))
@@ -79,7 +79,7 @@ class Pair(NamedTuple):
 
 
 def decides_differently(operation: str, first: Json, second: Json) -> bool:
-    """True if two answers are different decisions; an unsupported question has no decision."""
+    """True if two answers are different decisions; `unsupported` is not a decision."""
     if "unsupported" in first or "unsupported" in second:
         return False
     if "refused" in first and "refused" in second:
@@ -92,7 +92,7 @@ Answers = tuple[Json, Json]
 
 
 class Factor(NamedTuple):
-    """A difference between the profiles of two releases."""
+    """A difference between two releases' profiles."""
 
     kind: Literal["way", "reading", "setting"]
     name: str
@@ -102,7 +102,7 @@ class Factor(NamedTuple):
 
 
 def factors(older: str, newer: str) -> tuple[Factor, ...]:
-    """Return the ways, readings and defaults that differ between two released profiles."""
+    """Return the ways, readings and defaults that differ between two releases' profiles."""
     every = specs.load()
     ways = every.ways_of(older), every.ways_of(newer)
     readings = every.default_readings(older), every.default_readings(newer)
@@ -118,7 +118,7 @@ def factors(older: str, newer: str) -> tuple[Factor, ...]:
 
 
 class Causes:
-    """The models of two releases, and the factors that explain different answers."""
+    """The models of two releases, and the factors that explain differing answers."""
 
     def __init__(self, older: str, newer: str) -> None:
         self.models = Model(older), Model(newer)
@@ -127,7 +127,7 @@ class Causes:
         self._turned = cache(self._model_with)
 
     def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...]:
-        """Return the fewest factors found that together explain different answers.
+        """Return the smallest set of factors found that explains the differing answers.
 
         Empty if the models do not predict both answers.
         """
@@ -147,7 +147,7 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else ()
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models predict different answers, and `some` factors alone explain them."""
+        """True if the models predict differing answers, and `some` factors alone explain them."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
@@ -160,7 +160,7 @@ class Causes:
         return _predicts(self._turned(some), trial, newer)
 
     def _model_with(self, some: tuple[Factor, ...]) -> Model:
-        """Return the model of the older release with some factors of the newer one."""
+        """Return the model of the older release with some of the newer one's factors."""
         ways, readings, settings = (
             {one.name: one.newer for one in some if one.kind == kind}
             for kind in ("way", "reading", "setting")
@@ -169,7 +169,7 @@ class Causes:
 
 
 def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
-    """True if a model gives this answer, or may give it where it chooses at random."""
+    """True if a model gives this answer, or can give it by random choice."""
     operation, case = trial.questions[0]
     try:
         for _ in range(times_to_ask(trial)):
@@ -186,9 +186,9 @@ def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
 
 
 def in_broker_order(answer: Json) -> Json:
-    """Return an answer with its unloads sorted by broker: releases list them in hash table order.
+    """Return an answer with unloads sorted by broker: releases list them in hash table order.
 
-    Bundles to split have no broker in the answer, and keep their order.
+    Bundles to split keep their order, since the answer does not name their brokers.
     """
     if "cycles" in answer:
         return {**answer, "cycles": [in_broker_order(one) for one in answer["cycles"]]}
@@ -199,7 +199,7 @@ def in_broker_order(answer: Json) -> Json:
 
 
 def times_to_ask(trial: Trial, least: int = 1) -> int:
-    """Return how often to ask a question to see every answer that is possible at random."""
+    """Return how often to ask a question to see every answer that random choice can give."""
     operation, case = trial.questions[0]
     drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
     return max(least, drawn)

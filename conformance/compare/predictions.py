@@ -1,4 +1,4 @@
-"""Share of an implementation's decisions that the model predicts, and causes of the misses."""
+"""The share of an implementation's decisions that the model predicts, and causes of the rest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Share:
 
     Attributes:
         asked: number of cases that were answered.
-        missed: for each cause, the number of cases that the model decides differently.
+        missed: number of cases that the model decides differently, by cause.
     """
 
     operation: str
@@ -47,17 +47,17 @@ class Share:
 
     @property
     def predicted(self) -> int:
-        """Number of cases in which the model makes the same decision."""
+        """Number of cases that the model decides in the same way."""
         return self.asked - sum(self.missed.values())
 
     @classmethod
     def of_all(cls, shares: Sequence[Share], operation: str = "all") -> Share:
-        """Return the sum of several shares."""
+        """Return the sum of several results."""
         missed = sum((Counter(one.missed) for one in shares), Counter[str]())
         return cls(operation, sum(one.asked for one in shares), missed)
 
     def lines(self) -> Iterator[str]:
-        """Yield the share, then each cause with its number of cases, most frequent first."""
+        """Yield the share, then the causes by descending number of cases."""
         percent = 100 * self.predicted / self.asked if self.asked else 100
         digits = 2 if self.missed else 1
         yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.{digits}f} %)"
@@ -66,17 +66,17 @@ class Share:
 
 
 class Predictor:
-    """The model under the profile and readings of an implementation."""
+    """The model under an implementation's profile and readings."""
 
     def __init__(self, subject: JudgedImplementation) -> None:
         self.subject = subject
         self._model = Model(subject.resolved.profile, subject.evaluator.readings.choices)
 
     def share(self, operation: str, trials: Sequence[Trial], *, as_given: bool = False) -> Share:
-        """Return how many answers to single questions the model predicts. Errors: `AdapterError`.
+        """Return how many single questions the model predicts. Errors: `AdapterError`.
 
-        Undocumented settings have the release's values. Unless `as_given`, they are set to values
-        without effect in every other question.
+        Undocumented settings have the release's values. Unless `as_given`, every second question
+        gets values without effect instead.
         """
         asked, missed = 0, Counter[str]()
         trials = _with_hidden(self.subject.resolved.profile, trials, as_given)
@@ -92,12 +92,12 @@ class Predictor:
         return Share(operation, asked, missed)
 
     def _possible_answers(self, operation: str, case: Json) -> list[Json]:
-        """Return the answers that the model may give; several if it leaves something to chance."""
+        """Return the model's possible answers; several if it chooses at random."""
         turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:
-        """Return the broken rule or the reading that explains a difference, or else neither."""
+        """Return the violated rule or the reading that explains a difference, or a general cause."""
         trial, [_, answer] = difference
         if "failed" in answer:
             return f"failed: {answer['failed']}"
@@ -125,19 +125,19 @@ class Predictor:
 
     @property
     def _reasons(self) -> Mapping[str, str]:
-        """For each rule that the release is known to break, the reason."""
+        """The reason for each rule that the release is known to violate."""
         return specs.load().profile(self.subject.resolved.profile).without
 
     @cached_property
     def _rules(self) -> Sequence[specs.Rule]:
-        """The documented rules of the profile, including those the release is known to break."""
+        """The profile's documented rules, including those that the release is known to violate."""
         lineage = specs.load().lineage(self.subject.resolved.profile)
         every = {rule.id: rule for one in lineage for rule in specs.load().rules_of(one.id)}
         return [one for one in every.values() if one.untestable is None and not _alone(one)]
 
     @cached_property
     def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
-        """The model under each alternative that is not in force, with reading and alternative."""
+        """The model under each alternative not in force, with reading and alternative."""
         chosen = self.subject.evaluator.readings
         return [
             (name, value, Model(self.subject.resolved.profile, chosen.but(name, value).choices))
@@ -150,7 +150,7 @@ class Predictor:
 def _alike(operation: str, predicted: Json, answer: Json) -> bool:
     """True if two answers are the same decision, compared by eligible brokers if both list them.
 
-    An answer that the model cannot give is never the same.
+    False if the model cannot answer.
     """
     if "unsupported" in predicted:
         return False
@@ -160,10 +160,10 @@ def _alike(operation: str, predicted: Json, answer: Json) -> bool:
 
 
 def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
-    """Return the questions with every undocumented setting of a release.
+    """Add a release's undocumented settings to questions.
 
-    Unless `as_given`, these settings are without effect in every other question, so that more
-    decisions are reached.
+    Unless `as_given`, every second question gets values without effect, which allows more kinds of
+    decisions.
     """
     of_release = specs.load().profile(profile).hidden
     if not of_release:
@@ -185,7 +185,7 @@ def _given(question: Question, hidden: Mapping[str, float]) -> Question:
 
 
 def left_open(case: Json, predicted: Json, answer: Json) -> str:
-    """Describe the difference from the model's answer if no rule distinguishes the two."""
+    """Describe a difference from the model's answer that no rule covers."""
     if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
         return OPEN
     strategy = (case.get("strategy") or "the default strategy").rpartition(".")[2]
@@ -202,7 +202,7 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
 
 
 def _alone(rule: specs.Rule) -> bool:
-    """True if a rule is about answers in general, and hence no cause of a difference."""
+    """True if a rule is about answers in general, so that it explains no difference."""
     return rule.area == "ANSWER"
 
 
@@ -214,7 +214,7 @@ ByOperation = Mapping[str, Sequence[Trial]]
 
 
 def branches_of(profile: str) -> ByOperation:
-    """Return the questions that reach branches of a release's source; none for other profiles."""
+    """Return questions that reach branches of a release's source; none for other profiles."""
     file = BRANCHES / f"{profile}.jsonl.gz"
     if not file.exists():
         return {}
@@ -223,7 +223,7 @@ def branches_of(profile: str) -> ByOperation:
 
 
 def read_questions(file: Path) -> ByOperation:
-    """Return the questions of a file, one per line in the format of `ask`. Errors: `UserError`."""
+    """Read questions from a file, one per line, in the format of `ask`. Errors: `UserError`."""
     try:
         with file.open("rb") as lines:
             return _by_operation(lines, str(file))

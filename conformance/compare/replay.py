@@ -1,4 +1,4 @@
-"""Replay of saved cases: the rules that each one reaches, and the cases that are fixed."""
+"""Replay of saved cases: which rules each reaches, and which cases are fixed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATUS: Mapping[Word, int] = {"FIXED": 0, "FAILED": 1, "KNOWN": 0, "UNJUDGED": 0
 
 @dataclass(frozen=True)
 class Replayed:
-    """Outcome of a saved case for one implementation and profile."""
+    """The outcome of a saved case for one implementation and profile."""
 
     file: str
     outcome: Word
@@ -37,14 +37,14 @@ class Replayed:
     """Contribution to the exit status; a broken rule that is not a `must` only warns."""
 
     def line(self) -> str:
-        """Format one line: the outcome, the file, and the reason."""
+        """Format the outcome, the file and the reason on one line."""
         who = f"{self.implementation}, {self.profile}: " if self.implementation else ""
         said = self.why or ", ".join(self.rules)
         return f"{self.outcome:<8} {self.file}\n         {who}{said}"
 
 
 def cases_in(folder: Path) -> list[Path]:
-    """Return the saved cases of a folder, sorted by name. Errors: `BadPlan` if there are none."""
+    """Return a folder's saved cases, sorted by name. Errors: `BadPlan` if there are none."""
     found = sorted(folder.rglob("*.json"))
     if not found:
         raise BadPlan(f"--replay {folder}: there is no case in it; runs save failing cases there")
@@ -52,9 +52,9 @@ def cases_in(folder: Path) -> list[Path]:
 
 
 def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
-    """Replay each case for every implementation and profile of its plan.
+    """Replay each case for all implementations and profiles of its plan.
 
-    Errors: `BadPlan` for a mistake that concerns every case.
+    Errors: `BadPlan` for a mistake that affects all cases.
     """
     for file in files:
         try:
@@ -85,7 +85,7 @@ def _outcome(file: str, run: Run) -> Replayed:
 
 
 def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
-    """Return the worst outcome, and the verdicts that have it."""
+    """Return the worst outcome and the verdicts that have it."""
     worst: Sequence[tuple[str, Word]] = (
         ("error", "ERROR"),
         ("fail", "FAILED"),
@@ -100,7 +100,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
-    """Write the outcomes to a separate file, one JSON object per line."""
+    """Write the outcomes to a file of their own, one JSON object per line."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]

@@ -3,21 +3,18 @@
 This folder has the parts that all subjects share: names, loads, trials for readings, and `draw`
 itself. The strategies of each subject are next to its checks. You can use them in your own tests:
 
-| module | generates |
-| --- | --- |
-| `shedding.draw_cycles` | cycles of shedding, by strategy |
-| `placement.draw_placements` | a bundle to place; `placement.draw_domains`: one of a group |
-| `bundles.draw_splits` | a bundle to split; `bundles.growth`: bundles near their limits |
-| `bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles |
-| `load_data.averages` | samples of bundles, and the bundles of one broker |
-| `load_data.usage` | brokers to measure; `load_data.reports`: load reports |
-| `managers.operations` | names of load managers, correct and mistaken |
-| `stories` | events of a cluster, one by one |
+| module | generates | | --- | --- | | `shedding.draw_cycles` | cycles of shedding, by strategy | |
+`placement.draw_placements` | a bundle to place; `placement.draw_domains`: one of a group | |
+`bundles.draw_splits` | a bundle to split; `bundles.growth`: bundles near their limits | |
+`bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles | |
+`load_data.averages` | samples of bundles, and the bundles of one broker | | `load_data.usage` |
+brokers to measure; `load_data.reports`: load reports | | `managers.operations` | names of load
+managers, correct and mistaken | | `stories` | events of a cluster, one by one |
 
-`cases` in `draw_cycles` and `draw_placements` gives cases as the adapter protocol has them. All
-others give trials, whose `questions` are pairs of an operation and its case. Usages are numbers
-with their limits, thresholds are percentages, traffic is messages and bytes per second, and times
-are minutes.
+`cases` in `draw_cycles` and `draw_placements` generates cases in the format of the adapter
+protocol. All other strategies generate trials, whose `questions` are pairs of an operation and a
+case. Usage is a number with its limit, thresholds are percentages, traffic is in messages and bytes
+per second, and time is in minutes.
 
     from hypothesis import given
     from pulsar_conformance.conformance.shedding.draw_cycles import cases, overload
@@ -28,8 +25,8 @@ are minutes.
         shed = my_load_manager.shed(case)
         assert len(shed) == len(set(shed))
 
-Hypothesis shrinks the choices of a failing case that it drew one by one. Most numbers of a case
-come from a seed, the smallest of which is 0.
+Hypothesis shrinks only the choices of a failing case that were drawn one by one. Most numbers of a
+case come from a random seed, which shrinks to 0.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ Maker = Callable[[Random], Json]
 
 
 class Aim(NamedTuple):
-    """A strategy of trials that have different answers under the alternatives of a reading."""
+    """A strategy for trials that are answered differently under a reading's alternatives."""
 
     reading: str
     operation: str
@@ -56,11 +53,11 @@ class Aim(NamedTuple):
 
 
 def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """Return a strategy of trials with one case each, built by any of the makers."""
+    """Return a strategy for single-question trials; each case is built by one of the makers."""
     maker = st.sampled_from(makers)
     return st.builds(lambda make, random: Trial.of(operation, make(random)), maker, randoms)
 
 
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
-    """Return an aim at a reading, with cases built by any of the makers."""
+    """Return an aim at a reading; each case is built by one of the makers."""
     return Aim(reading, operation, trials_from_makers(operation, *makers))

@@ -1,11 +1,11 @@
 """Drawing values from a seed with Hypothesis.
 
-`draw` is the only function that the suite uses. It draws with a backend of its own. Hypothesis' own
-engine looks for failures, mixes in constants of imported modules, and follows each example with
-slightly changed copies. This backend draws each example independently and uniformly from one source
-of randomness, so that the seed alone decides, and repeats none while others are left. See
-"Alternative backends" in the documentation of Hypothesis. Nothing is asked while values are drawn,
-so answers cannot influence them.
+`draw` is the only function that the suite uses. It uses its own Hypothesis backend. Hypothesis'
+default engine searches for failures, mixes in constants from imported modules, and mutates earlier
+examples. This backend draws each example independently and uniformly from a single random source,
+so that the seed alone determines the examples, and it repeats none while unused ones remain. See
+"Alternative backends" in the Hypothesis documentation. No questions are asked while values are
+drawn, so answers cannot influence them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LONGER = 0.8
 
 @dataclass
 class RandomSource:
-    """The randomness from which a test function draws, and the result of the test."""
+    """The random source of a test function, and its state."""
 
     seed: int = 0
     endless: bool = False
@@ -61,7 +61,7 @@ SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
 
 
 class _Branch:
-    """The unused choices at one place, and the places to which earlier choices led."""
+    """The unused choices at one position, and the positions that earlier choices led to."""
 
     __slots__ = ("left", "next")
 
@@ -71,7 +71,7 @@ class _Branch:
 
 
 class IndependentDraws(PrimitiveProvider):
-    """Draws each example independently of all others."""
+    """A backend that draws each example independently of the others."""
 
     lifetime = "test_function"
 
@@ -86,7 +86,7 @@ class IndependentDraws(PrimitiveProvider):
 
     @contextmanager
     def per_test_case_context_manager(self) -> Iterator[None]:
-        """Record the choices of an example, so that the example is not repeated."""
+        """Record an example's choices so that it is not repeated."""
         if self._ended:
             raise BackendCannotProceed("exhausted")
         self._path, self._known = [], True
@@ -96,7 +96,7 @@ class IndependentDraws(PrimitiveProvider):
             self._forget_example()
 
     def _forget_example(self) -> None:
-        """Mark an example as used, and each place where no choice is left."""
+        """Mark an example as used, and every position that has no choices left."""
         if not self._known:
             self._source.endless = True
             return
@@ -108,7 +108,7 @@ class IndependentDraws(PrimitiveProvider):
         self._ended = True
 
     def _choose(self, choices: int, draw_one: Callable[[], int]) -> int:
-        """Return one of `choices` choices: the one drawn, or an unused one if that is used up."""
+        """Return a random choice below `choices`, replaced by an unused one if it was used up."""
         chosen = draw_one()
         self._known = self._known and choices <= REMEMBERED_CHOICES
         if not self._known:
@@ -120,7 +120,7 @@ class IndependentDraws(PrimitiveProvider):
         return chosen
 
     def _branch(self, choices: int) -> _Branch:
-        """Return the branch for the current place."""
+        """Return the branch for the current position."""
         if not self._path:
             self._root = self._root or _Branch(choices)
             return self._root
@@ -131,7 +131,7 @@ class IndependentDraws(PrimitiveProvider):
         return branch
 
     def draw_boolean(self, p: float = 0.5) -> bool:
-        """Draw true with about this probability; see `PrimitiveProvider`."""
+        """Draw true with the given probability; see `PrimitiveProvider`."""
         if p <= 0 or p >= 1:
             return p >= 1
         return bool(self._choose(2, lambda: int(self._random.random() < p)))
@@ -144,7 +144,7 @@ class IndependentDraws(PrimitiveProvider):
         weights: dict[int, float] | None = None,  # noqa: ARG002  Hypothesis' signature
         shrink_towards: int = 0,  # noqa: ARG002  Hypothesis' signature
     ) -> int:
-        """Draw uniformly between bounds, or at any magnitude without; see `PrimitiveProvider`."""
+        """Draw uniformly within bounds, or at any magnitude without them; see `PrimitiveProvider`."""
         if min_value is not None and max_value is not None:
             span = max_value - min_value + 1
             if span == 1:
@@ -166,7 +166,7 @@ class IndependentDraws(PrimitiveProvider):
         allow_nan: bool = True,
         smallest_nonzero_magnitude: float,
     ) -> float:
-        """Draw uniformly between finite bounds, or at any magnitude; see `PrimitiveProvider`."""
+        """Draw uniformly within finite bounds, or at any magnitude; see `PrimitiveProvider`."""
         self._known = False
         special = [0.0, -0.0, min_value, max_value, *([math.nan] if allow_nan else ())]
         clamped = make_float_clamper(
@@ -189,7 +189,7 @@ class IndependentDraws(PrimitiveProvider):
         min_size: int = 0,
         max_size: int = COLLECTION_DEFAULT_MAX_SIZE,
     ) -> str:
-        """Draw any of the allowed characters; see `PrimitiveProvider`."""
+        """Draw a string of allowed characters; see `PrimitiveProvider`."""
         if not intervals:
             return ""
         letters = range(len(intervals))
@@ -224,9 +224,9 @@ MORE_VALUES = 20
 
 
 def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
-    """Return up to `count` distinct values; equal strategies and seed texts give equal values.
+    """Return up to `count` distinct values, determined by the strategy and the seed text.
 
-    The smallest value comes first. A strategy with fewer distinct values yields each of them once.
+    The simplest value comes first. A strategy with fewer distinct values yields each once.
     """
     found: list[T] = []
     source = RandomSource(_seed(seeded_by))
@@ -259,7 +259,7 @@ def _seed(text: str) -> int:
 def _draw_into(
     found: list[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Add the new values of `count` examples; return True if the strategy has no more."""
+    """Append new values of `count` examples; return True if the strategy is exhausted."""
     drawn = 0
 
     @settings(

@@ -1,4 +1,4 @@
-"""Loads: usages near and at thresholds, traffic with ties, zeros and very large values."""
+"""Loads: usage near and at thresholds; traffic with ties, zeros and very large values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ cluster has some hundred numbers.
 
 
 class Size(NamedTuple):
-    """Size of a cluster."""
+    """Number of brokers and bundles in a cluster."""
 
     brokers: int
     bundles: int
@@ -62,7 +62,7 @@ KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
 
 @cache
 def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes from `HUGE`."""
+    """Draw sizes of up to 11 brokers, mostly with 20 or more bundles, and sometimes from `HUGE`."""
     return _sizes(fewest)
 
 
@@ -80,8 +80,8 @@ def _sizes(draw: st.DrawFn, fewest: int) -> Size:
 def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
     """Return a broker's resources in the units of `REAL_LIMITS`, the busiest at `percent`.
 
-    All other resources are at less than `others` times the busiest. If `exact`, limits are 100, so
-    that every percentage is exact in floating point.
+    The other resources are below `others` times the busiest. With `exact`, limits are 100, so that
+    percentages are exact in floating point.
     """
     busiest = random.choice(RESOURCES)
     below = [level for level in EXACT if level <= percent] if exact else ()
@@ -105,7 +105,7 @@ def _limit(random: Random, resource: str) -> int:
 
 
 def draw_near(random: Random, level: float) -> float:
-    """Return a percentage close to a level, some points away, far away, or 0."""
+    """Return a percentage close to a level, a few points away, far away, or 0."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
     offset = random.choice((0.01, 0.25, 0.4, 1, 3, 10, 25)) * random.choice((1, -1))
@@ -113,7 +113,7 @@ def draw_near(random: Random, level: float) -> float:
 
 
 def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
-    """Return bytes per second of bundles: distinct, tied, with zeros, one giant, small or huge."""
+    """Return bundles' bytes per second: distinct, tied, with zeros, one dominant, small or huge."""
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
         return [random.choice((5, 10)) * MEGABYTE for _ in range(count)]
@@ -129,9 +129,9 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
 def draw_rates(
     random: Random, sizes_of: Sequence[int], awry: bool = True
 ) -> list[dict[str, float]]:
-    """Return the traffic of bundles in both directions, from their bytes per second.
+    """Return bundles' traffic in both directions, given their bytes per second.
 
-    If `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
+    With `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
     """
     order = sorted(sizes_of, reverse=awry)
     rank = {size: place for place, size in enumerate(order, start=1)}
@@ -148,13 +148,13 @@ WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
 
 
 def some_weights(random: Random) -> dict[str, float]:
-    """Return a different weight for every resource."""
+    """Return different weights for all resources."""
     names = WEIGHT_SETTINGS.values()
     return dict(zip(names, random.sample(WEIGHTS, len(names)), strict=True))
 
 
 def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
-    """Return messages and bytes per second by direction, with `share` of them incoming."""
+    """Split messages and bytes per second by direction; `share` is the incoming part."""
     return {
         "msgRateIn": messages * share,
         "msgRateOut": messages * (1 - share),
@@ -164,7 +164,7 @@ def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
 
 
 def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the traffic of a broker with these bundles."""
+    """Return the total traffic of bundles."""
     return {name: sum([load[name] for load in loads]) for name in RATE_FIELDS}
 
 
@@ -174,7 +174,7 @@ def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str
 
 
 def owned(random: Random, brokers: int, bundles: int) -> list[int]:
-    """Return the number of bundles of each broker, unevenly distributed."""
+    """Return the number of bundles on each broker, distributed unevenly."""
     counts = [0] * brokers
     for place in random.choices(range(brokers), k=bundles):
         counts[place] += 1

@@ -16,7 +16,7 @@ MANY_BUNDLES = 200
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
-    """Return different topics of one namespace."""
+    """Return distinct topics in one namespace."""
     words, numbers = random.choices(WORDS, k=count), random.choices(range(1 << 40), k=count)
     return [
         f"persistent://{namespace}/{word}-{number:x}-{place}"
@@ -36,25 +36,25 @@ def _equal_boundaries(count: int) -> tuple[str, ...]:
 
 
 def equal_boundaries(count: int) -> list[str]:
-    """Return boundaries of ranges of equal width; the last one takes the remainder."""
+    """Return boundaries of equally wide ranges; the last takes the remainder."""
     return list(_equal_boundaries(count))
 
 
 def uneven_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of ranges of random width."""
+    """Return boundaries of ranges with random widths."""
     inner = random.sample(range(1, FULL_UPPER), count - 1)
     return list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
 
 
 @cache
 def draw_bundles(namespace: str, count: int) -> tuple[str, ...]:
-    """Return all bundles of a namespace, with ranges of equal width."""
+    """Return all bundles of a namespace, equally wide."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
 
 
 def bundles(random: Random, count: int) -> list[str]:
-    """Return bundles of several namespaces that do not overlap."""
+    """Return bundles of several namespaces, without overlaps."""
     known = NAMESPACES if count < MANY_BUNDLES else MANY_NAMESPACES
     spaces = random.sample(known, random.randint(1, len(known)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)

@@ -1,1 +1,1 @@
-"""Judging an implementation: draw, ask, find its readings, judge, reduce failures."""
+"""Judging an implementation: draw, ask, determine its readings, judge, reduce failures."""

@@ -1,4 +1,4 @@
-"""Ask: send an implementation all cases of an operation together, optionally in the background."""
+"""Ask: send an implementation all cases of an operation in batches, optionally in the background."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
 
 
 def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
-    """Settle a future with the result of a function, or with any error that it raises."""
+    """Resolve a future with a function's result or with the error that it raises."""
     try:
         promised.set_result(work(*given))
     except BaseException as error:
@@ -60,13 +60,13 @@ def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
 
 
 class Dispatcher:
-    """Asks an implementation each trial once, and keeps the answers.
+    """Asks an implementation each trial once and keeps the answers.
 
-    The trials of all rules are mixed, because an implementation's memory of earlier questions shows
-    only if the questions vary. Where a question takes seconds, equal questions of different trials
-    share one answer. `submit` decides in which thread an operation is asked, for up to
-    `concurrency` operations at a time; an implementation in this process is asked in the calling
-    thread.
+    The trials of all rules are mixed, because an implementation that remembers earlier questions
+    gives itself away only if the questions vary. Where a question takes seconds, equal questions of
+    different trials share one answer. `submit` decides in which thread an operation is asked, for
+    up to `concurrency` operations at a time; an implementation in this process is asked in the
+    calling thread.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Dispatcher:
         """Where to find the answer to a costly question, in the same form."""
 
     def ask(self, trials: Iterable[SourcedTrial]) -> None:
-        """Ask the trials that are not asked yet; questions of one operation are sent together."""
+        """Ask the trials that have not been asked yet, batching the questions of each operation."""
         new = list(dict.fromkeys(one for one in trials if one not in self._places))
         questions: dict[str, list[Trial]] = defaultdict(list)
         promised: dict[str, Promised] = defaultdict(Future)
@@ -119,9 +119,9 @@ class Dispatcher:
             self._submit(self._work)
 
     def answers(self, trial: SourcedTrial) -> list[Json]:
-        """Return the answers to a trial that was asked; repeated calls return the same list.
+        """Return the answers to a trial; repeated calls return the same list.
 
-        Errors: `AdapterError`, and any error of a listener.
+        Errors: `AdapterError`, and any error raised by a listener.
         """
         if trial not in self._answers:
             self._answers[trial] = [
@@ -130,14 +130,14 @@ class Dispatcher:
         return self._answers[trial]
 
     def failed(self, trial: SourcedTrial) -> bool:
-        """True if a question of a trial was not answered."""
+        """True if a question of the trial was not answered."""
         try:
             return any("failed" in answer for answer in self.answers(trial))
         except AdapterError:
             return True
 
     def close(self) -> None:
-        """Stop asking; callers that wait for an answer get `CancelledError`."""
+        """Stop asking; callers waiting for an answer get `CancelledError`."""
         with self._turn:
             self._closed = True
             for *_, promised in self._waiting:
@@ -145,7 +145,7 @@ class Dispatcher:
             self._waiting.clear()
 
     def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
-        """Return the key under which a question is shared, or None if it is not costly."""
+        """Return the key under which an answer is shared; None if the question is not costly."""
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
             return None
@@ -154,7 +154,7 @@ class Dispatcher:
         return *text, asked[text]
 
     def _work(self) -> None:
-        """Ask the waiting operations, one after another, until none is left."""
+        """Ask the waiting operations one at a time until none is left."""
         while (part := self._next()) is not None:
             operation, together, promised = part
             settle(promised, self._answers_of, operation, together)
@@ -232,9 +232,9 @@ def answered_trials(
 ) -> Iterator[AnsweredTrial]:
     """Yield the trials that a rule judges, with their answers.
 
-    They are the rule's own trials, the trials that distinguish readings and, where a case takes
-    seconds, the trials drawn for other rules. An unanswered trial of another rule counts only if
-    the rule has something to say about it. Errors: `AdapterError`.
+    They are the rule's own trials, the trials aimed at readings and, where a case takes seconds,
+    the trials drawn for other rules. An unanswered trial of another rule counts only if the rule
+    applies to it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 

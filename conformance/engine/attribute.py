@@ -1,8 +1,8 @@
 """Attribute: count each fault against the rule that caused it.
 
-A balancer that measures usage wrongly also sheds wrongly. It breaks one rule, not twenty: a case
-that breaks a presupposed rule says nothing about the rules that build on it, and counts as a fault
-of the presupposed rule.
+A balancer that measures usage wrongly also sheds wrongly. It violates one rule, not twenty: a case
+that violates a presupposed rule says nothing about the rules that build on it, and counts as a
+fault of the presupposed rule.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ANSWERING = "ANSWER-05"
 
 @dataclass(frozen=True)
 class Findings:
-    """The answers to the trials of a rule, and the faults that count against it."""
+    """The answers to a rule's trials, and the faults that count against the rule."""
 
     applied: AppliedRule
     answered: Sequence[AnsweredTrial]
@@ -45,7 +45,7 @@ class Findings:
 
     @property
     def reached(self) -> int:
-        """Number of trials to which the rule applied and that count for or against it."""
+        """Number of trials that count for or against the rule."""
         allowed = sum(outcome.word == "allowed" for outcome in self.outcomes)
         return allowed + len(self.own)
 
@@ -61,7 +61,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class PresupposedCheck:
-    """A trial by which a presupposed rule is judged; `answers` is None until the trial is asked."""
+    """A trial that tests a presupposed rule; `answers` is None until it is asked."""
 
     rule: specs.Rule
     trial: Trial
@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield the trials by which to check the presupposed rules of a fault, in rule order."""
+    """Yield the trials that test the rules presupposed for a fault, in rule order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -86,7 +86,7 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
 
 
 def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[Blame]:
-    """Return, for each fault of a rule, the rule that it counts against. Errors: `AdapterError`."""
+    """Return the rule that each fault counts against. Errors: `AdapterError`."""
     if not applied.rule.presupposes or not faults:
         return [Blame(fault) for fault in faults]
     suspected = [list(presupposed_checks(applied, fault)) for fault in faults]
@@ -113,9 +113,9 @@ def _blame(applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
-    """Ask trials, and return for each the fault if it breaks the rule itself, or else None.
+    """Ask trials; return the fault of each that violates the rule itself, None for the others.
 
-    None also stands for a trial that breaks a presupposed rule. Errors: `AdapterError`.
+    A trial that violates a presupposed rule gives None, too. Errors: `AdapterError`.
     """
     answered = applied.judged.implementation.answers(trials)
     outcomes = [applied.outcome(*one) for one in zip(trials, answered, strict=True)]
@@ -133,10 +133,10 @@ def attribute(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> dict[str, Findings]:
-    """Return the findings about each rule, with each fault counted against the rule that caused it.
+    """Return the findings about each rule, with each fault counted against its cause.
 
-    Under a release's profile, a fault of a rule that the release is known to break is dropped. Each
-    unanswered case counts against one rule. Errors while asking are part of the findings.
+    Under a release's profile, faults of rules that the release is known to violate are dropped.
+    Each unanswered case counts against one rule. Errors while asking are part of the findings.
     """
     findings = {
         rule.id: Findings(AppliedRule(rule, judged), answered[rule.id], outcomes[rule.id])
@@ -161,9 +161,9 @@ def attribute(
 
 
 def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
-    """Return one line for each rule that was not chosen although cases of chosen rules break it.
+    """Return a line for each rule that was not selected but is violated by cases of selected ones.
 
-    Rules that the profile's release is known to break are left out.
+    Rules that the profile's release is known to violate are left out.
     """
     return [
         f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"
@@ -175,7 +175,7 @@ def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
 
 
 def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
-    """Return the rules sorted so that each comes after the rules that build on it."""
+    """Return the rules sorted so that each comes after those that build on it."""
     known = {rule.id: rule for rule in rules}
     builders: dict[str, list[str]] = {rule.id: [] for rule in rules}
     for rule in rules:
@@ -186,7 +186,7 @@ def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
 
 
 def _content_faults(findings: Findings) -> list[Fault]:
-    """Return the faults in the content of answers."""
+    """Return the faults of answered cases."""
     trials = zip(findings.answered, findings.outcomes, strict=True)
     return [
         Fault(tried.trial, answers, outcome)
@@ -200,8 +200,8 @@ def _with_unanswered(
 ) -> dict[str, Findings]:
     """Return the findings with each unanswered case counted against one rule of its operation.
 
-    That is the rule that cases must be answered if it is judged. Otherwise it is the first rule
-    with such a case and no other fault.
+    This is the rule that cases must be answered, if it is judged; otherwise the first rule with
+    such a case and no other fault.
     """
     lacking: dict[str, dict[str, Fault]] = {}
     holders: dict[str, str] = {}
@@ -225,7 +225,7 @@ def _with_unanswered(
 
 
 def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
-    """Yield each unanswered question as a fault of its own."""
+    """Yield a separate fault for each unanswered question."""
     for (tried, answers), outcome in zip(findings.answered, findings.outcomes, strict=True):
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):
@@ -234,5 +234,5 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
 
 
 def without_answer(lacking: str) -> Outcome:
-    """Return the outcome of a case without an answer."""
+    """Return the outcome of an unanswered case."""
     return Outcome("violated", "an answer", lacking, unanswered=True)

@@ -1,8 +1,8 @@
 """Confirm: ask a fault again, and find the smallest case or sequence of questions that shows it.
 
-After this step an implementation is asked nothing more about the rule. A failure that depends on
-earlier questions disappears when its case is asked alone after a restart. For such a failure, the
-shortest sequence of questions that reproduces it is reported instead of a single case.
+After this step, nothing more is asked about the rule. A failure that depends on earlier questions
+disappears when its case is asked alone after a restart. It is reported with the shortest sequence
+of questions that reproduces it instead of a single case.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ShownFault:
 
 @dataclass(frozen=True)
 class Confirmed:
-    """The findings about a rule once everything has been asked."""
+    """The findings about a rule after all questions have been asked."""
 
     findings: Findings
     fault: ShownFault | None = None
@@ -84,7 +84,7 @@ class Confirmed:
 
 
 class Confirmer:
-    """Confirms the findings of a run, within the limits on restarts."""
+    """Confirms the findings of a run, within the limit on restarts."""
 
     def __init__(self, plan: Plan, tell: Tell) -> None:
         self._plan = plan
@@ -111,8 +111,8 @@ class Confirmer:
     ) -> ShownFault:
         """Return a confirmed fault with the smallest case found. Errors: `AdapterError`.
 
-        The case is not reduced if it is replayed, if it does not fail every time, or if each case
-        takes seconds and a known deviation already has a saved case.
+        The case is not reduced if it is being replayed, if it fails only sometimes, or if cases
+        take seconds and a known deviation already has a saved case.
         """
         known = deviation is not None and bool(deviation.cases) and applied.costly
         if self._plan.replay is not None or known or fault.recurrence:
@@ -126,7 +126,7 @@ class Confirmer:
         return ShownFault(small, alone)
 
     def shown_here(self, findings: Findings, listed: Sequence[Deviation]) -> Deviation | None:
-        """Return the first known deviation of another version whose own case shows it here."""
+        """Return the first known deviation of another version whose case shows it here, too."""
         if findings.error is not None:
             return None
         for one in listed:
@@ -136,9 +136,9 @@ class Confirmer:
         return None
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
-        """Return a fault that the saved cases of a known deviation show, or None.
+        """Return a fault shown by the saved cases of a known deviation, or None.
 
-        None also for a replayed case, which cannot prove that a deviation is gone.
+        None for a replayed case, which cannot prove that a deviation is gone.
         """
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
@@ -148,7 +148,7 @@ class Confirmer:
     def _faults_of(
         self, deviation: Deviation, applied: AppliedRule
     ) -> Iterator[tuple[Path, Fault]]:
-        """Yield the cases that show a known deviation, and the fault of each."""
+        """Yield each case of a known deviation that shows it, with the fault."""
         for file in deviation.cases:
             try:
                 trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial
@@ -159,7 +159,7 @@ class Confirmer:
                 yield file, fault
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the smallest trial, or sequence of questions, found that fails in the same way."""
+        """Return the smallest trial or sequence of questions found that fails in the same way."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
@@ -187,10 +187,10 @@ class Confirmer:
         return found or _with(fault, "an allowed answer when asked again")
 
     def _alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial by itself after a restart, and return the outcome.
+        """Ask a trial alone after a restart, and return the fault if it still fails.
 
-        None if this is not tried: restarts are slow or used up, or answers are known to be random.
-        Errors: `AdapterError`.
+        None if restarts are slow or used up, or if answers are known to be random. Errors:
+        `AdapterError`.
         """
         slow = applied.costly or not applied.judged.implementation.restarts
         if slow or not self._restarts_left or self._random >= MOST_RANDOM:
@@ -203,8 +203,8 @@ class Confirmer:
     ) -> Fault | None:
         """Return the shortest sequence of questions found that reproduces a fault, or None.
 
-        If neither the last few earlier questions nor all of them reproduce it, the answer counts as
-        random. Errors: `AdapterError`.
+        If neither the last few earlier questions nor all of them reproduce it, the answer is taken
+        to be random. Errors: `AdapterError`.
         """
         before = applied.judged.implementation.questions_before(fault.trial)
         if not before or self._sequences >= MOST_SEQUENCES:
@@ -237,14 +237,14 @@ def _asked(applied: AppliedRule, trial: Trial) -> Fault:
 
 
 def _with(fault: Fault, remark: str) -> Fault:
-    """Return a fault with a remark appended to its answer."""
+    """Append a remark to the answer of a fault."""
     outcome = fault.outcome
     answered = f"{outcome.answered}; {remark}"
     return replace(fault, outcome=replace(outcome, answered=answered))
 
 
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
-    """Return the first fault that breaks the rule under every open reading, else the first."""
+    """Return the first fault that violates the rule under every open reading, else the first."""
     if not applied.costly:
         return next(filter(applied.is_certain, faults[:MOST_UNCERTAIN]), faults[0])
     smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MOST_FAULTS]
@@ -252,7 +252,7 @@ def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | No
 
 
 def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
-    """Ask a fault again, and return it if it recurs, noting how often unless every time."""
+    """Ask a fault again; return it if it recurs, with a remark if it does so only sometimes."""
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MOST_REPEATS
     came = asked = 0
     while came < RECURRENCES and asked - came <= most - RECURRENCES:
@@ -264,7 +264,7 @@ def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
-    """Return the first worked example that was answered differently from the answer worked by hand.
+    """Return the first worked example that was answered differently from its worked answer.
 
     The example counts against the first rule that it names, unless a check rejects the answer: the
     message of a check says more than that two answers differ. Errors: `AdapterError`.
@@ -287,20 +287,20 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
 
 
 def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool:
-    """True if the implementation is known to follow the readings of an example."""
+    """True if the implementation is known to follow the example's readings."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
     return sure and holds_under(example, judged.evaluator.readings)
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the release of the profile differs from the answer worked by hand."""
+    """True if the profile's release differs from the example's worked answer."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not allows(example, right)
 
 
 def _rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:
-    """True if a check rejects the answers, or a presupposed rule is broken."""
+    """True if a check rejects the answers, or a presupposed rule is violated."""
     judged = applied.judged
     every = specs.load().rules_of(judged.resolved.profile)
     chosen = [one for one in every if one.id in checks() and judged.resolved.applies(one)]
@@ -315,14 +315,14 @@ def _rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bo
 
 
 class _SequenceSearch:
-    """Looks for the shortest sequence of earlier questions after which a trial fails."""
+    """Searches for the shortest sequence of earlier questions after which a trial fails."""
 
     def __init__(self, fails: Callable[[Trial], bool], trial: Trial) -> None:
         self._fails = fails
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the trial after the fewest and simplest earlier questions that reproduce it."""
+        """Return the trial after the fewest, simplest earlier questions that reproduce the fault."""
         few = (before[-size:] for size in range(1, min(TRIED_ONE_BY_ONE, len(before)) + 1))
         found = next(filter(self._shows, few), None)
         if found is None and not self._shows(before):
@@ -330,7 +330,7 @@ class _SequenceSearch:
         return self._simpler(self._fewest(found or self._ending(before)))
 
     def _ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return the last questions that reproduce the fault, doubling their number as needed."""
+        """Return enough of the last questions to reproduce the fault, doubling their number."""
         size = 2 * TRIED_ONE_BY_ONE
         while size < len(before) and not self._shows(before[-size:]):
             size *= 2
@@ -353,7 +353,7 @@ class _SequenceSearch:
         return before
 
     def _simpler(self, before: Sequence[Question]) -> Trial:
-        """Return the sequence with simpler cases."""
+        """Return the sequence with simplified cases."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CONTENT
 

@@ -1,4 +1,4 @@
-"""Draw: collect the trials of rules and readings from saved cases, worked examples and strategies.
+"""Draw: collect trials for rules and readings from saved cases, worked examples and strategies.
 
 Answers never influence what is drawn.
 """
@@ -53,7 +53,7 @@ SEQUENCE_WEIGHT = 6
 
 @dataclass(frozen=True, eq=False)
 class SourcedTrial:
-    """A trial and its source; compared by identity, so that each one is asked once."""
+    """A trial and where it comes from; compared by identity, so that each is asked once."""
 
     origin: Origin
     trial: Trial
@@ -63,7 +63,7 @@ class SourcedTrial:
 
 
 def earlier_trials(plan: Plan) -> tuple[SourcedTrial, ...]:
-    """Return the replayed trial of a plan, or else its saved trials; all rules share them."""
+    """Return the plan's replayed trial, or else its saved trials, which all rules share."""
     if plan.replay is not None:
         return (SourcedTrial("saved", plan.replay),)
     return tuple(SourcedTrial("saved", one.trial, broke=one.rule) for one in plan.saved)
@@ -75,10 +75,10 @@ def trials_of_rule(
     implementation: Implementation,
     earlier: Sequence[SourcedTrial] | None = None,
 ) -> Iterator[SourcedTrial]:
-    """Yield the trials of a rule: saved ones first, then worked examples, then drawn ones.
+    """Yield a rule's trials: saved ones first, then worked examples, then drawn ones.
 
     A replayed case is the only trial. An implementation that can be asked only about its own state
-    lists its trials in hello. Trials that are illegal under the profile are left out.
+    lists its trials in hello. Trials that are invalid under the profile are left out.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
     if plan.replay is not None:
@@ -112,7 +112,7 @@ def trials_of_rule(
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
-    """Return the number of trials to draw for a rule where each takes seconds."""
+    """Return how many trials to draw for a rule whose cases take seconds each."""
     rules = specs.load().rules.values()
     sharing = max(sum(name in one.operations for one in rules) for name in rule.operations)
     return min(-(-plan.examples // COSTLY_DIVISOR), -(-plan.examples * COSTLY_RULES // sharing))
@@ -120,7 +120,7 @@ def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
 
 @cache
 def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
-    """Return legal trials that aim at a rule; they are the same for every implementation."""
+    """Return valid trials that aim at a rule, the same for every implementation."""
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
     share = -(-examples // len(parts))
@@ -143,14 +143,14 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
 
 
 def _varied(trial: Trial, random: Random) -> Trial:
-    """Return a trial with other names, notation or additions that make no difference."""
+    """Return a trial with other names, notation or additions that must not change the answer."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial
 
 
 @cache
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return legal trials that distinguish the alternatives of a reading.
+    """Return valid trials that tell a reading's alternatives apart.
 
     They do so whatever the other readings are.
     """
@@ -166,9 +166,9 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def aimed_trials(
     readings: Sequence[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return, for each reading, the trials of these operations that distinguish its alternatives.
+    """Return, for each reading, trials of these operations that tell its alternatives apart.
 
-    Fewer trials are taken where each takes the implementation seconds.
+    Fewer are used where each takes the implementation seconds.
     """
     if implementation.hello.own is not None:
         return {}
@@ -188,7 +188,7 @@ def aimed_trials(
 
 
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
-    """Return the distinct questions that a profile's rules draw for an operation, one per trial."""
+    """Return distinct single-question trials of an operation, as drawn by a profile's rules."""
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
         if operation in rule.operations and rule.untestable is None:
@@ -203,10 +203,10 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 def sample_questions(
     operation: str, profile: str, seed: int, examples: int, least: int
 ) -> list[Trial]:
-    """Return `least` distinct questions of an operation, spread evenly over those that are drawn.
+    """Return `least` distinct questions of an operation, spread evenly over those drawn.
 
-    The number of draws for each rule starts at `examples` and grows until there are enough. Fewer
-    questions are returned if larger draws bring too few new ones.
+    The number of draws per rule starts at `examples` and grows until there are enough. Fewer are
+    returned if larger draws bring too few new ones.
     """
     found = distinct_questions(operation, profile, seed, examples)
     while 0 < len(found) < least:
@@ -220,7 +220,7 @@ def sample_questions(
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:
-    """Return the same questions, for another shedding strategy."""
+    """Return the questions with another shedding strategy."""
     return Trial(
         tuple(
             Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
@@ -230,14 +230,14 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def holds_under(example: fixtures.Example, readings: Readings) -> bool:
-    """True if an example was worked under these readings."""
+    """True if an example applies under these readings."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 
 def group_rules(
     rules: Sequence[specs.Rule], sequential: Set[str] | None = None
 ) -> list[list[specs.Rule]]:
-    """Return groups of rules that share no operation, the group with the most work first.
+    """Return groups of rules that share no operation, largest first.
 
     One group can be asked while the next is drawn. `sequential` names the operations whose cases
     are sequences of questions, which take longer; by default those of the catalogue.

@@ -1,4 +1,4 @@
-"""Judge one trial and its answers by one rule."""
+"""Evaluate: judge one trial and its answers by one rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Word = Literal["allowed", "violated", "not_reached", "unsupported"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The judgment of a trial and its answers by a rule."""
+    """A rule's judgment of a trial and its answers."""
 
     word: Word
     allowed: str = ""
@@ -38,13 +38,13 @@ class Outcome:
 
     @property
     def violated(self) -> bool:
-        """True if the rule was broken."""
+        """True if the rule was violated."""
         return self.word == "violated"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Answers that break a rule."""
+    """Answers that violate a rule."""
 
     trial: Trial
     answers: Sequence[Json]
@@ -65,7 +65,7 @@ class RuleEvaluator:
     """Judges trials by the checks, under one profile's defaults and one set of readings.
 
     Under a release's profile, cases with settings that the release refuses are not judged: its
-    decision is unknown, and the release is not held to the documents.
+    decision is unknown, and it does not have to follow the documents.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class RuleEvaluator:
         return RuleEvaluator(self.defaults, readings, self.release)
 
     def legal(self, trial: Trial) -> bool:
-        """True if a trial is legal, so that its answers can be judged."""
+        """True if a trial is valid, so that its answers can be judged."""
         return bad_trial(trial, self.defaults, self.readings) is None
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judge answers by a rule; the outcome is `not_reached` if it does not apply."""
+        """Judge answers by a rule; the outcome is `not_reached` if the rule does not apply."""
         check = checks()[rule]
         if not check.judges(trial):
             return OTHER_QUESTIONS
@@ -110,7 +110,7 @@ class RuleEvaluator:
         return ALLOWED if expect.was_reached else UNREACHED
 
     def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
-        """Return the exchanges that checks see, built once for all rules that judge the trial."""
+        """Return the exchanges in checks' types, parsed once for all rules that judge the trial."""
         key = id(trial), id(answers)
         if key not in self._parsed:
             if len(self._parsed) >= PARSED_TRIALS:
@@ -128,7 +128,7 @@ class RuleEvaluator:
 
 
 def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
-    """Return the reason why a release refuses the settings of a trial, or None."""
+    """Return why a release refuses a trial's settings, or None."""
     for question in trial.questions:
         try:
             release.settings(question.case.get("settings", {}), {})
@@ -138,7 +138,7 @@ def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
 
 
 def _demand_answers(exchanges: Sequence[Exchange]) -> None:
-    """Demand an answer to a legal case, except where a rule is about refused requests."""
+    """Demand answers to valid cases, except where a rule covers refused requests."""
     for one in exchanges:
         lacking = lacking_in(Question(one.operation, one.case), one.answer)
         if lacking is not None:
@@ -146,5 +146,5 @@ def _demand_answers(exchanges: Sequence[Exchange]) -> None:
 
 
 def lacking_in(question: Question, answer: Json) -> str | None:
-    """Return the text given instead of an answer to a legal case, or None if it was answered."""
+    """Return the text given instead of an answer to a valid case, or None if it was answered."""
     return OPERATIONS[question.operation].why_unanswered(answer)

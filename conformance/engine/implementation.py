@@ -1,4 +1,4 @@
-"""An implementation under test: its connection, its offer, and its answers."""
+"""An implementation under test: its connection, what it offers, and its answers."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ MOST_RECONNECTS = 8
 class Implementation:
     """An implementation that is asked under one profile.
 
-    It has to follow the readings in `pinned`; for all others, hello names the profile's own. Any
-    thread may ask it, up to `concurrency` at a time. If it is `patient` and a case makes it crash,
-    the rest of the batch is asked again without that case if possible, and the answer to the case
-    is `failed`.
+    It must follow the readings in `pinned`; for the others it is sent the profile's own. Any thread
+    may ask it, up to `concurrency` at a time. If it is `patient` and a case crashes it, the rest of
+    the batch is asked again without that case if possible, and the case is answered `failed`.
 
-    Errors: `AdapterError` from the constructor if the implementation cannot be reached, or declares
+    Errors: `AdapterError` from the constructor if the implementation cannot be reached or declares
     a reading that does not exist.
     """
 
@@ -91,48 +90,47 @@ class Implementation:
 
     @property
     def name(self) -> str:
-        """The implementation's own name, with its version."""
+        """The implementation's own name and version."""
         return f"{self.hello.name} {self.hello.version}".strip()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names under which lists of known deviations may refer to it."""
+        """The names by which lists of known deviations may refer to it."""
         return self.adapter, self.name, self.hello.name
 
     @property
     def in_process(self) -> bool:
-        """True if it runs in this process, on the original cases rather than on copies."""
+        """True if it runs in this process and receives the original cases, not copies."""
         return self._connection is not None and self._connection.in_process
 
     @property
     def declared(self) -> Mapping[str, str]:
-        """The readings that the implementation declares in hello."""
+        """The readings that it declares in hello."""
         return self.hello.readings
 
     @property
     def neutral(self) -> bool:
-        """True if settings that no document names have no effect on it."""
+        """True if undocumented settings have no effect on it."""
         return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
 
     @property
     def restarts(self) -> bool:
-        """True if it restarts quickly and keeps no state from before the restart."""
+        """True if it restarts quickly and keeps no state over a restart."""
         return self._connection is None or self._connection.restarts
 
     @property
     def is_model(self) -> bool:
-        """True if its answers are the model's own."""
+        """True if it is the reference model itself."""
         return type(self._connection) is ReferenceConnection
 
     def costly(self, rule: specs.Rule) -> bool:
-        """True if each case of a rule takes the implementation seconds."""
+        """True if each of the rule's cases takes it seconds."""
         return any(one in self.hello.costly for one in rule.operations)
 
     def unoffered(self, rule: specs.Rule) -> str | None:
-        """Return the reason why the implementation cannot be judged by a rule, or None.
+        """Return why the implementation cannot be judged by a rule, or None.
 
-        It has to offer every operation of the rule, or at least one of them if the rule says that
-        any will do.
+        It must offer all operations of the rule, or at least one if the rule allows that.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
             return "it is read-only, and nothing that can be read shows this"
@@ -161,7 +159,7 @@ class Implementation:
     def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
         """Return the answers to all questions of all trials, in as few requests as possible.
 
-        A trial with earlier questions is asked by itself, after a restart.
+        A trial with earlier questions is asked separately, after a restart.
 
         Errors: `AdapterError`; the next call reconnects.
         """
@@ -188,7 +186,7 @@ class Implementation:
         return found
 
     def answers_after_restart(self, trial: Trial) -> list[Json]:
-        """Restart, ask the questions of a trial in order, and return its answers.
+        """Restart, then ask a trial's questions in order; return its answers.
 
         Errors: `AdapterError`.
         """
@@ -209,9 +207,9 @@ class Implementation:
         return found[-len(trial.questions) :]
 
     def questions_before(self, trial: Trial) -> list[Question] | None:
-        """Return the questions asked from the last start up to the last question of a trial.
+        """Return the questions asked since the last start, up to a trial's last question.
 
-        The trial's other questions are left out. None if the questions are no longer known.
+        The trial's other questions are left out. None if the history is no longer known.
         """
         own = {id(question.case) for question in trial.questions}
         last = trial.questions[-1].case
@@ -222,15 +220,15 @@ class Implementation:
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if every case of an operation that was asked has been declined.
+        """True if it declined every case asked of an operation.
 
-        False if only the cases of some strategies or algorithms were declined.
+        False if it declined only the cases of some strategies or algorithms.
         """
         kinds = self._declined.get(operation, set())
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return the connection's remarks about the way it worked."""
+        """Return the connection's remarks about how it worked."""
         return self._connection.remarks() if self._connection is not None else []
 
     def close(self) -> None:
@@ -241,7 +239,7 @@ class Implementation:
                 self._connection = None
 
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Ask questions in one message; return the index and outcome of the first unanswered.
+        """Ask questions in one message; return index and outcome of the first unanswered one.
 
         All questions are of one operation. The index is None if only the message as a whole is
         known to have failed. The result is None if all questions are answered.
@@ -294,7 +292,7 @@ class Implementation:
         return [breaking.get((operation, canonical(case))) for case in cases]
 
     def _isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return the answers to a batch, with `failed` for each case that causes a crash.
+        """Return a batch's answers, with `failed` for each case that causes a crash.
 
         Errors: `AdapterError`.
         """
@@ -317,12 +315,12 @@ class Implementation:
 
     @property
     def _asked_by(self) -> str:
-        """Name of the adapter; the model of a release is neutral if the release itself is."""
+        """The adapter's name; for the model of a release, the neutral model."""
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Ask once, and again only if a question asked at the same time closed the connection."""
+        """Send one request; retry only if a concurrent question closed the connection."""
         reconnects = 0
         while True:
             connection, history = self._connected(), self._history
@@ -343,7 +341,7 @@ class Implementation:
             return answers
 
     def _ends(self, connection: Connection) -> bool:
-        """Close a broken connection; return False if another thread has already closed it."""
+        """Close a broken connection; return False if another thread already closed it."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:
                 return False
@@ -351,7 +349,7 @@ class Implementation:
         return True
 
     def _unsupported(self, question: Question) -> str | None:
-        """Return the reason, known from hello, why a question need not be asked, or None."""
+        """Return why a question need not be asked, as known from hello, or None."""
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
@@ -376,7 +374,7 @@ class Implementation:
 
 
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
-    """Connect to an implementation and send it every reading by which it is judged.
+    """Connect to an implementation and send it all readings by which it is judged.
 
     Lists of known deviations may also pin readings. They are looked up once the implementation's
     name is known, and do not override a reading that it declares. Errors: `AdapterError`.

@@ -1,4 +1,4 @@
-"""Isolate the case of a batch that breaks an implementation, by halving the batch."""
+"""Isolate: find the case in a batch that crashes an implementation, by bisection."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ ABOUT_CASES = ("ask", "answer")
 
 
 class Isolation:
-    """Splits a batch that broke the implementation.
+    """Bisects a batch that crashed the implementation.
 
     Attributes:
-        asked: number of messages so far.
+        asked: number of messages sent so far.
     """
 
     def __init__(self, ask: Ask, cases: Sequence[Json]) -> None:
@@ -62,13 +62,12 @@ class Isolation:
     def answers(self, error: AdapterError) -> list[Json]:
         """Return an answer for each case; `failed` and `ISOLATED_CRASH` mark those that crash it.
 
-        Each strategy and algorithm is asked separately first, since one of them may crash on any
-        case. If there are too many crashes, the remaining cases are not asked, and their answers
-        say so.
+        Each strategy and algorithm is asked separately first, because one of them may crash on any
+        case. After too many crashes, the remaining cases are not asked, and their answers say so.
 
         `error` is the error of the whole batch. It is raised again if no single case is to blame:
-        if all cases, or all of the first few, crash by themselves, if all are answered when asked
-        separately, or if the implementation cannot be restarted.
+        if all cases, or all of the first few, crash alone, if all are answered separately, or if
+        the implementation cannot be restarted.
         """
         kinds = self._kinds()
         try:
@@ -97,7 +96,7 @@ class Isolation:
         return list(kinds.values())
 
     def _kind(self, places: list[int]) -> None:
-        """Ask the cases of one kind, and split them if necessary."""
+        """Ask the cases of one kind, and bisect them if necessary."""
         self._fruitless = 0
         try:
             error = self._tried(places)
@@ -107,7 +106,7 @@ class Isolation:
             self._as_far_as_possible(places, error, asked=True)
 
     def _as_far_as_possible(self, places: list[int], error: AdapterError, asked: bool) -> None:
-        """Split cases until the outcome of each is known, or until the limits are reached."""
+        """Bisect cases until the outcome of each is known or the limits are reached."""
         with suppress(_Hopeless):
             if error.index is None and len(places) > len(PROBES):
                 self._after_probes(places, error)
@@ -115,7 +114,7 @@ class Isolation:
                 self._among(places, error, asked)
 
     def _after_probes(self, places: list[int], error: AdapterError) -> None:
-        """Split the remaining cases after one of the probed cases was answered by itself."""
+        """Bisect the remaining cases after one of the probes was answered alone."""
         last = len(places) - 1
         for probed, share in enumerate(PROBES, 1):
             place = places[round(last * share)]
@@ -126,14 +125,14 @@ class Isolation:
         raise _Hopeless
 
     def _alone(self, place: int) -> bool:
-        """Ask a case by itself and keep the outcome; return True if it was answered."""
+        """Ask a case alone and keep the outcome; return True if it was answered."""
         error = self._tried([place])
         if error is not None:
             self._marked(place, error)
         return error is None
 
     def _among_unasked(self, places: list[int]) -> bool:
-        """Ask cases together, and split them after a crash; return True if there was none."""
+        """Ask cases in one batch, and bisect them after a crash; return True if there was none."""
         unknown = self._unknown(places)
         error = self._tried(unknown) if unknown else None
         if error is not None:
@@ -141,9 +140,9 @@ class Isolation:
         return error is None
 
     def _among(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
-        """Split cases, at least one of which is known to cause a crash.
+        """Bisect cases, at least one of which is known to cause a crash.
 
-        `asked` is true if exactly these cases were asked together.
+        `asked` is true if exactly these cases were asked in one batch.
         """
         if not asked and len(places) < len(self._cases):
             places = self._unknown(places)
@@ -166,7 +165,7 @@ class Isolation:
                 self._among_unasked(places[half:])
 
     def _unknown(self, places: Sequence[int]) -> list[int]:
-        """Return the positions of cases not yet known to cause a crash, and mark the known ones."""
+        """Return the positions of cases not yet known to crash it, and mark those that are known."""
         unknown = []
         for place in places:
             case = self._cases[place]
@@ -184,7 +183,7 @@ class Isolation:
         self._broken.append(place)
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:
-        """Ask cases together and keep the answers; return the error if that fails."""
+        """Ask cases in one batch and keep the answers; return the error if it fails."""
         anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
         if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:
             raise _Hopeless
@@ -206,7 +205,7 @@ class Isolation:
 
 
 class _Hopeless(Exception):
-    """Raised if the case cannot be isolated."""
+    """Raised if no single case can be found."""
 
 
 class _Gone(Exception):
@@ -214,7 +213,7 @@ class _Gone(Exception):
 
 
 def crash_problem(error: AdapterError) -> str:
-    """Return the problem, without the operation and the number of cases asked together."""
+    """Return the problem without the operation and the size of the batch."""
     return COUNTED.sub("", error.problem)
 
 

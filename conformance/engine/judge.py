@@ -1,4 +1,4 @@
-"""Judge: apply rules to an implementation, under the readings that break the fewest of them."""
+"""Judge: apply rules to an implementation, under the readings that violate the fewest of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SPEAKS = frozenset({"allowed", "violated"})
 
 @dataclass(frozen=True)
 class JudgedImplementation:
-    """An implementation, and the readings by which it is judged."""
+    """An implementation and the readings by which it is judged."""
 
     implementation: Implementation
     resolved: ResolvedReadings
@@ -60,25 +60,25 @@ class JudgedImplementation:
 
     @classmethod
     def of(cls, implementation: Implementation, resolved: ResolvedReadings) -> JudgedImplementation:
-        """Return an implementation that is judged by these readings."""
+        """Return the implementation with the readings by which it is judged."""
         return cls(implementation, resolved, resolved.evaluator)
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
-        """Return an implementation judged by pinned or declared readings, or by defaults."""
+        """Return the implementation with its pinned or declared readings, or the defaults."""
         return cls.of(implementation, before_asking(implementation))
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
-        """Return a copy judged by these alternatives of open readings."""
+        """Return a copy that is judged by these alternatives of open readings."""
         return self.of(self.implementation, self.resolved.choosing(choices))
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
-        """Return the reason why a rule does not apply to the implementation, or None."""
+        """Return why a rule does not apply to the implementation, or None."""
         return self.implementation.unoffered(rule) or self.resolved.why_not(rule)
 
     @property
     def released(self) -> bool:
-        """True if the implementation is compared with the decisions of a release."""
+        """True if the implementation is compared with a release's decisions."""
         return specs.load().profile(self.resolved.profile).released
 
     @property
@@ -92,7 +92,7 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def speaks_about(self, trial: Trial) -> bool:
-        """True if a rule has something to say about a trial, as the model's answers show."""
+        """True if a rule applies to the trial, judging by the model's answers."""
         right = self.model_answers(trial)
         return right is None or any(
             self.evaluator.judge(rule.id, trial, right).word in SPEAKS
@@ -102,12 +102,12 @@ class JudgedImplementation:
         )
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
-        """Yield the distinct answers that the model can give where it decides at random."""
+        """Yield the distinct answers that the model can give by random choice."""
         return distinct_answers(self.model, trial, MOST_RANDOM_ANSWERS)
 
 
 def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Json]]:
-    """Yield up to `most` distinct answers of the model to a trial, or none if it cannot answer."""
+    """Yield up to `most` distinct answers of the model; none if it cannot answer."""
     seen: list[list[Json]] = []
     if not trial.operations <= set(model.operations):
         return
@@ -124,21 +124,21 @@ def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Jso
 
 @dataclass(frozen=True)
 class AppliedRule:
-    """A rule, and the implementation that is judged by it."""
+    """A rule and the implementation judged by it."""
 
     rule: specs.Rule
     judged: JudgedImplementation
 
     @property
     def costly(self) -> bool:
-        """True if each case of the rule takes the implementation seconds."""
+        """True if each of the rule's cases takes the implementation seconds."""
         return self.judged.implementation.costly(self.rule)
 
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """Judge answers by the rule.
 
-        Under a release's profile a violation is dropped if the release itself violates the rule,
-        may give the same answer at random, or has no answer.
+        Under a release's profile, a violation is dropped if the release violates the rule as well,
+        can give the same answer by random choice, or has no answer.
         """
         found = self._judge(trial, answers)
         if found.violated and self.judged.released:
@@ -156,8 +156,8 @@ class AppliedRule:
     def outcome_of(self, sourced: SourcedTrial, answers: Sequence[Json]) -> Outcome:
         """Judge the answers to a trial that may be a saved case or a worked example.
 
-        Such a trial may be illegal under these readings. An unanswered saved case counts only if
-        the rule applies to the model's answer; otherwise it would break every rule of its
+        Such a trial may be invalid under these readings. An unanswered saved case counts only if
+        the rule applies to the model's answer; otherwise it would violate every rule of its
         operation.
         """
         if sourced.origin in ("saved", "example"):
@@ -170,11 +170,11 @@ class AppliedRule:
         return self.outcome(sourced.trial, answers)
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
-        """Return the readings on which the outcome depends, with their alternatives in force."""
+        """Return the readings on which the outcome depends, with their current alternatives."""
         return consulted(self.rule, self.judged.evaluator, trial, answers)
 
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
-        """True if answers break this rule, or a related one, under every choice from the domains.
+        """True if answers violate this rule or a related one under every choice of readings.
 
         Related rules are included because this rule may not apply under some alternatives.
         """
@@ -183,7 +183,7 @@ class AppliedRule:
         return not Evidence(self.judged.evaluator, rules, trial, answers).allows(domains)
 
     def is_certain(self, fault: Fault) -> bool:
-        """True if a fault breaks a rule under every remaining alternative of the open readings."""
+        """True if a fault violates a rule under every remaining alternative of the open readings."""
         resolved = self.judged.resolved
         if not resolved.open.keys() & self.consulted(fault.trial, fault.answers).keys():
             return True
@@ -192,7 +192,7 @@ class AppliedRule:
     def model_shows_why(self, trial: Trial) -> bool:
         """True if the rule applies to the model's answer and allows it.
 
-        Only then does the model's derivation show what the rule demands.
+        Only then does the model's derivation show why the rule demands its answer.
         """
         right = self.judged.model_answers(trial)
         return right is not None and self.outcome(trial, right).word == "allowed"
@@ -202,7 +202,7 @@ class AppliedRule:
 
 
 def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
-    """True if two lists of answers make the same decisions."""
+    """True if two lists of answers contain the same decisions."""
     three = zip(trial.questions, others, answers, strict=True)
     return all(matches(question.operation, *pair) for question, *pair in three)
 
@@ -219,7 +219,7 @@ class Answered:
     """For each rule whose trials could not be asked, the error."""
 
     def sharing(self, faults: AnsweredTrialsByRule) -> Answered:
-        """Return a copy with further faults, found in trials of other rules."""
+        """Return a copy that includes faults found in other rules' trials."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 
@@ -230,9 +230,9 @@ def collect_answers(
     judged: JudgedImplementation,
     tell: Tell,
 ) -> Answered:
-    """Wait for the answers to the trials of each rule, in the order in which they were asked.
+    """Wait for the answers to each rule's trials, in the order asked.
 
-    If no reading is open, rules are judged immediately, while further questions are being asked.
+    If no reading is open, rules are judged at once, while further questions are being asked.
     """
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}
@@ -253,7 +253,7 @@ def collect_answers(
 
 
 def _answered(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
-    """Return the trials that aim at a reading, except those that could not be asked."""
+    """Return the answered trials that aim at a reading."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in asked.by_reading.get(reading, ()):
         with suppress(AdapterError):  # The verdicts of the rules report the error.
@@ -262,7 +262,7 @@ def _answered(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Js
 
 
 class _SpeaksAbout:
-    """Decides whether a rule has something to say about a trial, based on the model's answers."""
+    """Decides by the model's answers whether a rule applies to a trial."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged
@@ -280,5 +280,5 @@ class _SpeaksAbout:
 def outcomes_of(
     rule: specs.Rule, answered: Sequence[AnsweredTrial], judged: JudgedImplementation
 ) -> list[Outcome]:
-    """Return the outcome of each trial of a rule."""
+    """Return the outcome of each of a rule's trials."""
     return [AppliedRule(rule, judged).outcome_of(*one) for one in answered]

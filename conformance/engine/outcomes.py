@@ -1,4 +1,4 @@
-"""Judge all rules by all answers, under the readings that break the fewest rules."""
+"""Judge all rules by all answers, under the readings that violate the fewest rules."""
 
 from __future__ import annotations
 
@@ -46,10 +46,9 @@ def judge_all(
     asked: AskedTrials,
     judged: JudgedImplementation,
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
-    """Judge each rule's own trials, then the trials of other rules that show a fault.
+    """Judge each rule's own trials, then other rules' trials that show a fault.
 
-    Return the remaining readings under which the fewest rules are broken, the trials, and the
-    outcomes.
+    Return the readings that violate the fewest rules, the trials, and the outcomes.
     """
     judged, outcomes = judge(rules, answered, judged)
     shared = shared_faults(outcomes, asked, judged)
@@ -62,11 +61,11 @@ def judge_all(
 def judge(
     rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the remaining readings under which the fewest rules are broken, and the outcomes.
+    """Return the readings that violate the fewest rules, and the outcomes.
 
     Readings that no aimed trial decides may be decided by the answers of the whole run: a rule is
-    broken only if no alternative allows all answers to its questions. Rules of the profile that
-    were not chosen count as well, so that the choice of rules does not change the readings.
+    violated only if no alternative allows all answers to its questions. Rules of the profile that
+    were not selected count as well, so that the selection of rules does not change the readings.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
@@ -82,10 +81,10 @@ def _better(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
     now: tuple[JudgedImplementation, OutcomesByRule],
 ) -> tuple[JudgedImplementation, OutcomesByRule] | None:
-    """Return the readings that break the fewest rules, with the outcomes; None if not fewer.
+    """Return the readings that violate the fewest rules, with the outcomes; None if not fewer.
 
-    They differ from those of now in what allows all answers about one rule: each broken rule may
-    need another reading.
+    To allow all answers about a rule, readings are changed; each violated rule may need another
+    change.
     """
     judged, outcomes = now
     consistent = _consistent_choices(rules, trials, outcomes, judged) if _broken(outcomes) else ()
@@ -107,7 +106,7 @@ def _better(
 def _unchosen_rules(
     rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
 ) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
-    """Return each unchosen rule of the profile, with the answered trials that it can judge."""
+    """Return each rule of the profile that was not selected, with the answers it can judge."""
     chosen = {rule.id for rule in rules}
     trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
     return [
@@ -122,7 +121,7 @@ def _unchosen_rules(
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
-    """Return the outcomes of answers other than the model's, which no rule rejects."""
+    """Return the outcomes of answers that differ from the model's; no rule rejects the others."""
     return {
         rule.id: outcomes_of(rule, [one for one in trials if _unlike(*one, judged)], judged)
         for rule, trials in others
@@ -131,7 +130,7 @@ def _outcomes_of_others(
 
 
 def _unlike(one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation) -> bool:
-    """True if an answer to a trial differs from the model's under these readings."""
+    """True if a trial's answer differs from the model's under these readings."""
     right = _kept_model_answers(one.trial, judged)
     return right is None or not all(map(agrees_with_model, answers, right))
 
@@ -147,7 +146,7 @@ def _outcomes(
 
 
 def _broken(outcomes: OutcomesByRule) -> int:
-    """Return the number of broken rules."""
+    """Return the number of violated rules."""
     return sum(any(outcome.violated for outcome in row) for row in outcomes.values())
 
 
@@ -157,7 +156,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings under which a broken rule allows all answers."""
+    """Return choices of open readings under which a violated rule allows all answers."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -182,9 +181,9 @@ def _consistent_choices(
 
 
 def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
-    """True if some trial that breaks a rule now breaks no rule at all under these choices.
+    """True if some trial that violates a rule violates none under these choices.
 
-    An answer that is wrong under every reading is no evidence for one of them.
+    An answer that is wrong under every reading is no evidence for any of them.
     """
     other = AppliedRule(applied.rule, applied.judged.choosing(choices))
     chosen = other.judged.evaluator.readings.choices
@@ -196,7 +195,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
 
 
 def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of remaining alternatives, those that change one reading first."""
+    """Yield combinations of remaining alternatives, beginning with changes of a single reading."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])
@@ -207,7 +206,7 @@ def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choi
 def _is_consistent(
     applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
 ) -> bool:
-    """True if a rule is not broken under these choices of open readings."""
+    """True if a rule is not violated under these choices of open readings."""
     other = AppliedRule(applied.rule, applied.judged.choosing(choices))
     applies = other.judged.resolved.applies(applied.rule)
     return not applies or not any(other.outcome_of(*one).violated for one in answered)
@@ -216,10 +215,10 @@ def _is_consistent(
 def shared_faults(
     outcomes: OutcomesByRule, asked: AskedTrials, judged: JudgedImplementation
 ) -> AnsweredTrialsByRule:
-    """Return, for each rule, the answers to other rules' questions that break it.
+    """Return, for each rule, the answers to other rules' questions that violate it.
 
     Every rule of an operation judges every answer, except answers equal to the model's, which no
-    rule rejects. Rules that are already broken need no more faults.
+    rule rejects. Rules that are already violated need no further faults.
     """
     if judged.implementation.is_model:
         return {}
@@ -245,10 +244,10 @@ def shared_faults(
 def _unlike_model(
     asked: AskedTrials, judged: JudgedImplementation
 ) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
-    """Yield trials answered differently from the model, each with the rule it was drawn for.
+    """Yield the trials answered differently from the model, with the rule they were drawn for.
 
-    Each question of a longer trial is also yielded as a trial by itself. Trials that have no answer
-    or are illegal under these readings are left out.
+    Each question of a longer trial is also yielded as its own trial. Trials that have no answer or
+    are invalid under these readings are left out.
     """
     for name, trials in asked.by_rule.items():
         for one in trials:
@@ -272,7 +271,7 @@ def _unlike_model(
 
 
 def agrees_with_model(answer: Json, right: Json) -> bool:
-    """True if an answer equals the model's, is unsupported, or is refused as the model's is."""
+    """True if an answer equals the model's, is unsupported, or is a refusal like the model's."""
     if answer == right or "unsupported" in answer:
         return True
     return "refused" in answer and "refused" in right
@@ -294,5 +293,5 @@ def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json
 def model_and_answers(
     profile: str, readings: frozenset[tuple[str, str]], neutral: bool
 ) -> tuple[Model, dict[int, tuple[Trial, list[Json] | None]]]:
-    """Return the model under these readings, and a cache of its answers by the trial's `id`."""
+    """Return the model under these readings, and a cache of its answers by trial `id`."""
     return Model(profile, dict(readings), neutral), {}

@@ -1,4 +1,4 @@
-"""Plan: the options of a run, checked for every mistake a user can make in them."""
+"""Plan: the options of a run, checked for all mistakes that users can make."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENOUGH_EXAMPLES = 100
 
 
 class BadPlan(UserError):
-    """An invalid request; the message says what is wrong and what would be valid."""
+    """Invalid options; the message says what is wrong and what would be valid."""
 
 
 class UnusableCase(BadPlan):
@@ -41,7 +41,7 @@ class UnusableCase(BadPlan):
 
 
 class NothingToJudge(BadPlan):
-    """No chosen rule judges the replayed case."""
+    """None of the selected rules judges the replayed case."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class Plan:
         limits: Limits | None = None,
         campaign: str | None = None,
     ) -> Plan:
-        """Return a plan from command line values.
+        """Build a plan from command-line values.
 
-        Errors: `BadPlan` with one message for the first mistake.
+        Errors: `BadPlan` for the first mistake.
         """
         root = root or Path()
         try:
@@ -125,7 +125,7 @@ class Plan:
             raise NothingToJudge(f"--replay: the case asks {asks}; no chosen rule judges that")
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
-        """Return the testable rules of a profile that were chosen, in order."""
+        """Return the selected, testable rules of a profile, in order."""
         return tuple(
             rule
             for rule in specs.load().rules_of(profile)
@@ -138,29 +138,29 @@ class Plan:
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
     def searched(self, adapter: str, profile: str, rule: str) -> Searched:
-        """Return what a campaign found out about a rule."""
+        """Return the results of a campaign for a rule."""
         found = self.campaign.found if self.campaign else {}
         return found.get((adapter, profile, rule), NOT_SEARCHED)
 
     @property
     def enough(self) -> bool:
-        """True if enough cases are drawn for the run to fail when no case reaches a rule."""
+        """True if enough cases are drawn for the run to fail when none exercises a rule."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
-        """True if a rule was chosen."""
+        """True if a rule is selected."""
         if self.campaign is not None and all(rule != one for _, _, one in self.campaign.found):
             return False
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> Deviation | None:
-        """Return the known deviation from a rule, by the implementation's own entry if any."""
+        """Return the known deviation from a rule, preferably the implementation's own entry."""
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
     def of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
-        """Return the known deviations from a rule of other versions of the implementation."""
+        """Return known deviations from a rule that are listed for other versions."""
         if not self.deviations:
             return ()
         from pulsar_conformance.conformance.cases.deviations import of_other_versions
@@ -168,10 +168,10 @@ class Plan:
         return [one for one in of_other_versions(self.deviations, *names) if one.rule == rule]
 
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
-        """Return the readings that an implementation's list of known deviations pins.
+        """Return the readings pinned by an implementation's list of known deviations.
 
-        Readings that the run pins take precedence; readings that a profile does not leave open are
-        dropped.
+        Readings that the run pins take precedence; readings that the profile does not leave open
+        are dropped.
         """
         listed = {
             name: value
@@ -184,7 +184,7 @@ class Plan:
 
 
 def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
-    """Return `NAME=VALUE` texts as readings. Errors: `BadPlan`, `specs.UnknownName`."""
+    """Parse readings given as `NAME=VALUE`. Errors: `BadPlan`, `specs.UnknownName`."""
     chosen: dict[str, str] = {}
     for text in readings:
         name, equals, value = text.partition("=")
@@ -303,18 +303,21 @@ ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
 def add_options(
     add: Callable[..., object], aliases: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Add every option to a parser, by calling its `add_argument` or `addoption`."""
+    """Add every option to a parser through its `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
         add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
 
 
 def destination(flag: str) -> str:
-    """Return the attribute in which a parser stores an option; its prefix is ours alone."""
+    """Return the attribute in which parsers store an option, with a prefix that avoids clashes."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
 def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """Return the adapters' names, with settings added to those that take any. Errors: `BadPlan`."""
+    """Return the adapters' names, with settings added to those that take them.
+
+    Errors: `BadPlan`.
+    """
     bad = [text for text in settings if not all(text.partition("="))]
     if bad:
         raise BadPlan(f"--setting {bad[0]}: write NAME=VALUE, as in minUnloadMessage=1000")
@@ -325,7 +328,7 @@ def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
 
 
 def plan_of(options: Any) -> Plan:
-    """Return the plan that parsed options ask for. Errors: `BadPlan`."""
+    """Build the plan from parsed options. Errors: `BadPlan`."""
 
     def given(flag: str) -> Any:
         return getattr(options, destination(flag))
@@ -345,5 +348,5 @@ def plan_of(options: Any) -> Plan:
 
 
 def rules_folder() -> Path:
-    """Return the folder of the rules in force."""
+    """Return the folder of the bundled rules."""
     return Path(specs.__file__).parent / "rules"

@@ -1,7 +1,7 @@
-"""Find readings: pinned, declared, or inferred from the answers of an implementation.
+"""Find readings: pinned, declared, or inferred from an implementation's answers.
 
-An alternative stays possible as long as every rule allows the answers under it, whatever the other
-readings are. Readings that are already known help to decide the others.
+An alternative remains possible as long as every rule allows the answers under it, whatever the
+other readings are. Readings that are already known help to decide the others.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class ResolvedReadings:
 
     @property
     def chosen(self) -> Readings:
-        """The alternative of each reading by which the implementation is judged."""
+        """The current alternative of each reading."""
         return Readings({name: values[0] for name, values in self.domains.items()})
 
     @property
     def evaluator(self) -> RuleEvaluator:
-        """A new evaluator under these readings."""
+        """An evaluator with these readings."""
         release = Context.of(self.profile, None, False).release
         return RuleEvaluator(specs.load().defaults(self.profile), self.chosen, release)
 
@@ -59,16 +59,16 @@ class ResolvedReadings:
         return {name: values for name, values in self.domains.items() if len(values) > 1}
 
     def applies(self, rule: specs.Rule) -> bool:
-        """True if a rule applies under the alternatives in force."""
+        """True if a rule applies under the current alternatives."""
         return self.why_not(rule) is None
 
     def may_be_asked(self, rule: specs.Rule, implementation: Implementation) -> bool:
-        """True if a rule applies under some remaining alternatives and can be asked about."""
+        """True if a rule applies under some of the remaining alternatives and can be tested."""
         may_apply = all(value in self.domains[name] for name, value in rule.reading.items())
         return may_apply and rule.id in checks() and implementation.unoffered(rule) is None
 
     def why_not(self, rule: specs.Rule) -> str | None:
-        """Return the reason why a rule does not apply, or None."""
+        """Return why a rule does not apply, or None."""
         for name, value in rule.reading.items():
             if self.chosen[name] != value:
                 if self.how.get(name) in ("undecided", "mixed"):
@@ -77,7 +77,7 @@ class ResolvedReadings:
         return None
 
     def choosing(self, choices: Choices) -> ResolvedReadings:
-        """Return a copy in which these alternatives come first."""
+        """Return a copy with these alternatives in force."""
         ahead = {
             name: (value, *(one for one in self.domains[name] if one != value))
             for name, value in choices.items()
@@ -85,7 +85,7 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return, for each reading that the documents mention, how its alternative is known."""
+        """Return how the alternative of each documented reading is known."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
@@ -97,15 +97,15 @@ def documented_readings(profile: str) -> tuple[str, ...]:
 
 @cache
 def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the alternatives of each reading that the profile's documents support."""
+    """Return the alternatives of each reading that the profile's documents allow."""
     known = specs.load()
     return {name: known.documented_values(profile, name) for name in known.readings}
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
-    """Return the readings before any answer is known: pinned, declared, and all others open.
+    """Return the readings known before asking: pinned or declared; all others are open.
 
-    The readings of a released profile are those of the release, and are not open.
+    The readings of a released profile are those of the release, and none is open.
     """
     profile = implementation.profile
     usual = specs.load().default_readings(profile)
@@ -130,7 +130,7 @@ def before_asking(implementation: Implementation) -> ResolvedReadings:
 
 
 class RecordingReadings(Readings):
-    """Readings that record which of them are consulted."""
+    """Readings that record which of them are used."""
 
     _recorded: set[str]
 
@@ -144,14 +144,14 @@ class RecordingReadings(Readings):
 
     @property
     def consulted(self) -> Choices:
-        """The readings consulted so far, with their alternatives."""
+        """Return the readings used so far, with their alternatives."""
         return {name: self.choices[name] for name in sorted(self._recorded)}
 
 
 def consulted(
     rule: specs.Rule, evaluator: RuleEvaluator, trial: Trial, answers: Sequence[Json]
 ) -> Choices:
-    """Return the readings, with their alternatives, on which a rule's judgment depends."""
+    """Return the readings on which a rule's judgment depends, with their alternatives."""
     recording = RecordingReadings(evaluator.readings.choices)
     evaluator.under(recording).judge(rule.id, trial, answers)
     return {**recording.consulted, **rule.reading}
@@ -159,7 +159,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """Choices under which answers break a rule, whatever the other readings are."""
+    """Choices of readings under which answers violate a rule, whatever the other readings are."""
 
     rule: str
     choices: Choices
@@ -178,21 +178,21 @@ class Evidence:
     fits: list[Choices] = field(default_factory=list)
 
     def allows(self, domains: Domains) -> bool:
-        """True if the answers break no rule under at least one choice from the domains."""
+        """True if the answers violate no rule under at least one choice of readings."""
         return any(map(self._fits, _without_conflict(domains, self.conflicts)))
 
     @property
     def complaint(self) -> str:
-        """A text that names the rules that the answers break under every reading."""
+        """Format the rules that the answers violate under every reading."""
         for one in self.conflicts:
             if not one.choices:
                 return f"it breaks {one.rule}, whatever the reading"
         return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
 
     def _fits(self, choices: Choices) -> bool:
-        """True if the answers break no rule under these choices; record conflicts.
+        """True if the answers violate no rule under these choices; record conflicts.
 
-        Rules that were broken under other choices are judged first.
+        Rules that were violated under other choices are judged first.
         """
         if any(fit.items() <= choices.items() for fit in self.fits):
             return True
@@ -210,7 +210,7 @@ class Evidence:
         return True
 
     def _allowed(self, rule: specs.Rule, choices: Choices) -> bool:
-        """True if a rule allows the answers or does not apply; record the conflict if not."""
+        """True if a rule allows the answers or does not apply; otherwise record the conflict."""
         if any(choices[name] != value for name, value in rule.reading.items()):
             return True
         recording = RecordingReadings(choices)
@@ -222,9 +222,9 @@ class Evidence:
 
 
 def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterator[Choices]:
-    """Yield choices from the domains that contain no conflict, likeliest first.
+    """Yield choices of readings without a known conflict, most likely first.
 
-    `conflicts` has to grow before the next choice is requested.
+    The caller must add to `conflicts` before it requests the next choice.
     """
     turns: dict[str, int] = {}
     """Index of the current alternative of each reading in a conflict; the last changes first."""
@@ -248,9 +248,9 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
 def _next_turns(
     turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
 ) -> bool:
-    """Move on to the next alternatives after a conflict; False after the last.
+    """Advance to the next alternatives after a conflict; return False after the last.
 
-    `conflicting` has the readings of each conflict between the current alternatives.
+    `conflicting` lists the readings of each conflict between the current alternatives.
     """
     order = list(turns)
     places = {name: place for place, name in enumerate(order)}
@@ -270,9 +270,9 @@ def _next_turns(
 def find_readings(
     before: ResolvedReadings, answered: Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 ) -> ResolvedReadings:
-    """Return the open readings, decided by the answers to the trials that aim at each of them.
+    """Return the open readings, decided by the answers to the trials that aim at them.
 
-    Trials that break a rule under every reading are ignored here; the verdict on the rule reports
+    Trials that violate a rule under every reading are ignored here; the verdict on the rule reports
     them.
     """
     evaluator, domains = before.evaluator, before.domains
@@ -296,7 +296,7 @@ def find_readings(
 
 
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
-    """Return the alternatives that remain; each decided reading helps to decide the others."""
+    """Return the remaining alternatives; each decided reading helps to decide the others."""
     while True:
         before = domains
         for reading, trials in evidence.items():
@@ -310,7 +310,7 @@ def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Doma
 def common_alternatives(
     reading: str, evidence: Iterable[Evidence], domains: Domains
 ) -> tuple[str, ...]:
-    """Return the remaining alternatives that every trial allows."""
+    """Return the remaining alternatives that are allowed by every trial."""
     trials = list(evidence)
     return tuple(
         value
@@ -321,7 +321,7 @@ def common_alternatives(
 
 @cache
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """Return the rules about these operations, documented in the profile or elsewhere."""
+    """Return the rules about these operations, in the profile or elsewhere, except replaced ones."""
     lineage = {one.id for one in specs.load().lineage(profile)}
     dropped = specs.load().dropped(profile)
     return [
@@ -338,14 +338,14 @@ def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.R
 def as_evidence(
     evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
 ) -> Iterator[Evidence]:
-    """Yield answered trials as evidence, without questions that were declined as unsupported."""
+    """Yield answered trials as evidence, except those declined as unsupported."""
     for trial, answers in answered:
         if not any("unsupported" in answer for answer in answers):
             yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:
-    """Ask the trials that aim at a reading, and return the evidence.
+    """Ask the trials that aim at a reading; return the answers as evidence.
 
     Trials that the implementation does not support are left out. Errors: `AdapterError`.
     """
@@ -359,7 +359,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
 
 
 def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadings:
-    """Ask the trials that aim at readings, and return the readings that the answers decide.
+    """Ask the trials aimed at open readings, and return the readings as the answers decide them.
 
     Errors: `AdapterError`.
     """

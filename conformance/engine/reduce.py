@@ -1,7 +1,7 @@
-"""Reduce: find the smallest case on which an implementation breaks the same rule.
+"""Reduce: find the smallest case on which an implementation violates the same rule.
 
-A whole round of candidates is asked at once, because an implementation may take seconds to answer
-one case, and little more for a thousand.
+Candidates are asked in large batches, because an implementation may take seconds to answer one case
+and little longer for a thousand.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Report = Callable[[int], None]
 
 
 def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEPS) -> Trial:
-    """Return the smallest failing trial found by leaving out and simplifying parts.
+    """Return the smallest failing trial found by removing and simplifying parts.
 
-    `trial` itself has to fail. The result depends only on `trial` and `failing`.
+    `trial` itself must fail. The result depends only on `trial` and `failing`.
     """
     while True:
         smaller = trial
@@ -55,10 +55,10 @@ def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEP
 
 
 def one_at_a_time(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks about one candidate at a time, up to `most` in all.
+    """Return a predicate that asks candidates one by one, up to `most` in total.
 
-    Only the first failing candidate of a round counts. After `most` candidates, every further one
-    passes, which ends the reduction.
+    A round ends at its first failing candidate. After `most` candidates, all others count as
+    passing, which ends the reduction.
     """
     left = most
 
@@ -78,7 +78,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
 
 
 def at_most(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks about roughly `most` candidates in all; further ones pass."""
+    """Return a predicate that asks about `most` candidates in total; all others count as passing."""
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:
@@ -95,17 +95,16 @@ def _silent(_candidates: int) -> None:
 
 
 def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) -> Trial:
-    """Return the smallest legal trial found on which the implementation breaks the same rule.
+    """Return the smallest valid trial found on which the implementation violates the same rule.
 
-    The result is the original trial if it does not fail again, or if the implementation stops
-    working during the reduction. Where a case takes seconds, the trial is already known to fail
-    again.
+    This is the original trial if it does not fail again, or if the implementation stops working
+    during the reduction. Where a case takes seconds, the trial is already known to fail again.
     """
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
     certain: bool | None = None
 
     def alike(fault: Fault | None) -> bool:
-        """True if a fault is as certain and as well explained as that of the original trial."""
+        """True if a fault is as certain and as well explained as the original one."""
         nonlocal certain
         if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
             return False
@@ -130,9 +129,9 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
 def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
     """Return the smallest case found that is not answered either, with its outcome.
 
-    Some rule is about this case, so that it fails on its own. Isolating and reducing the case take
-    at most `MOST_MESSAGES` messages together. Several questions are not reduced.
-    Errors: `AdapterError`.
+    Only a case that some rule covers is used, so that it fails when replayed alone. Isolating and
+    reducing the case take at most `MOST_MESSAGES` messages together. A trial of several questions
+    is not reduced. Errors: `AdapterError`.
     """
     answer, *others = fault.answers
     if others:
@@ -149,7 +148,7 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
 
 
 class _UnansweredSearch:
-    """Finds the first trial without an answer among candidates.
+    """Finds the first candidate that gets no answer.
 
     All candidates are asked in one message; if it fails as a whole, each half is asked.
     """
@@ -176,7 +175,7 @@ class _UnansweredSearch:
         return [one is first for one in trials]
 
     def _first(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the first that is not answered, while messages are left."""
+        """Return the first trial that gets no answer, while messages are left."""
         asked = self._asked(trials)
         if asked is None or len(trials) == 1:
             return trials[0] if asked is not None else None
@@ -188,9 +187,9 @@ class _UnansweredSearch:
         return self._first(trials[:half]) or self._first(trials[half:])
 
     def _asked(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
-        """Ask trials in one message; return the index and outcome of the first unanswered one.
+        """Ask trials in one message; return index and outcome of the first that gets no answer.
 
-        The index is None if it is not known.
+        The index is None if unknown.
         """
         if not self._left or not trials or time.monotonic() > self._until:
             return None

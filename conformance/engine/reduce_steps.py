@@ -1,6 +1,6 @@
-"""Steps of a reduction: names are left out by halves, and numbers are made simpler.
+"""Steps of a reduction: names are removed by halves, and numbers are simplified.
 
-They work on any legal trial, including trials that were not drawn.
+The steps work on any valid trial, whether drawn or not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _without(
     drop: Callable[[Trial, Sequence[Any]], Trial],
     failing: Failing,
 ) -> Trial:
-    """Leave out units while the trial fails: halves, then quarters, down to single ones."""
+    """Remove units while the trial fails: halves, then quarters, down to single ones."""
     size = len(units_of(trial))
     while size:
         units = units_of(trial)
@@ -87,7 +87,7 @@ def _without(
 
 
 def _names(trial: Trial) -> list[str]:
-    """Return every name that could be left out, once each, last first."""
+    """Return every name that could be removed, once, the last first."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -114,7 +114,7 @@ def _pruned(value: Any, gone: frozenset[str]) -> Any:
 
 
 def _fields(trial: Trial) -> list[Path]:
-    """Return the path of every field of an object and every number of a list, each path once."""
+    """Return the paths of all object fields and all numbers in lists, each once."""
     found: dict[Path, None] = {}
     for _, case in trial.questions:
         for path, value in _walk(case):
@@ -139,7 +139,7 @@ def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
 
 
 def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
-    """Merge pairs of names into one with the sum of their numbers, where the sum alone matters."""
+    """Merge pairs of names into one with the sum of their numbers, while the trial still fails."""
     while True:
         pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
         found = first_failing(failing, [_merged(trial, *pair) for pair in pairs])
@@ -149,7 +149,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
 
 
 def _described(trial: Trial) -> list[list[str]]:
-    """Return the names that may be left out and have data, grouped by the place of the data."""
+    """Return removable names that have data, grouped by where the data are."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -172,7 +172,7 @@ def _merged(trial: Trial, kept: str, gone: str) -> Trial:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Add objects number by number; other values are taken from the first object."""
+    """Add two objects number by number; other values come from the first."""
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
@@ -180,18 +180,18 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
-    """Replace long, foreign and misleading names with plain ones, unless they matter."""
+    """Replace long, non-ASCII and misleading names by simple ones, unless the trial then passes."""
     plainer = [_edited(trial, edit) for edit in in_plain_names(trial)]
     return first_failing(failing, plainer) or trial
 
 
 def _position(path: Path) -> list[tuple[int, str]]:
-    """Sort key of a place: removing later places first leaves the earlier ones valid."""
+    """Return a sort key for paths: removing later elements first keeps earlier paths valid."""
     return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
-    """Leave out questions, but not the original of transformed copies."""
+    """Remove questions, but not the original of transformed copies."""
     first = 1 if transformations_of(trial) else 0
 
     def drop(now: Trial, gone: Sequence[int]) -> Trial:
@@ -216,7 +216,7 @@ def _has(holder: Any, step: int | str) -> bool:
 
 
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
-    """Replace numbers with plainer ones, as many at a time as still fail."""
+    """Simplify numbers, as many at a time as the failure allows."""
     if len(_numbers(trial)) > MOST_NUMBERS:
         return _without(trial, _plainest, _replaced, failing)
     while True:
@@ -238,7 +238,7 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
 
 
 def _plainest(trial: Trial) -> list[Replacement]:
-    """Return each number that has a plainer replacement, with the plainest."""
+    """Return each number that can be simplified, with its simplest replacement."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
@@ -261,7 +261,7 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Return plainer numbers, plainest first: round ones, fewer digits, a whole number.
+    """Return simpler numbers, simplest first: round ones, fewer digits, a whole number.
 
     Round numbers are 0, 1, 10, 100 and 1000, or multiples of a million for rates in bytes.
     """
@@ -279,7 +279,7 @@ def _tidy(number: float) -> float:
 
 
 def _plainness(number: float) -> tuple[int, int, float]:
-    """Sort key of a number: fewer digits first, then smaller ones."""
+    """Return a sort key for numbers: fewer digits first, then smaller ones."""
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
     round_ones = ROUND if number in ROUND else ROUND_MILLIONS
     known = round_ones.index(number) if number in round_ones else len(round_ones)
@@ -314,7 +314,7 @@ CONTENT = STEPS[2:]
 
 
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
-    """Return a trial with each case edited; copies of the first case are made again."""
+    """Return a trial with each case edited and copies of the first case derived anew from it."""
     first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
     copies = transformations_of(trial)
     if copies:

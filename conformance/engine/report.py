@@ -1,4 +1,4 @@
-"""Report: the verdict on a rule, from its confirmed findings."""
+"""Report: a rule's verdict, from its confirmed findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def verdict_of(
     confirmed: Confirmed, blank: Verdict, plan: Plan, deviation: Deviation | None
 ) -> Verdict:
-    """Return the verdict that follows from confirmed findings, considering any known deviation."""
+    """Return the verdict that follows from confirmed findings and a known deviation, if any."""
     findings = confirmed.findings
     counts = Counter(one.origin for one, _ in findings.answered)
     searched = plan.searched(blank.implementation, blank.profile, blank.rule)
@@ -50,7 +50,7 @@ def verdict_of(
 
 
 def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) -> Verdict:
-    """Return the verdict, adjusted for the rule's known deviation if there is one.
+    """Return the verdict, changed if the rule has a known deviation.
 
     A deviation that no case shows is stale; a single replayed case does not prove that.
     """
@@ -93,9 +93,9 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
 
 
 def unreached(verdict: Verdict, findings: Findings) -> Verdict:
-    """Return the verdict on a rule that no case reached, with the reason.
+    """Return the verdict on a rule that no case exercised, with the reason.
 
-    All cases were unsupported, or did not meet the rule's preconditions. Saved cases may belong to
+    Every case was unsupported or did not meet the rule's preconditions. Saved cases may belong to
     any rule, so they count only if there are no others.
     """
     pairs = list(zip(findings.answered, findings.outcomes, strict=True))
@@ -116,7 +116,7 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
 def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
     """Return the verdict, or an error if an offered operation is always declined.
 
-    Otherwise an implementation could pass by calling everything unsupported.
+    Otherwise an implementation could pass by declining everything as unsupported.
     """
     if verdict.verdict != "not_applicable":
         return verdict
@@ -145,7 +145,7 @@ SCRIPT = "pulsar-conformance"
 
 
 def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
-    """Save the case of a confirmed fault, and describe the failure."""
+    """Save the case of a confirmed fault and describe the failure."""
     judged, fault = applied.judged, shown.fault
     consulted, how = _consulted(applied, fault), judged.resolved.how
     profile, readings = judged.resolved.profile, judged.evaluator.readings.choices
@@ -176,7 +176,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield a line for each relevant answer; a single answer is left out if it is long."""
+    """Yield a line for each relevant answer; a long single answer is omitted."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"
@@ -190,7 +190,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield each reading whose other alternative would by itself allow the answers to the case."""
+    """Yield each reading whose other alternative alone would allow the answers."""
     chosen = {name: [value] for name, value in applied.judged.evaluator.readings.choices.items()}
     for name, value in _consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
@@ -207,7 +207,7 @@ def _consulted(applied: AppliedRule, fault: Fault) -> Choices:
 
 
 def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
-    """Return the steps by which the model arrives at its answers under the same readings."""
+    """Return the model's derivation of its answers under the same readings."""
     model = judged.model
     lines = []
     for (operation, case), repeated in groupby(trial.questions):
@@ -219,7 +219,7 @@ def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
 
 
 def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
-    """Describe a worked example whose answer differs from the one worked by hand."""
+    """Describe a worked example that was answered differently from its worked answer."""
     sourced, answers = example
     assert sourced.example is not None, "the trial of a worked example"
     worked, judged = sourced.example, applied.judged
@@ -246,7 +246,7 @@ def reproduce_command(
 ) -> str:
     """Return the command that reproduces a failure.
 
-    It pins readings that a single case might leave undecided.
+    It pins readings that a single case might not decide.
     """
     words = [*_run(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
@@ -262,13 +262,13 @@ def _run() -> tuple[str, ...]:
 
 
 def program() -> tuple[str, ...]:
-    """Return the words of the command by which this process was started."""
+    """Return the command by which this process was started."""
     script = Path(sys.argv[0]).stem == SCRIPT
     return (SCRIPT,) if script else ("python", "-m", "pulsar_conformance.conformance")
 
 
 def _each_as_json(answers: Sequence[object]) -> str:
-    """Return the answers to the questions of a trial, each as JSON."""
+    """Format the answers of a trial as JSON."""
     return _as_json(answers[0] if len(answers) == 1 else answers)
 
 
@@ -277,7 +277,7 @@ def _as_json(answer: object) -> str:
 
 
 class RecordingSettings(dict[str, Any]):
-    """Settings that record which of them were looked up."""
+    """Settings that record which of them are read."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
@@ -289,7 +289,7 @@ class RecordingSettings(dict[str, Any]):
 
 
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
-    """Yield the settings that the model looks up: `name=value (case)` or `(default of PROFILE)`."""
+    """Yield the settings that the model reads: `name=value (case)` or `(default of PROFILE)`."""
     model = Model(profile, readings)
     defaults = RecordingSettings(model.defaults)
     given: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """The path of a case: one implementation, judged by one profile, step by step.
 
-Each step takes what earlier steps returned. ARCHITECTURE.md describes the same path.
+Each step takes the results of earlier steps. ARCHITECTURE.md describes the same path.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pulsar_conformance.conformance.engine.report import verdict_of, with_deviat
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """The findings about each rule, or the error that prevented its trials."""
+    """The findings about each rule, or the error that prevented asking."""
 
     implementation: JudgedImplementation
     findings: Mapping[str, Findings]
@@ -48,7 +48,7 @@ class JudgedRun:
 
 
 class Run:
-    """An implementation judged under a profile; each verdict is computed when it is requested."""
+    """One implementation judged by one profile; verdicts are computed on demand."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Run:
         return self._asked
 
     def judge(self) -> JudgedRun:
-        """Find the readings, judge and attribute. Errors: `AdapterError` as in `prepare`."""
+        """Find the readings, judge and attribute. Errors: as in `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
             judged = JudgedImplementation.of(implementation, asked.before)
@@ -96,7 +96,7 @@ class Run:
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
-        """Return the verdict on a rule; verdicts of earlier rules are computed first."""
+        """Return the verdict on a rule, after computing those on earlier rules."""
         for each in self.rules[len(self._verdicts) :]:
             if rule.id in self._verdicts:
                 break
@@ -105,7 +105,7 @@ class Run:
         return self._verdicts[rule.id]
 
     def _verdict(self, rule: specs.Rule) -> Verdict:
-        """Confirm the findings about a rule, and return the verdict."""
+        """Confirm the findings about a rule and return its verdict."""
         blank = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
         if rule.id not in checks():
             return replace(blank, verdict="error", why="the rule is testable and has no check")
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def implementation(self) -> Implementation:
-        """The connected implementation. Errors: `AdapterError`, the same one each time."""
+        """The connected implementation. Errors: `AdapterError`, the same each time."""
         if self._reached is None:
             try:
                 self._reached = reach(self.plan, self.adapter, self.profile)
@@ -145,12 +145,12 @@ class Run:
 
     @property
     def unchosen_faults(self) -> list[str]:
-        """One line for each rule that was not chosen although cases of chosen rules break it."""
+        """A line for each rule that was not selected but is violated by cases of selected ones."""
         return unchosen_faults(self._judged.findings) if self._judged else []
 
     @property
     def name(self) -> str:
-        """The implementation's own name, or its adapter if it gives none."""
+        """The implementation's own name, or the adapter's if it has none."""
         try:
             return self.implementation.name
         except AdapterError:
@@ -158,11 +158,11 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """The implementation's remarks about the way it has worked so far."""
+        """The implementation's remarks about how it has worked so far."""
         return self._reached.notes() if isinstance(self._reached, Implementation) else []
 
     def close(self) -> None:
-        """Stop asking, and close the connection."""
+        """Stop asking and close the connection."""
         if self._asked is not None:
             self._asked.dispatcher.close()
         if isinstance(self._reached, Implementation):

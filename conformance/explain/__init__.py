@@ -1,1 +1,1 @@
-"""Derivations of answers, and descriptions of failures, as text."""
+"""Text output: derivations of answers, and descriptions of failures."""

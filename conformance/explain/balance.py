@@ -1,4 +1,4 @@
-"""Explanation whether the extensible load manager's shedder finds a cluster out of balance."""
+"""Explanation of whether the extensible load manager's shedder finds a cluster unbalanced."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class LoadData:
-    """The load of each broker, and the bundles that each may unload."""
+    """Each broker's load, and the bundles that it may unload."""
 
     loads: Mapping[str, float]
     traffic: Mapping[str, float]
@@ -46,7 +46,7 @@ class LoadData:
 
     @classmethod
     def of(cls, brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
-        """Return the load data of brokers, and of their top bundles, from Pulsar's own JSON."""
+        """Read load data and top bundles from Pulsar's own JSON."""
         return cls(
             {name: one[LOAD] for name, one in brokers.items()},
             {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
@@ -56,17 +56,17 @@ class LoadData:
 
     @property
     def mean(self) -> float:
-        """The mean load."""
+        """The mean over brokers."""
         return fmean(self.loads.values())
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the loads."""
+        """The standard deviation over brokers."""
         return pstdev(self.loads.values())
 
 
 def load_data(folder: Path) -> LoadData | None:
-    """Read a folder of load data; None if its files are something else. Errors: `BadSnapshot`."""
+    """Read a folder of load data; None if the files are of another kind. Errors: `BadSnapshot`."""
     if not folder.is_dir() or not any(folder.glob("*.json")):
         return None
     files = {name: json_content(path) for name, path in json_files(folder, "*.json")}
@@ -82,7 +82,7 @@ def load_data(folder: Path) -> LoadData | None:
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:
-    """Return bytes per second in and out; None if neither is known."""
+    """Return bytes per second, in + out; None if neither is known."""
     known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
     return float(sum(known)) if known else None
 
@@ -127,7 +127,7 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 
 
 def _amount(data: LoadData, busy: str, idle: str) -> float:
-    """Return the bytes per second that make the loads of two brokers equal."""
+    """Return the bytes per second whose move makes two brokers' loads equal."""
     high, low = data.loads[busy], data.loads[idle]
     return float(round(data.carried[busy] * (high - low) / 2 / high)) if high else 0.0
 
@@ -139,7 +139,7 @@ def _amount_text(data: LoadData, busy: str, idle: str) -> str:
 
 
 def _fitting(top: Mapping[str, float | None], amount: float) -> Iterator[tuple[str, str, str]]:
-    """Yield the bundles of known throughput, and whether they fit into the amount."""
+    """Yield bundles with known throughput, and whether each fits into the amount."""
     left = amount
     for name, rate in top.items():
         if rate is None:
@@ -156,7 +156,7 @@ def _rate(amount: float) -> str:
 
 
 def _reasons(data: LoadData, value: Mapping[str, float]) -> Iterator[str]:
-    """Yield the conditions that hold, with their figures."""
+    """Yield the conditions for shedding that hold, with their figures."""
     target, most = value[TARGET], value[OVERLOAD]
     busy = max(data.loads, key=lambda name: data.loads[name])
     idle = min(data.loads, key=lambda name: data.loads[name])

@@ -36,7 +36,7 @@ from pulsar_conformance.specs.text import paragraph
 
 @dataclass(frozen=True)
 class Wanted:
-    """Options of `explain`; without a profile, that of the case is used."""
+    """Options of `explain`; without a profile, the case's own is used."""
 
     profile: str | None
     readings: Mapping[str, str]
@@ -47,9 +47,9 @@ class Wanted:
 
 
 def case_lines(handed: ProvidedQuestions, wanted: Wanted) -> Iterator[str]:
-    """Yield the derivation of a case that a user provides.
+    """Yield the derivation of a user's case.
 
-    Errors: `BadCase` for an illegal case, `BadSetting`, `specs.UnknownName`.
+    Errors: `BadCase` for an invalid case, `BadSetting`, `specs.UnknownName`.
     """
     profile = wanted.profile or handed.profile or DEFAULT_PROFILE
     own = handed.readings if profile == handed.profile else {}
@@ -74,7 +74,7 @@ def case_lines(handed: ProvidedQuestions, wanted: Wanted) -> Iterator[str]:
 
 
 def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
-    """Yield a worked example, its derivation by the model, and whether the two answers agree.
+    """Yield a worked example, the model's derivation, and whether the two answers agree.
 
     Errors: as `case_lines`.
     """
@@ -97,7 +97,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
 
 
 def _followed(model: Model) -> str:
-    """Return the profile, with the readings that differ from its own."""
+    """Format the profile, with the readings that differ from its own."""
     usual = specs.load().default_readings(model.profile)
     others = (
         f"{name}={value}" for name, value in model.readings.choices.items() if value != usual[name]
@@ -106,7 +106,7 @@ def _followed(model: Model) -> str:
 
 
 def _profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile that has a rule of the example and the settings its cases lack."""
+    """Return the first profile that has one of the example's rules and the settings its cases omit."""
     bundled = specs.load()
     judging = [
         profile
@@ -118,7 +118,7 @@ def _profile_of(example: Example, trial: Trial) -> str:
 
 
 def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) -> Iterator[str]:
-    """Yield each question with its derivation and answer; equal ones in a row only once."""
+    """Yield each question with derivation and answer; repeated questions are shown once."""
     focus = wanted.focus
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
@@ -143,7 +143,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
-    """Return a sentence that compares the model's answers with those worked by hand."""
+    """Return a sentence that compares the model's answers with the worked ones."""
     if wanted.settings:
         return "With these settings, there is no answer by hand."
     if example.allowed is None:

@@ -1,4 +1,4 @@
-"""Restriction of a derivation to one broker or bundle."""
+"""Restricting a derivation to one broker or bundle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEARLY_MOVED = 2
 
 @dataclass(frozen=True)
 class Focus:
-    """The broker and the bundle that the user asks about; None for all."""
+    """The broker or bundle to show; None means all."""
 
     broker: str | None = None
     bundle: str | None = None
@@ -32,7 +32,7 @@ class Focus:
         return self.broker is not None or self.bundle is not None
 
     def of(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """Yield the steps about all brokers, and the sections about the selected ones."""
+        """Yield the general steps, and the sections about the selected broker or bundle."""
         for section in _sections(steps):
             if not section[0].text and not self._wants(section):
                 continue
@@ -48,7 +48,7 @@ class Focus:
         return self.bundle is None or not walked or _is_about(step, self.bundle)
 
     def answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return an answer reduced to the unloads of the selected broker or bundle."""
+        """Return an answer with only the unloads of the selected broker or bundle."""
         pairs = answer.get("unload")
         if not isinstance(pairs, list) or not self:
             return answer
@@ -59,7 +59,7 @@ class Focus:
         return all(name is None or pair[what] == name for what, name in asked.items())
 
     def missing(self, case: Mapping[str, Any]) -> str | None:
-        """Return a message if a case does not contain the broker or bundle, else None."""
+        """Return a message if a case lacks the selected broker or bundle, else None."""
         text = repr(case)
         asked = {"broker": self.broker, "bundle": self.bundle}
         gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]
@@ -67,9 +67,9 @@ class Focus:
 
 
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps of a decision, with only the first of many bundles that stay on a broker.
+    """Yield a decision's steps, with only the first of many bundles that a broker keeps.
 
-    The first ones are those that nearly moved. Decisions about few bundles are not shortened.
+    Those are the ones that came closest to moving. If few bundles are kept, all are shown.
     """
     if sum(step.label.strip() == STAYS for step in steps) <= MOST_STAYING:
         yield from steps
@@ -86,7 +86,7 @@ def shortened(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Group consecutive steps into sections: a heading and its indented steps."""
+    """Group consecutive steps into sections: a heading and the indented steps below it."""
     section: list[Step] = []
     for step in steps:
         if section and not step.label.startswith(" "):

@@ -1,4 +1,4 @@
-"""Unloads in a broker's log, with the figures of each line recomputed."""
+"""Unloads in a broker's log, with each line's figures recomputed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Figures = tuple[str, ...]
 
 
 def log_lines(file: Path) -> Iterator[str]:
-    """Yield each unload that a log plans, its arithmetic, and whether its figures agree.
+    """Yield each unload in a log, its arithmetic, and whether the logged figures agree.
 
     Errors: `BadCase` for a file without such lines.
     """
@@ -58,7 +58,7 @@ def log_lines(file: Path) -> Iterator[str]:
 
 
 def _explained(line: str) -> list[str]:
-    """Return the explanation of a line, or nothing."""
+    """Return the explanation of a line; empty if it is not about an unload."""
     message, attributes = parsed_line(line)
     for pattern, explain in PATTERNS.items():
         if matched := pattern.search(message):
@@ -80,7 +80,7 @@ ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return the message of a line and its attributes, which are at its end or in JSON."""
+    """Return a line's message and its attributes, from its end or from JSON."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -94,7 +94,7 @@ def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
 
 
 def _over_average(figures: Figures) -> Iterator[str]:
-    """Explain a line of ThresholdShedder: usage, average, threshold, amount to shed, rest."""
+    """Explain a ThresholdShedder line: usage, average, threshold, amount to shed, remainder."""
     broker, *texts = figures
     usage, average, threshold, planned, left = map(float, texts)
     usage, average, threshold = _percent(usage, average, threshold)
@@ -107,7 +107,7 @@ def _over_average(figures: Figures) -> Iterator[str]:
 
 
 def _over_threshold(figures: Figures) -> Iterator[str]:
-    """Explain a line of OverloadShedder: usage, threshold, amount to shed, resources if listed."""
+    """Explain an OverloadShedder line: usage, threshold, amount to shed, resources if listed."""
     broker, *texts, resources = figures
     usage, threshold, planned = map(float, texts)
     usage, threshold = _percent(usage, threshold)
@@ -127,7 +127,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
 
 
 def _below_floor(figures: Figures) -> Iterator[str]:
-    """Explain a line about an unload that is too small: the planned amount and the minimum."""
+    """Explain a line about an unload below the minimum: its amount and the minimum."""
     broker, planned, floor = figures
     yield f"ThresholdShedder, {broker}: it keeps all"
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
@@ -135,7 +135,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
 
 
 def _over_another(figures: Figures) -> Iterator[str]:
-    """Explain a line of AvgShedder: both brokers with score, bytes and messages, and the share."""
+    """Explain an AvgShedder line: score, bytes and messages of both brokers, and the amount moved."""
     busy, idle, *texts, by_messages, marked = figures
     highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
     yield f"AvgShedder, {busy} to {idle}: scores {highest:.2f} and {lowest:.2f}"
@@ -150,7 +150,7 @@ def _over_another(figures: Figures) -> Iterator[str]:
 
 
 def _below_both_floors(figures: Figures) -> Iterator[str]:
-    """Explain a line of AvgShedder about a move that is too small."""
+    """Explain an AvgShedder line about a move below the minimum."""
     busy, idle, bytes_of, bytes_floor, messages, messages_floor = figures
     yield f"AvgShedder, {busy} to {idle}: it keeps all"
     yield (
@@ -163,7 +163,7 @@ def _below_both_floors(figures: Figures) -> Iterator[str]:
 
 
 def _no_lower_broker(figures: Figures) -> Iterator[str]:
-    """Explain a line of ThresholdShedder about the lower boundary."""
+    """Explain a ThresholdShedder line about the lower boundary."""
     threshold, average, broker, usage = figures
     least, usual, used = (100 * float(text) for text in (threshold, average, usage))
     yield f"ThresholdShedder, {broker}: no broker is under {usual:.2f} - {least:g} %"
@@ -196,12 +196,12 @@ def _same_owner(figures: Figures) -> Iterator[str]:
 
 
 def _percent(*values: float) -> tuple[float, ...]:
-    """Return values in percent; old releases log fractions instead."""
+    """Convert values to percent; old releases log fractions."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
 
 def _rate(mebibytes: float) -> str:
-    """Format a throughput in the unit of the log, and in decimal units."""
+    """Format a throughput in the log's unit and in decimal units."""
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
 
 
@@ -210,7 +210,7 @@ BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def as_logged(step: Step) -> Step:
-    """Return a step with its amount to shed also given in the unit of Pulsar's log."""
+    """Return a step with the amount to shed also in the unit of Pulsar's log."""
     if step.label.strip() != "to shed":
         return step
 

@@ -1,4 +1,4 @@
-"""Derivations and answers as text in 80 columns."""
+"""Derivations and answers, formatted as text in 80 columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT = 24
 
 
 def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield every step with its details; labels of equal depth are aligned in a column."""
+    """Yield each step with its details; labels at the same depth are aligned."""
     widths: dict[int, int] = defaultdict(int)
     for step in steps:
         depth, label = _depth(step), step.label.strip()
@@ -28,7 +28,7 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
-    """Yield the fields of an answer, one below the other."""
+    """Yield the fields of an answer, one per line."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
         first, *rest = _value_lines(item)
@@ -38,7 +38,7 @@ def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """Format a label followed by its text, which starts a new line if either is too long."""
+    """Format a label and its text, which starts a new line if either is too long."""
     space = " " * indent
     longest = max(map(len, text.split()), default=0)
     if len(label) > width or indent + width + 2 + longest > WIDTH:
@@ -55,7 +55,7 @@ def _depth(step: Step) -> int:
 
 
 def _value_lines(value: Any) -> list[str]:
-    """Format a value of an answer, with a separate line for each long part."""
+    """Format a value of an answer, with a separate line for each long element."""
     if isinstance(value, Mapping):
         if not _has_parts(value):
             return [_fields(value)]
@@ -80,7 +80,7 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
-    """Format the fields of each object that differ from the object before it."""
+    """Format the fields in which an object differs from the previous one."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
     fields = (f"{name} {', '.join(_value_lines(item))}" for name, item in changed.items())
     return "; ".join(fields) or "as before"

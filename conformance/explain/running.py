@@ -1,4 +1,4 @@
-"""The running release: its defaults for undocumented settings, and its decisions."""
+"""Defaults and decisions of the release that a user runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ A_FRACTION, A_PERCENTAGE = 1, 5
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
     """Add a release's defaults for settings that neither the case nor the documents give.
 
-    Return the model, and the defaults that were added.
+    Return the model and the added defaults.
     """
     taken: dict[str, Value] = {}
     while (name := _lacking(trial, model)) is not None:
@@ -52,7 +52,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 
 
 def _lacking(trial: Trial, model: Model) -> str | None:
-    """Return a setting that a legal case needs but that is nowhere given, or None."""
+    """Return a setting that a valid case needs but that is not given anywhere, or None."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or bad_trial(trial, model.defaults) is not None:
         return missing
@@ -65,7 +65,7 @@ def _lacking(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the released profile of a documented one, or the profile itself if it is one."""
+    """Return the released profile for a documented one, or the profile itself if it is released."""
     known = specs.load().profiles
     if known[profile].kind == "released":
         return profile
@@ -88,7 +88,7 @@ def _default_in_release(profile: str, name: str) -> Value | None:
 
 
 def check_manager(place: str, trial: Trial) -> None:
-    """Raise `BadSetting` if a question is about the modular manager but another is configured."""
+    """Raise `BadSetting` if a question concerns the modular manager but another is configured."""
     for operation, case in trial.questions:
         settings = case.get("settings") if isinstance(case, dict) else None
         if not isinstance(settings, dict) or not operation.startswith(MODULAR):
@@ -102,7 +102,7 @@ def check_manager(place: str, trial: Trial) -> None:
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about undocumented settings of releases that influence the answer."""
+    """Yield a note about undocumented settings that affect the answer in releases."""
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
@@ -113,7 +113,7 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about splits by the traffic of topics, which cases do not contain."""
+    """Yield a note about splits by topic traffic, which cases do not contain."""
     for operation, case in trial.questions:
         if operation != SPLIT.id or "bundles" not in model.derive(operation, case).answer:
             continue
@@ -126,7 +126,7 @@ def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def history_notes(trial: Trial) -> Iterator[str]:
-    """Yield a warning if a history looks like fractions while usage is in percent."""
+    """Yield a warning if a usage history looks like fractions while usage is in percent."""
     suspect = {
         name: max(history)
         for _, case in trial.questions
@@ -143,13 +143,13 @@ def history_notes(trial: Trial) -> Iterator[str]:
 
 
 def _usage(broker: Mapping[str, Any]) -> float:
-    """Return the largest percentage of a broker's resources, as an approximation."""
+    """Return the usage of a broker's busiest resource in percent, as an approximation."""
     parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
 
 
 def decision(answer: Mapping[str, Any]) -> str:
-    """Format an answer about unloads or a placement as one line."""
+    """Format an answer about unloads or a placement on one line."""
     for word in ("refused", "unsupported", "failed"):
         if word in answer:
             return f"{word}: {answer[word]}"
@@ -165,7 +165,7 @@ def decision(answer: Mapping[str, Any]) -> str:
 
 
 def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions that differ from the model's: of the documents, or of the releases."""
+    """Yield decisions that differ from the model's, by the documents or by releases."""
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
@@ -191,7 +191,7 @@ def _together(profiles: list[str]) -> str:
 
 
 def _compared(profile: str) -> list[str]:
-    """Return the documents of a release, or the releases that follow documents."""
+    """Return a release's documents, or the releases that follow the documents."""
     known = specs.load()
     line = profile.partition("-")[2]
     based = known.profiles[profile].based_on
@@ -207,7 +207,7 @@ def _compared(profile: str) -> list[str]:
 
 
 def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
-    """Yield the answers that the model may give; there are several if it chooses at random."""
+    """Yield the model's possible answers; there are several if it chooses at random."""
     operation, case = trial.questions[0]
     for _ in range(len(case["brokers"]) if operation == ASSIGN.id else 1):
         yield model.derive(operation, case).answer
@@ -221,7 +221,7 @@ def _decided(answer: Mapping[str, Any]) -> Any:
 
 
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions on a question with and without the changed settings."""
+    """Yield the decision with and without the changed settings."""
     if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
         return
     model, _ = with_release_defaults(before, model)

@@ -1,4 +1,4 @@
-"""Spread of topics over bundles, and the probability that it is due to chance."""
+"""Distribution of topics over bundles, and the probability that it is due to chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HASHES = 2**32
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of so uneven a spread."""
+    """Yield the number of topics in each bundle, and the probability of so uneven a distribution."""
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
@@ -29,7 +29,7 @@ def spread_lines(
 def broker_lines(
     case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and the probability of so uneven a spread."""
+    """Yield the number of topics on each broker, and the probability of so uneven a distribution."""
     shares: dict[str, float] = {}
     for bundle, share in _shares(case).items():
         broker = owners.get(bundle, NOBODY)
@@ -44,7 +44,7 @@ NOBODY = "no broker"
 
 
 def _shares(case: Mapping[str, Any]) -> dict[str, float]:
-    """Return the share of the hash range that each bundle covers."""
+    """Return the fraction of the hash range that each bundle covers."""
     edges = [int(edge, 16) for edge in case["boundaries"]]
     return {f"0x{low:08x}_0x{high:08x}": (high - low) / HASHES for low, high in pairwise(edges)}
 
@@ -63,10 +63,10 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
 
 
 def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
-    """Return the probability that no bundle gets more than `most` of a number of topics.
+    """Return the probability that no bundle gets more than `most` of the topics.
 
-    `shares` are the shares of the hash range. Bundles are added one at a time, and each takes its
-    binomial share of the topics that earlier bundles left.
+    `shares` are fractions of the hash range. Bundles are added one at a time; each takes its
+    binomial share of the topics that the earlier ones left.
     """
     left = [0.0] * topics + [1.0]
     rest = sum(shares)
@@ -83,7 +83,7 @@ def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> f
 
 
 def _binomial(count: int, part: float, most: int) -> Iterator[float]:
-    """Yield the probabilities that 0, 1, … topics fall in a share, up to `most` topics."""
+    """Yield the probabilities that 0, 1, … up to `most` topics fall into a part of the range."""
     if part >= 1:
         yield from (float(taken == count) for taken in range(min(count, most) + 1))
         return

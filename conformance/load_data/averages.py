@@ -30,7 +30,7 @@ Counting = Callable[[Random, tuple[int, int]], int]
 
 
 def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
-    """Return a case of `average.bundle`."""
+    """Return an `average.bundle` case."""
     short, long = windows
     return {"samples": samples, "shortSamples": short, "longSamples": long}
 
@@ -39,7 +39,7 @@ KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
 
 
 def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
-    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or a single direction."""
+    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or only one direction."""
     kind = random.choice(kinds)
     if kind == "nothing":
         return dict.fromkeys(RATE_FIELDS, 0)
@@ -51,7 +51,7 @@ def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
 
 
 def samples(random: Random, count: int) -> list[Json]:
-    """Return `count` samples that are steady, jump, or all differ."""
+    """Return `count` samples: steady, with jumps, or all different."""
     kinds = min(count, random.choice((1, 2, 12, 12)))
     if not kinds:
         return []
@@ -90,7 +90,7 @@ def _any_number(random: Random, windows: tuple[int, int]) -> int:
 
 
 def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
-    """A bundle after as many samples as `counting` chooses."""
+    """A bundle with as many samples as `counting` chooses."""
 
     def trial(random: Random, windows: tuple[int, int]) -> Trial:
         count = counting(random, windows)
@@ -100,12 +100,12 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
 
 
 def filling() -> st.SearchStrategy[Trial]:
-    """Up to as many samples as a window takes."""
+    """At most as many samples as fit into a window."""
     return bundle_after_samples(_within)
 
 
 def overflowing() -> st.SearchStrategy[Trial]:
-    """More samples than a window takes."""
+    """More samples than fit into a window."""
     return bundle_after_samples(_beyond)
 
 
@@ -120,7 +120,7 @@ def first_samples() -> st.SearchStrategy[Trial]:
 
 
 def never_measured() -> st.SearchStrategy[Trial]:
-    """No sample at all, for any windows."""
+    """No samples, with any windows."""
     window = st.integers(1, 2000)
     windows = st.one_of(st.just(USUAL), st.tuples(window, window))
     return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))
@@ -128,7 +128,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """The same samples twice, with one of the two windows different."""
+    """The same samples twice, with one window changed."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -139,7 +139,7 @@ def with_one_window_changed(draw: st.DrawFn) -> Trial:
 
 
 def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
-    """Return the averages of one bundle in both time frames."""
+    """Return a bundle's averages in both time frames."""
     short, long = one_sample(random, kinds), one_sample(random, kinds)
     return {
         "shortTermData": loads.draw_average(short, random.randint(1, 10), 10),
@@ -161,7 +161,7 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
 
 
 def broker_case(random: Random, count: int, unmeasured: float) -> Json:
-    """Return a case of `average.broker` with `count` bundles, a share of them unmeasured."""
+    """Return an `average.broker` case with `count` bundles, some of them without samples."""
     # Next to a huge bundle, floating point could hide whether the others were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))
@@ -181,7 +181,7 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """A broker with its bundles, a share of them unmeasured."""
+    """A broker with its bundles, some of them without samples."""
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,
@@ -207,12 +207,12 @@ def full_of_old_samples(random: Random) -> Json:
 
 
 def without_samples(_random: Random) -> Json:
-    """A bundle that was never measured."""
+    """A bundle without samples."""
     return average_case([], USUAL)
 
 
 def owning_unmeasured(random: Random) -> Json:
-    """A broker whose bundles were never measured."""
+    """A broker whose bundles have no samples."""
     return broker_case(random, random.randint(1, 5), unmeasured=1)
 
 
@@ -248,7 +248,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand rates, up to rounding; `among` are the rates from which they were computed."""
+    """Demand rates, up to rounding; `among` are the rates that they were computed from."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = RESIDUE * _largest(among)
     for name in names:
@@ -258,7 +258,7 @@ def _equal(
 
 @AVERAGE.check("DATA-01", draws=filling())
 def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Up to a full window, the average is the mean of all samples."""
+    """Until the window is full, the average is the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
     for frame, known in answer.items():
         if expect.reached(len(case.samples) <= case.window(frame)):
@@ -267,7 +267,7 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
 
 @AVERAGE.check("DATA-02", draws=overflowing())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Beyond a full window, the average follows the reading `window`."""
+    """Once the window is full, the average follows the reading `window`."""
     for frame, known in answer.items():
         if expect.reached(len(case.samples) > case.window(frame)):
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
@@ -275,7 +275,7 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
 
 @AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
-    """If the window of one time frame changes, the average of the other does not."""
+    """Changing the window of one time frame does not change the average of the other."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
     expect.given(before.samples == after.samples, "the samples are the same")
@@ -299,19 +299,19 @@ def _expect_unmeasured(
 
 @AVERAGE.check("DATA-04", draws=never_measured())
 def counts_for_50_messages(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """A bundle without samples counts with 50 messages per second in each direction."""
+    """A bundle without samples counts as 50 messages per second in each direction."""
     _expect_unmeasured(case, answer, expect, MESSAGES)
 
 
 @AVERAGE.check("DATA-05", draws=never_measured())
 def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """A bundle without samples counts with 50 KB per second in each direction."""
+    """A bundle without samples counts as 50 KB per second in each direction."""
     _expect_unmeasured(case, answer, expect, BYTES)
 
 
 @AVERAGE.check("DATA-06", draws=first_samples())
 def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """An average lies between the lowest and the highest sample: no assumed value remains in it."""
+    """An average lies between the lowest and the highest sample: no assumed value remains."""
     expect.given(bool(case.samples), "there is a sample")
     columns = dict(
         zip(RATE_FIELDS, zip(*(one.each() for one in case.samples), strict=True), strict=True)
@@ -328,7 +328,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """The number of samples is counted, up to the window."""
+    """The samples are counted, up to the window."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))
@@ -337,7 +337,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
 
 @SUM.check("DATA-08", draws=brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
-    """In each time frame, a broker's data is the sum over its bundles."""
+    """In each time frame, a broker's data are the sums over its bundles."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(measured):
@@ -346,7 +346,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
 
 @SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
-    """In a broker's sum, bundles without samples count with their assumed values."""
+    """In a broker's sums, bundles without samples count with the assumed rates."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(not measured):
@@ -355,7 +355,7 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
 
 @SUM.check_together("DATA-10", draws=gaining_or_losing())
 def a_bundle_gained_adds_its_load(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
-    """A broker that gains a bundle has its previous load plus that of the bundle."""
+    """A broker that gains a bundle has its previous load plus the bundle's."""
     expect.given(len(asked) == 2, "a broker before and after a change")
     (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
     expect.given(fewer.case["bundles"] == many.case["bundles"], "the other bundles carry the same")

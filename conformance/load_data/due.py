@@ -37,14 +37,14 @@ CLOCK = 1
 
 @dataclass(frozen=True)
 class LoadChange:
-    """Load data that a broker wrote, and the load that it measures some seconds later."""
+    """A `report.due` case: the load data last written, and the load some seconds later."""
 
     case: Mapping[str, Any]
     settings: Settings
 
     @property
     def first(self) -> bool:
-        """True if the broker has not written anything yet."""
+        """True if the broker has not written load data yet."""
         return self.case["written"] is None
 
     @property
@@ -54,17 +54,17 @@ class LoadChange:
 
     @property
     def too_soon(self) -> bool:
-        """True if the shortest interval has not passed."""
+        """True if the minimum interval has not passed."""
         return self.seconds < self.settings.number(LEAST_MILLIS) / 1000
 
     @property
     def longest(self) -> Fraction:
-        """Seconds of the longest interval."""
+        """The maximum interval in seconds."""
         return self.settings.number(MOST_MINUTES) * 60
 
     @property
     def threshold(self) -> Percent:
-        """Percentage by which a measure has to change."""
+        """The percentage by which a measure must change."""
         return self.settings.number(THRESHOLD)
 
     @cached_property
@@ -84,9 +84,9 @@ class LoadChange:
 
     @property
     def surely_changed(self) -> dict[str, bool]:
-        """For each measure that documents name, true if it certainly exceeds the threshold.
+        """True for each documented measure that certainly exceeds the threshold.
 
-        For a usage, the change has to exceed it in points and as a share, weighted and unweighted.
+        Usage must exceed it both in points and as a fraction, both weighted and unweighted.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -102,7 +102,7 @@ class LoadChange:
 
     @property
     def surely_within(self) -> bool:
-        """True if no measure may exceed the threshold, in either direction of traffic."""
+        """True if certainly no measure exceeds the threshold, in either direction of traffic."""
         before, now = self._brokers
         least = self.threshold - POINTS
         pairs = [
@@ -132,7 +132,7 @@ def _due_problems(case: Json, settings: Settings) -> Problems:
 def due_case(
     settings: Json, written: Json | None, now: Json, seconds: float, manager: str = "modular"
 ) -> Json:
-    """Return a case of `report.due`."""
+    """Return a `report.due` case."""
     fields = {"written": written, "now": now, "seconds": seconds}
     return {"settings": settings, "manager": manager, **fields}
 
@@ -161,7 +161,7 @@ BUSY = ("cpu", "bandwidthIn", "bandwidthOut")
 
 
 def _load(random: Random) -> Json:
-    """Return the load of a broker; rates and counts can change by whole percentages."""
+    """Return a broker's load whose rates and counts can change by whole percentages."""
     load: Json = {name: 100 * random.randrange(1, 1000) for name in RATE_FIELDS}
     load["numBundles"] = 100 * random.randrange(1, 4)
     for name in BUSY:
@@ -170,7 +170,7 @@ def _load(random: Random) -> Json:
 
 
 def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
-    """Return a load with one measure changed by a percentage, or usage by that many points."""
+    """Return a load with one measure changed by a percentage (usage: by points)."""
     if measure == "usage":
         return {
             **load,
@@ -186,7 +186,7 @@ def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
-    """A load that changed by some multiples of the threshold, at one of these moments."""
+    """A load that changed by a multiple of the threshold, at one of these moments."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     percent, millis, minutes = draw(st.sampled_from(SETTINGS))
     settings = {THRESHOLD: percent, LEAST_MILLIS: millis, MOST_MINUTES: minutes}
@@ -207,7 +207,7 @@ SETTINGS = ((10, 5000, 15), (10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (25, 
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
-    """Return seconds: fewer than `least` if "soon", at least `most` if "late", else between."""
+    """Return seconds: below `least` if "soon", at least `most` if "late", else in between."""
     if moment == "soon":
         return random.choice((0, least / 2, least - 0.5))
     if moment == "late":
@@ -217,7 +217,7 @@ def _seconds(random: Random, moment: str, least: float, most: float) -> float:
 
 @st.composite
 def first_reports(draw: st.DrawFn) -> Trial:
-    """A broker that has not written anything yet, with a load or without."""
+    """A broker that has not written load data yet, loaded or idle."""
     random, idle = draw(randoms), draw(st.booleans())
     now = {"numBundles": 0} if idle else _load(random)
     seconds = draw(st.sampled_from((5, 60, 3600)))
@@ -240,7 +240,7 @@ def a_change_over_the_threshold_is_reported(case: LoadChange, due: bool, expect:
 
 @DUE.check("REPORT-14", draws=due_reports(WITHIN, "between"))
 def a_change_within_the_threshold_waits(case: LoadChange, due: bool, expect: Expect) -> None:
-    """Without a change over the threshold, nothing is written before the longest interval."""
+    """Without a change above the threshold, nothing is written before the maximum interval."""
     expect.given(not case.first, "the broker has written its load data")
     expect.given(case.seconds <= case.longest - CLOCK, "the longest interval has not passed")
     if expect.reached(case.surely_within):
@@ -249,7 +249,7 @@ def a_change_within_the_threshold_waits(case: LoadChange, due: bool, expect: Exp
 
 @DUE.check("REPORT-15", draws=due_reports(WITHIN, "late"))
 def the_longest_interval_ends_the_wait(case: LoadChange, due: bool, expect: Expect) -> None:
-    """After the longest interval a broker writes its load data, whatever changed."""
+    """After the maximum interval, a broker writes its load data, whatever changed."""
     expect.given(not case.first, "the broker has written its load data")
     if expect.reached(case.seconds > case.longest):
         expect.that(due, f"due: {plain(case.longest)} s have passed", due)
@@ -257,7 +257,7 @@ def the_longest_interval_ends_the_wait(case: LoadChange, due: bool, expect: Expe
 
 @DUE.check("REPORT-16", draws=due_reports(OVER, "soon"))
 def the_shortest_interval_comes_first(case: LoadChange, due: bool, expect: Expect) -> None:
-    """Within the shortest interval nothing is written, however much has changed."""
+    """Within the minimum interval, nothing is written, however much has changed."""
     expect.given(not case.first, "the broker has written its load data")
     if expect.reached(case.too_soon):
         expect.that(not due, f"not due: only {plain(case.seconds)} s have passed", due)
@@ -265,31 +265,31 @@ def the_shortest_interval_comes_first(case: LoadChange, due: bool, expect: Expec
 
 @DUE.check("REPORT-17", draws=first_reports())
 def load_data_are_written_a_first_time(case: LoadChange, due: bool, expect: Expect) -> None:
-    """A broker that has not written anything yet writes its load data."""
+    """A broker that has not written load data yet writes them."""
     if expect.reached(case.first):
         expect.that(due, "due: nobody knows the broker's load", due)
 
 
 @dataclass(frozen=True)
 class MeasuredBundles:
-    """Bundles whose load is measured, and how many of them may be reported."""
+    """A `report.bundles` case: bundles with their load, and how many may be reported."""
 
     case: Mapping[str, Any]
     settings: Settings
 
     @property
     def rates(self) -> dict[str, Rates]:
-        """The rates of each bundle."""
+        """Each bundle's rates."""
         return {name: Rates.read(one) for name, one in self.case["stats"].items()}
 
     @property
     def busy(self) -> list[str]:
-        """The bundles that carry bytes."""
+        """The bundles with throughput."""
         return [name for name, one in self.rates.items() if one.throughput]
 
     @property
     def most(self) -> int | None:
-        """The maximum number of bundles in a report, or None if every bundle is reported."""
+        """The maximum number of bundles in a report; None for all."""
         each = int(self.settings.number(MOST_BUNDLES))
         leads = self.case["manager"] == "modular"
         return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
@@ -305,7 +305,7 @@ def _top_problems(case: Json, settings: Settings) -> Problems:
 
 
 def top_case(settings: Json, stats: Json, manager: str = "extensible", brokers: int = 1) -> Json:
-    """Return a case of `report.bundles`."""
+    """Return a `report.bundles` case."""
     return {"settings": settings, "manager": manager, "brokerCount": brokers, "stats": stats}
 
 
@@ -325,7 +325,7 @@ TOP = Operation(
 
 @st.composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
-    """Bundles with loads that are far apart or equal, of one broker or of several."""
+    """Bundles of one or several brokers, with loads far apart or equal."""
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
     brokers = draw(st.integers(1, 3)) if manager == "modular" else 1
@@ -342,7 +342,7 @@ def _carrying(load: int) -> Json:
 
 @TOP.check("REPORT-18", draws=measured_bundles())
 def no_more_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A report has no more bundles than may be reported."""
+    """A report has no more bundles than allowed."""
     most = case.most
     if most is not None and expect.reached(most < len(case.rates)):
         expect.that(len(named) <= most, f"at most {most} bundles", len(named))
@@ -350,7 +350,7 @@ def no_more_are_reported(case: MeasuredBundles, named: frozenset[str], expect: E
 
 @TOP.check("REPORT-19", draws=measured_bundles())
 def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A report has as many bundles as it may have."""
+    """A report has as many bundles as allowed."""
     most = case.most
     if most is not None and expect.reached(bool(case.busy)):
         least = min(most, len(case.busy))
@@ -359,7 +359,7 @@ def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Exp
 
 @TOP.check("REPORT-20", draws=measured_bundles())
 def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A reported bundle carries more than half of what any unreported bundle carries."""
+    """A reported bundle carries more than half the traffic of any unreported bundle."""
     rates = {name: one.each() for name, one in case.rates.items()}
     left = [one for name, one in rates.items() if name not in named and any(one)]
     expect.reached(bool(left) and bool(named))
@@ -373,7 +373,7 @@ def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expec
 
 @TOP.check("REPORT-21", draws=measured_bundles((-1,)))
 def every_bundle_is_written(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """With -1, every bundle with traffic is written."""
+    """With -1, every bundle with traffic is reported."""
     if expect.reached(case.most is None and bool(case.busy)):
         missing = [one for one in case.busy if one not in named]
         expect.that(not missing, "every bundle with traffic", f"not {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""Operations of load data: averages, usage, and reading load reports."""
+"""Operations on load data: averages, usage, and parsing of load reports."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 
 
 def _same_rates(allowed: Json, answer: Json) -> bool:
-    """True if rates are equal within `SHARE`; a missing rate counts as 0."""
+    """True if rates are equal within `SHARE`; an absent rate counts as 0."""
     return all(
         isclose(allowed.get(name, 0), answer.get(name, 0), rel_tol=SHARE) for name in RATE_FIELDS
     )
 
 
 def _same_sums(allowed: Json, answer: Json) -> bool:
-    """True if the rates of both time frames are equal."""
+    """True if the rates in both time frames are equal."""
     return all(_same_rates(allowed[frame], answer[frame]) for frame in FRAMES)
 
 
@@ -83,16 +83,16 @@ class Owning:
         return average_of(self.case["bundles"].get(bundle), frame) is not None
 
     def rates(self, bundle: str, frame: str) -> Rates:
-        """Return the rates with which a bundle counts in a sum."""
+        """Return the rates that a bundle contributes to the sum."""
         return carried(self.case["bundles"].get(bundle), frame, self.readings["kilobyte"])
 
     def total(self, frame: str) -> Rates:
-        """Return the sum over all of the broker's bundles."""
+        """Return the sum over the broker's bundles."""
         return together(self.rates(bundle, frame) for bundle in self.owned)
 
 
 def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each overlap of bundles, and for sums too large for a JSON number."""
+    """Yield a problem for each overlap of bundles, and for sums too large for JSON numbers."""
     for bundle in (*case["owned"], *case["bundles"]):
         yield from bundle_name_problems(bundle)
     yield from overlap_problems(case["owned"], "case.owned")
@@ -120,7 +120,7 @@ SUM = Operation(
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples of a bundle, and the windows over which they are averaged."""
+    """A bundle's samples, and the windows over which they are averaged."""
 
     case: Json
     readings: Readings
@@ -132,7 +132,7 @@ class Sampled:
 
     @cached_property
     def unmeasured(self) -> Rates:
-        """The values assumed before the first sample."""
+        """The rates assumed for a bundle without samples."""
         return unmeasured_rates(self.readings["kilobyte"])
 
     def window(self, frame: str) -> int:
@@ -175,30 +175,30 @@ AVERAGE = Operation(
 
 @dataclass(frozen=True)
 class Reported:
-    """A load report with any content."""
+    """A `report.read` case: a load report with any content."""
 
     report: Json
 
     @cached_property
     def read(self) -> Report | None:
-        """The report in typed form, or None if it cannot be read."""
+        """The parsed report, or None if it is unreadable."""
         try:
             return read(self.report)
         except Unreadable:
             return None
 
     def known(self, name: str) -> Any:
-        """Return the report's value for a field of the protocol, or None."""
+        """Return the report's value of a protocol field, or None."""
         return None if self.read is None else self.read.broker.get(name)
 
     @property
     def nested(self) -> bool:
-        """True if the report has `systemResourceUsage`."""
+        """True if the report contains `systemResourceUsage`."""
         return self.report.get(NESTED) is not None
 
     @property
     def at_the_top(self) -> list[str]:
-        """The resources at the top level of the report."""
+        """The resources at the report's top level."""
         return [name for name in RESOURCES if self.report.get(name) is not None]
 
     @property
@@ -211,7 +211,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class ReportContent:
-    """The answered content of a report, or the refusal."""
+    """The content of a report as answered, or the refusal."""
 
     manager: str | None
     broker: Json
@@ -225,7 +225,7 @@ class ReportContent:
 
 
 def _same_report(allowed: Json, answer: Json) -> bool:
-    """True if reports are equal; fields missing in the allowed one must be empty in the answer."""
+    """True if reports are equal; fields absent from the allowed one must be empty in the answer."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
@@ -254,7 +254,7 @@ def _report_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a report, at any depth."""
+    """Yield every string in a report, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -282,14 +282,14 @@ READ = Operation(
 
 @dataclass(frozen=True)
 class Measured:
-    """An answered usage."""
+    """A usage as answered."""
 
     percent: Fraction
     resource: str | None
 
 
 def usage_percents(case: FlatCase) -> dict[str, Fraction]:
-    """Return the usage of each resource in percent, weighted if weights are asked for."""
+    """Return each resource's usage in percent, weighted if the case says so."""
     weight = weights(case.settings) if case["weighted"] else UNWEIGHTED
     used = Broker.read("broker", case["broker"]).percent
     return {name: used[name] * weight[name] for name in used}
@@ -302,13 +302,13 @@ def _usage_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _same_usage(allowed: Json, answer: Json) -> bool:
-    """True if usages are equal; if nothing is used, any resource or none may be named."""
+    """True if usage is equal; if nothing is used, any resource or none may be named."""
     close = isclose(allowed["percent"], answer["percent"], rel_tol=0, abs_tol=POINTS)
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 
 
 def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
-    """True if a single resource is the busiest, or all are idle."""
+    """True if there is a single busiest resource, or all are idle."""
     *_, second, most = sorted(usage_percents(case).values())
     return most == 0 or most - second > expect.POINTS
 

@@ -1,4 +1,4 @@
-"""REPORT: the content of load reports, and the type of load manager that wrote them."""
+"""REPORT: the content of load reports, and which load manager wrote them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ UNMEASURED = {"usage": -1.0, "limit": -1.0}
 
 
 def resources(random: Random) -> Json:
-    """Return a broker's resources; any may be the busiest, missing, or without a limit."""
+    """Return a broker's resources; any may be the busiest, absent, or without a limit."""
     kind = random.choice(("all", "some", "some", "even", "none"))
     if kind == "none":
         return {}
@@ -77,7 +77,7 @@ def resources(random: Random) -> Json:
 
 
 def _totals(random: Random) -> Json:
-    """Return a broker's rates and counts, with the bundles it owns, gained and lost."""
+    """Return a broker's rates and counts, and the bundles that it owns, gained and lost."""
     count = random.choice((0, 0, 1, 4, 30))
     known = names.bundles(random, count + 2)
     owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
@@ -102,7 +102,7 @@ def _stats(random: Random) -> Json:
 
 
 def _in_part(random: Random, report: Json) -> Json:
-    """Return a report without some of its fields."""
+    """Return a report with some fields removed."""
     share = random.choice((0, 0.2, 0.6, 1))
     return {name: value for name, value in report.items() if random.random() >= share}
 
@@ -112,12 +112,12 @@ def _shuffled(random: Random, report: Json) -> Json:
 
 
 def modular(random: Random, used: Json) -> Json:
-    """Return a report of the modular load manager with these resources."""
+    """Return a modular load manager's report with these resources."""
     return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
 
 
 def simple(random: Random, used: Json) -> Json:
-    """Return a report of the simple load manager; real ones repeat resources at the top level."""
+    """Return a simple load manager's report; real ones repeat resources at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -130,37 +130,37 @@ def simple(random: Random, used: Json) -> Json:
 
 
 def _unmeasured(random: Random, used: Json) -> Json:
-    """Return the resources, sometimes with a bandwidth that cannot be measured."""
+    """Return the resources, sometimes with a bandwidth that could not be measured."""
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
 
 def reading(report: Json) -> Question:
-    """Return the question that gives a report to be read."""
+    """Return the question that asks to parse a report."""
     return Question("report.read", {"report": report})
 
 
 @st.composite
 def modular_reports(draw: st.DrawFn) -> Trial:
-    """A report of the modular load manager."""
+    """A report by the modular load manager."""
     random = draw(randoms)
     return Trial((reading(modular(random, _unmeasured(random, resources(random)))),))
 
 
 @st.composite
 def simple_reports(draw: st.DrawFn) -> Trial:
-    """A report of the simple load manager."""
+    """A report by the simple load manager."""
     random = draw(randoms)
     return Trial((reading(simple(random, _unmeasured(random, resources(random)))),))
 
 
 def any_report() -> st.SearchStrategy[Trial]:
-    """A report of either load manager."""
+    """A report by either load manager."""
     return st.one_of(modular_reports(), simple_reports())
 
 
 @st.composite
 def monitored(draw: st.DrawFn) -> Trial:
-    """A load report, and a question about the usage of the resources in it."""
+    """A load report, and a question about the usage of its resources."""
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
     report = draw(st.sampled_from((modular, simple)))(random, used)
@@ -173,7 +173,7 @@ def _readable(case: Reported, expect: Expect) -> None:
 
 
 def _modular(case: Reported, expect: Expect) -> None:
-    """Assume that the resources are at the top level, as in reports of the modular manager."""
+    """Assume that resources are at the top level, as in the modular load manager's reports."""
     _readable(case, expect)
     expect.given(bool(case.at_the_top) and not case.nested, "the modular load manager's report")
 
@@ -194,7 +194,7 @@ def _in_one_place(case: Reported, expect: Expect) -> None:
 
 @READ.check("REPORT-01", draws=modular_reports())
 def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A report with its resources at the top level is the modular load manager's."""
+    """A report with resources at the top level is the modular load manager's."""
     _modular(case, expect)
     expect.reached()
     expect.that(answer.manager == "modular", "a report of the modular load manager", answer)
@@ -202,7 +202,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expe
 
 @READ.check("REPORT-02", draws=simple_reports())
 def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A report with its resources in systemResourceUsage is the simple load manager's."""
+    """A report with resources in systemResourceUsage is the simple load manager's."""
     _simple(case, expect)
     expect.reached()
     expect.that(answer.manager == "simple", "a report of the simple load manager", answer)
@@ -210,7 +210,7 @@ def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Ex
 
 @READ.check("REPORT-03", draws=any_report())
 def usage_and_limit_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """Each reported resource keeps its usage and its limit."""
+    """Each reported resource keeps its usage and limit."""
     _answered(answer, expect)
     _in_one_place(case, expect)
     for name in RESOURCES:
@@ -245,7 +245,7 @@ def _kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand the reported values; a field missing in the answer counts as 0 or no bundles."""
+    """Demand the reported values; a field absent from the answer counts as 0 or no bundles."""
     _answered(answer, expect)
     _modular(case, expect)
     for name in names:
@@ -257,31 +257,31 @@ def _kept(
 
 @READ.check("REPORT-04", draws=modular_reports())
 def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The answered total rates are those of the report."""
+    """Total rates are answered as reported."""
     _kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=modular_reports())
 def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The answered numbers of topics, bundles, producers and consumers are those of the report."""
+    """Numbers of topics, bundles, producers and consumers are answered as reported."""
     _kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=modular_reports())
 def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The answered bundles are those of the report."""
+    """The bundles are answered as reported."""
     _kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The answered gains and losses of bundles are those of the report."""
+    """Gained and lost bundles are answered as reported."""
     _kept(CHANGES, _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-08", draws=any_report())
 def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A field missing in the report is missing or empty in the answer as well."""
+    """A field absent from the report is absent or empty in the answer, too."""
     _answered(answer, expect)
     _readable(case, expect)
     absent = [name for name in RESOURCES if name not in (*case.at_the_top, *case.below)]
@@ -299,7 +299,7 @@ def _empty(value: Any) -> bool:
 
 @check_exchanges("REPORT-09", draws=monitored())
 def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """A broker's usage is the largest percentage of the resources in its report."""
+    """A broker's usage is the largest percentage among the resources in its report."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
     expect.given(in_order, "a report, and the usage of its broker")
     (case, content), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
@@ -310,7 +310,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 
 
 def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
-    """Assume that the usage asked for is that of the report's resources."""
+    """Assume that the question about usage has the report's resources."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}

@@ -1,4 +1,4 @@
-"""USAGE: the usage of a broker, and the speed of its network."""
+"""USAGE: a broker's usage, and the speed of its network interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pulsar_conformance.reference.usage import (
 
 
 def usage_case(broker: Json, weighted: bool, settings: Json) -> Json:
-    """Return a case of `usage.max`."""
+    """Return a `usage.max` case."""
     return {"settings": settings, "weighted": weighted, "broker": broker}
 
 
@@ -47,7 +47,7 @@ def _broker(random: Random) -> Json:
 
 @st.composite
 def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
-    """Draw a broker whose busiest resource is to be found."""
+    """A broker whose busiest resource is asked for."""
     random = draw(randoms)
     settings = some_weights(random) if weighted and random.random() < 0.8 else {}
     if not weighted and draw(st.booleans()):
@@ -57,13 +57,13 @@ def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
 
 @st.composite
 def any_broker(draw: st.DrawFn) -> Trial:
-    """Draw a broker whose busiest resource is to be found, weighted or not."""
+    """A broker whose busiest resource is asked for, weighted or not."""
     return draw(brokers(draw(st.booleans())))
 
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """Draw a broker that uses only one resource, with five different weights."""
+    """A broker that uses a single resource, with five different weights."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, some_weights(random)))
@@ -76,7 +76,7 @@ def _expect_percent(expect: Expect, answer: Measured, percent: Percent) -> None:
 
 @USAGE.check("USAGE-01", draws=brokers(weighted=False))
 def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """The usage of a broker is that of the busiest of its five resources."""
+    """A broker's usage is that of the busiest of its five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
@@ -84,7 +84,7 @@ def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: 
 
 @USAGE.check("USAGE-02", draws=brokers(weighted=True))
 def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """The weighted usage of a broker is the largest usage after multiplication by its weight."""
+    """A broker's weighted usage is the largest product of a resource's usage and weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))
@@ -92,7 +92,7 @@ def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) ->
 
 @USAGE.check("USAGE-03", draws=any_broker())
 def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """The answered resource is one with the largest usage, unless none is used."""
+    """The answered resource has the largest usage, unless none is used."""
     percent = usage_percents(case)
     most = max(percent.values())
     if expect.reached(most > 0):
@@ -105,7 +105,7 @@ def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expe
 def each_weight_counts_for_its_own_resource(
     case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
-    """If one resource is used, the weighted usage is that resource's usage times its weight."""
+    """If a single resource is used, the weighted usage is its usage times its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     used = Broker.read("broker", case["broker"]).percent
     busy = [name for name in used if used[name]]
@@ -117,7 +117,7 @@ def each_weight_counts_for_its_own_resource(
 def leaves_heap_out(
     asked_weighted: bool, weighted: bool, case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
-    """The usage of a broker is the largest usage of its resources, without heap memory."""
+    """A broker's usage is the largest usage of its resources, heap memory excluded."""
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
     expect.given(case["weighted"] is asked_weighted, asked)
     weight = weights(case.settings) if weighted else UNWEIGHTED
@@ -138,7 +138,7 @@ for rule, asked_weighted, weighted in (
 
 
 def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
-    """Draw a network interface with its reported speed, and one of the overrides."""
+    """A network interface with its reported speed, and one of the overrides."""
     return st.builds(
         lambda speed, settings: Trial.of(
             NIC.id, {"settings": settings, "nics": [{"reportedGbps": speed}]}
@@ -168,7 +168,7 @@ def _override(case: FlatCase) -> Fraction | None:
 def the_override_replaces_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """A speed that is set overrides the reported speed."""
+    """A speed in the settings overrides the reported speed."""
     override = _override(case)
     if override is not None and expect.reached():
         _expect_speed(expect, answer, override)
@@ -178,7 +178,7 @@ def the_override_replaces_the_reported_speed(
 def an_empty_override_leaves_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """The reported speed counts if no speed is set."""
+    """Without a speed in the settings, the reported speed counts."""
     reported = case["nics"][0].get("reportedGbps")
     if _override(case) is None and expect.reached(reported is not None):
         _expect_speed(expect, answer, exact(reported))
@@ -186,7 +186,7 @@ def an_empty_override_leaves_the_reported_speed(
 
 @NIC.check("USAGE-07", draws=nics(*FRACTIONAL_OVERRIDES))
 def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Expect) -> None:
-    """A speed such as 0.8 Gbit/s is used without rounding."""
+    """A fractional speed, such as 0.8 Gbit/s, is used without rounding."""
     override = _override(case)
     if override is not None and expect.reached(override.denominator > 1):
         _expect_speed(expect, answer, override)
@@ -199,7 +199,7 @@ def usage_questions(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield a question about the usage of each broker of a case, or of each of its cycles."""
+    """Yield questions about the usage of each broker in a case or in its cycles."""
     case, weighted = question.case, rule.id == "USAGE-02"
     reports = [one.get("brokers", {}).values() for one in (case, *case.get("cycles", ()))]
     for broker in chain.from_iterable(reports):

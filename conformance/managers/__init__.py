@@ -1,1 +1,1 @@
-"""Load managers: which one runs."""
+"""Load managers: which one runs, and how brokers agree on bundle states."""

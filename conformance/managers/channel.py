@@ -1,4 +1,4 @@
-"""CHANNEL: how brokers of the extensible manager agree on the states of bundles."""
+"""CHANNEL: how brokers agree on bundle states under the extensible load manager."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 class State(NamedTuple):
-    """A state of a bundle, and the brokers that it is about."""
+    """A bundle's state and the brokers involved."""
 
     name: str
     to: str | None
@@ -26,7 +26,7 @@ class State(NamedTuple):
 
     @classmethod
     def read(cls, given: Json) -> State:
-        """Parse an entry of `units`, or a change."""
+        """Parse an entry of `units` or a change."""
         return cls(given["state"], given["to"], given["from"])
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class ChannelTurn(NamedTuple):
-    """A change, and the state in which it finds its bundle by the answers so far."""
+    """A change, and the bundle's state before it according to the answers so far."""
 
     bundle: str
     before: State | None
@@ -43,25 +43,25 @@ class ChannelTurn(NamedTuple):
 
     @property
     def is_assignment(self) -> bool:
-        """True if the change begins the assignment of a bundle without an owner."""
+        """True if the change starts assigning a bundle that has no owner."""
         return self.change.name == "assigning" and self.change.source is None
 
     def finds(self, *states: str | None) -> bool:
-        """True if the bundle is in one of these states; None stands for no entry."""
+        """True if the bundle is in one of these states; None means no entry."""
         return (self.before.name if self.before else None) in states
 
     @property
     def owner(self) -> str | None:
-        """The broker that owns the bundle in the state before, or will own it."""
+        """The broker that owned the bundle before the change, or was to own it."""
         return self.before.to if self.before else None
 
     @property
     def continues(self) -> bool:
-        """True if the change is about the same brokers as the state before."""
+        """True if the change involves the same brokers as the state before."""
         return self.before is not None and self.before[1:] == self.change[1:]
 
     def demand(self, counts: bool, expect: Expect) -> None:
-        """Demand that the change counts, or that it is ignored, and mark the rule as reached."""
+        """Demand that the change counts or is ignored; record that the rule was reached."""
         expect.reached()
         wanted = "counts" if counts else "is ignored"
         before = self.before or "without an entry"
@@ -71,19 +71,19 @@ class ChannelTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class ChannelLog:
-    """States of bundles, changes in the order in which they are read, and lookups."""
+    """Bundle states, changes in the order read, and lookups."""
 
     case: Json
 
     @property
     def units(self) -> dict[str, State]:
-        """The states before the changes."""
+        """The bundle states before the changes."""
         return {name: State.read(one) for name, one in self.case["units"].items()}
 
 
 @dataclass(frozen=True)
 class Applied:
-    """An answer: the states after all changes, the ignored ones, and what lookups lead to."""
+    """An answer: states after all changes, ignored changes, and results of lookups."""
 
     log: ChannelLog
     units: Mapping[str, State]
@@ -92,7 +92,7 @@ class Applied:
 
     @classmethod
     def read(cls, log: ChannelLog, answer: Json) -> Applied:
-        """Parse an answer. Errors: `Violated` unless it has an entry for each lookup."""
+        """Parse an answer. Errors: `Violated` if the number of lookups differs."""
         asked, found = len(log.case["lookups"]), len(answer["lookups"])
         if asked != found:
             raise Violated(f"{asked} lookups", f"{found} lookups")
@@ -100,7 +100,7 @@ class Applied:
         return cls(log, units, frozenset(answer["ignored"]), tuple(answer["lookups"]))
 
     def turns(self) -> Iterator[ChannelTurn]:
-        """Yield each change with the state that earlier changes left, by the answer."""
+        """Yield each change with the state before it, according to the answer."""
         units = self.log.units
         for place, change in enumerate(self.log.case["changes"]):
             bundle, state = change["bundle"], State.read(change)
@@ -110,7 +110,7 @@ class Applied:
                 units[bundle] = state
 
     def found(self) -> Iterator[tuple[str, State | None, str, Json]]:
-        """Yield each lookup as text, its bundle's state, the broker asked, and the outcome."""
+        """Yield each lookup as text, its bundle's state, the broker asked, and the result."""
         for lookup, found in zip(self.log.case["lookups"], self.lookups, strict=True):
             bundle, at = lookup["bundle"], lookup["at"]
             state = self.units.get(bundle)
@@ -149,7 +149,7 @@ BROKERS = tuple(f"broker-{place}" for place in range(1, 5))
 
 
 def change_of(bundle: str, state: str, to: str | None = None, source: str | None = None) -> Json:
-    """Return a change as the protocol has it."""
+    """Return a change in the protocol's format."""
     return {"bundle": bundle, "state": state, "to": to, "from": source}
 
 
@@ -193,7 +193,7 @@ INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning 
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
-    """Yield changes of a bundle or of its parts, with brokers' names in place of letters."""
+    """Yield changes of a bundle or its parts, with letters replaced by broker names."""
     parts = {"lower": LOWER, "upper": UPPER}
     for step in steps:
         state, to, source, *part = step.split()
@@ -203,7 +203,7 @@ def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json
 
 
 def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[str]) -> list[Json]:
-    """Return the changes of a bundle from its first state on, with up to three intruders."""
+    """Return a bundle's changes from its first state on, mixed with up to three foreign ones."""
     owner, *others = random.sample(BROKERS, 3)
     first, *later = steps
     changes = list(_changes(bundle, later, a=owner, b=others[0]))
@@ -215,7 +215,7 @@ def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[
 
 
 def _interleaved(random: Random, logs: Sequence[list[Json]]) -> list[Json]:
-    """Return the changes of all logs, those of each in their order."""
+    """Interleave logs, keeping the order within each."""
     places = [place for place, log in enumerate(logs) for _ in log]
     random.shuffle(places)
     waiting = [iter(log) for log in logs]
@@ -229,9 +229,9 @@ def channel_logs(
     intruders: Sequence[str] = INTRUDERS,
     whole: float = 0.7,
 ) -> Trial:
-    """Bundles that are assigned, transferred and split while others interfere, and lookups.
+    """Bundles that are assigned, transferred and split while other changes interfere; and lookups.
 
-    `whole` is the share of courses that are complete.
+    `whole` is the fraction of sequences that are complete.
     """
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
@@ -267,7 +267,7 @@ AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
 
 @APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
 def the_first_assignment_counts(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A bundle that is being assigned, or has an owner, is not assigned by another change."""
+    """A bundle that is being assigned or has an owner is not assigned by another change."""
     for turn in answer.turns():
         if turn.is_assignment and turn.finds("assigning", "owned"):
             turn.demand(False, expect)
@@ -275,7 +275,7 @@ def the_first_assignment_counts(_log: ChannelLog, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-02", draws=channel_logs())
 def conflicting_changes_are_ignored(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """Bundles in assignment are not transferred or split, and those in a split not assigned."""
+    """A bundle being assigned is not transferred or split, nor one being split assigned."""
     for turn in answer.turns():
         other = turn.change.name in ("assigning", "releasing", "splitting")
         if other and turn.finds("assigning", "splitting") and not turn.is_assignment:
@@ -284,7 +284,7 @@ def conflicting_changes_are_ignored(_log: ChannelLog, answer: Applied, expect: E
 
 @APPLY.check("CHANNEL-03", draws=channel_logs(ASSIGNMENTS))
 def the_named_broker_takes_it(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A bundle without an owner is being assigned, and then owned by the named broker alone."""
+    """A bundle without an owner is assigned to, and then owned by, the named broker only."""
     for turn in answer.turns():
         if turn.is_assignment and turn.finds(None, "free"):
             turn.demand(True, expect)
@@ -301,7 +301,7 @@ def _leaves_its_owner(turn: ChannelTurn) -> bool:
 
 @APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
 def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A transfer releases a bundle, assigns it to its destination, and is not begun otherwise."""
+    """A transfer releases a bundle, then assigns it to its destination; it starts in no other way."""
     for turn in answer.turns():
         state, to = turn.change.name, turn.owner
         if _leaves_its_owner(turn) and state in ("releasing", "assigning"):
@@ -315,7 +315,7 @@ def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: 
 
 @APPLY.check("CHANNEL-05", draws=channel_logs(TRANSFERS))
 def a_transfer_begins_with_assigning(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A transfer assigns an owned bundle to its destination."""
+    """A transfer starts by assigning an owned bundle to its destination."""
     for turn in answer.turns():
         if turn.change.name == "assigning" and _leaves_its_owner(turn):
             turn.demand(True, expect)
@@ -323,7 +323,7 @@ def a_transfer_begins_with_assigning(_log: ChannelLog, answer: Applied, expect: 
 
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
 def a_split_ends_and_creates(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """The owner's split, the parts that it creates, and the end of the bundle count."""
+    """The owner's split, the new parts, and the end of the bundle count."""
     splitting: set[tuple[str, str | None]] = set()
     for turn in answer.turns():
         change = turn.change
@@ -351,7 +351,7 @@ def only_the_owner_splits(_log: ChannelLog, answer: Applied, expect: Expect) -> 
 
 @APPLY.check("CHANNEL-08", draws=channel_logs())
 def the_last_change_that_counts_holds(log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A bundle ends in the state of its last change that counts, or keeps the first one."""
+    """A bundle ends in the state of the last change that counts, or else in its first state."""
     units = {**log.units, **{turn.bundle: turn.change for turn in answer.turns() if turn.counts}}
     expect.reached(bool(units))
     for bundle, state in units.items():
@@ -362,7 +362,7 @@ def the_last_change_that_counts_holds(log: ChannelLog, answer: Applied, expect: 
 
 @APPLY.check("CHANNEL-09", draws=channel_logs())
 def lookups_find_the_owner(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A lookup of a bundle with an owner is redirected there, whichever broker is asked."""
+    """A lookup of an owned bundle is redirected to its owner, whichever broker is asked."""
     for of, state, _, found in answer.found():
         if state is not None and expect.reached(state.name == "owned"):
             expect.equal(found, {"does": "redirect", "to": state.to}, of)
@@ -382,7 +382,7 @@ def lookups_wait_at_the_destination(_log: ChannelLog, answer: Applied, expect: E
 
 @APPLY.check("CHANNEL-11", draws=channel_logs(ASSIGNMENTS))
 def lookups_without_an_owner_assign(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A lookup of a bundle that no broker owns starts its assignment."""
+    """A lookup of a bundle without an owner starts its assignment."""
     for of, state, _, found in answer.found():
         if expect.reached(state is None or state.name == "free"):
             expect.equal(found, {"does": "assign"}, of)
@@ -390,7 +390,7 @@ def lookups_without_an_owner_assign(_log: ChannelLog, answer: Applied, expect: E
 
 @APPLY.check("CHANNEL-12", draws=UNFINISHED)
 def lookups_wait_elsewhere(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A lookup at another broker than the destination waits while the bundle is being assigned."""
+    """A lookup at a broker other than the destination waits while the bundle is being assigned."""
     for of, state, at, found in answer.found():
         if state is not None and expect.reached(state.name == "assigning" and state.to != at):
             expect.equal(found, {"does": "wait"}, of)

@@ -1,4 +1,4 @@
-"""MANAGER: the choice of the load manager."""
+"""MANAGER: which load manager runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pulsar_conformance.reference.answers.managers import (
 
 @dataclass(frozen=True)
 class Places:
-    """The two places that can name the class of a load manager."""
+    """The two places where the load manager's class can be set."""
 
     conf: str | None
     dynamic: str | None
@@ -33,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class ChosenManager:
-    """The answered manager, or the refusal."""
+    """The answered load manager, or the refusal."""
 
     manager: str | None
     refused: str | None
@@ -65,7 +65,7 @@ BLANKS = ("", " ", "\t")
 
 
 def manager_case(conf: str | None, dynamic: str | None) -> Json:
-    """Return a case of `manager.choose`."""
+    """Return a `manager.choose` case."""
     return {"conf": conf, "dynamic": dynamic}
 
 
@@ -80,7 +80,7 @@ letters = st.sampled_from(TYPING_ERRORS)
 
 @st.composite
 def typing_errors(draw: st.DrawFn) -> str:
-    """A class name with one letter left out, doubled, replaced, or in the wrong case."""
+    """A class name with one letter missing, doubled, replaced, or in the wrong case."""
     right, what = draw(classes), draw(letters)
     place = draw(places) % len(right)
     letter = right[place]
@@ -125,7 +125,7 @@ def by_conf(*names: str) -> st.SearchStrategy[Trial]:
 
 
 def dynamically(*names: str) -> st.SearchStrategy[Trial]:
-    """One of these names as a dynamic setting, and anything in broker.conf."""
+    """One of these names as a dynamic setting, with anything in broker.conf."""
     return st.builds(
         lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
@@ -140,7 +140,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """An invalid or, sometimes, an unclear name in the deciding place."""
+    """An invalid or, sometimes, ambiguous name in the place that decides."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -152,7 +152,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 @st.composite
 def there_and_back(draw: st.DrawFn) -> Trial:
-    """A manager, others set in the same way, and then the first one again."""
+    """A manager, then others set in the same way, then the first again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
@@ -173,8 +173,8 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 def is_mistake(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    The documents do not mention blanks, alone or around a class, and also print classes without
-    their package. The released extensible manager is in a different package than the documents say.
+    The documents do not mention whitespace, alone or around a class, and also print classes without
+    their package. The released extensible manager is in another package than documented.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
@@ -182,14 +182,14 @@ def is_mistake(name: str) -> bool:
 
 
 def in_use(case: Places, expect: Expect) -> str | None:
-    """Return the class that decides, or None for the default, by the reading `absent-manager`."""
+    """Return the class name that decides, or None for the default, by the reading `absent-manager`."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
 
 
 def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
-    """Assume that the other place has no mistake; no document says whether that matters."""
+    """Assume no mistake in the other place; no document says whether it would matter."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
@@ -200,7 +200,7 @@ def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: st
 
 @CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
 def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, broker.conf decides between the simple and modular managers."""
+    """Without a dynamic setting, broker.conf selects the simple or the modular manager."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
         expect.reached()
         _demand_manager(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
@@ -208,7 +208,7 @@ def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> 
 
 @CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """If the simple or modular manager is set dynamically, it runs."""
+    """A simple or modular manager set dynamically runs."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
         expect.reached()
@@ -230,7 +230,7 @@ def broker_conf_enables_the_extensible_one(
 def no_dynamic_setting_enables_the_extensible_one(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Setting the extensible manager dynamically is refused, ignored, or counts as a mistake."""
+    """Setting the extensible manager dynamically is refused, ignored, or treated as a mistake."""
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
     ignored = in_use(Places(case.conf, None), expect)
     sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
@@ -245,7 +245,7 @@ def no_dynamic_setting_enables_the_extensible_one(
 
 @CHOOSE.check("MANAGER-05", draws=mistaken())
 def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """If the deciding place names no existing manager, the simple one runs."""
+    """If the place that decides names no existing manager, the simple one runs."""
     name = in_use(case, expect)
     if name is not None and expect.reached(is_mistake(name)):
         _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
@@ -253,7 +253,7 @@ def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect
 
 @CHOOSE.check_together("MANAGER-06", draws=there_and_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
-    """A manager that is set again runs again, even if a different one ran in between."""
+    """A manager that is set again runs again, even if others ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original one is set again")
@@ -295,7 +295,9 @@ def a_mistake_in_broker_conf_is_refused(
 def broker_conf_enables_the_class_of_extensions(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, the extensible manager runs if broker.conf names its class."""
+    """Without a dynamic setting, the extensible manager runs if broker.conf names its released
+    class.
+    """
     if case.dynamic is None and expect.reached(case.conf == IN_EXTENSIONS):
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 

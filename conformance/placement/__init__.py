@@ -1,1 +1,1 @@
-"""Placement: the broker for a bundle, and anti-affinity groups."""
+"""Placement: brokers for bundles, and anti-affinity groups."""

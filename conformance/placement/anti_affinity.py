@@ -1,7 +1,7 @@
-"""ANTI: namespaces of a group are spread over domains, then over the brokers of a domain.
+"""ANTI: a group's namespaces are spread over domains, then over the brokers of each domain.
 
-A rule about one condition is broken only by a choice that nothing but a mistake in that condition
-explains. A choice that uneven spreading also explains breaks the rules about evenness.
+A rule about one condition is violated only by a choice that nothing but a mistake in that condition
+explains. A choice that uneven spreading also explains violates the rules about evenness.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
-    """Assume that the namespace is in a group and not yet served, as in the documents."""
+    """Assume the documented situation: the namespace is in a group and not served yet."""
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
     served = Counter(one for names in case["owned"].values() for one in names)
@@ -31,20 +31,20 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Assume the same as `ordinary`, and that the answer names a candidate."""
+    """Assume the same as `ordinary`, and that the answer is a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates, or none, are in a domain; no document compares the two."""
+    """Assume that all candidates or none are in a domain; no document compares the two."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
 def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Assume two questions that differ in these fields only; return both, and the last answer."""
+    """Assume two questions that differ only in these fields; return both, and the last answer."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -57,7 +57,7 @@ Mistakes = Iterator[tuple[GroupSpread, str]]
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand a choice that none of these mistakes alone explains."""
+    """Demand a choice that cannot be explained by one of these mistakes alone."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -66,13 +66,13 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """True if the choice can be explained by ignoring domains, or the brokers within them."""
+    """True if ignoring domains, or the brokers within them, would explain the choice."""
     among = [one for domain in spread.best_domains for one in spread.within(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
 def of_other_groups(spread: GroupSpread) -> Mistakes:
-    """Yield spreads that mistakenly count namespaces of other groups."""
+    """Yield the distributions that result from wrongly counting namespaces of other groups."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
     every = grouped | dict.fromkeys(served, str(spread.group))
@@ -81,14 +81,14 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
 
 
 def explained_by_spread(spread: GroupSpread, answer: Placed) -> bool:
-    """True if the choice can be explained by uneven spreading or by counting other groups."""
+    """True if uneven spreading or counting other groups would explain the choice."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
 
 @SPREAD.check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """A namespace goes to a domain with the fewest namespaces of its group."""
+    """A namespace goes to a domain with the fewest of its group's namespaces."""
     spread = assume_named_candidate(case, answer, expect)
     home = spread.home.get(str(answer.broker))
     counts = {name: count for name, count in spread.counts_by_domain.items() if name is not None}
@@ -102,7 +102,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 
 @SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """In the chosen domain, a broker with the fewest namespaces of the group is chosen."""
+    """In the chosen domain, a broker with the fewest of the group's namespaces is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     for domain in spread.counts_by_domain:
         if domain is not None:
@@ -110,7 +110,7 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
 
 
 def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
-    """Demand a broker that serves no more of the group than any other in the same domain.
+    """Demand a broker that serves no more of the group than any other in its domain.
 
     Brokers without a domain are compared with each other.
     """
@@ -125,7 +125,7 @@ def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """The chosen broker, and domains and candidates if answered, follow the documented steps."""
+    """The broker, and the domains and candidates if answered, follow the documented steps."""
     spread = ordinary(case, expect)
     assume_unmixed(spread, expect)
     expect.reached(bool(spread.best))
@@ -150,7 +150,7 @@ def _as_answered(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
 
 @SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
 def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """The first namespace of a group may go to every candidate."""
+    """The first namespace of a group may go to any candidate."""
     spread = ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
@@ -166,7 +166,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Among brokers without a domain, one with the fewest namespaces of the group is chosen."""
+    """Among brokers without a domain, one with the fewest of the group's namespaces is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     expect.given(None in spread.counts_by_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
@@ -174,7 +174,7 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
 
 @SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Namespaces outside the group have no influence on the choice."""
+    """Namespaces outside the group do not affect the choice."""
     spread = assume_named_candidate(case, answer, expect)
     not_as_if(spread, answer, of_other_groups(spread), expect)
 
@@ -185,7 +185,7 @@ def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -
 def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A namespace that was moved to a different group counts only there."""
+    """A namespace moved to another group counts only there."""
     before, after, answer = assume_two_spreads(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "every namespace remains in a group")
@@ -205,7 +205,7 @@ def _in_the_old_group(before: GroupSpread, after: GroupSpread) -> Mistakes:
 def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A broker that was moved to a different domain counts there with every namespace it serves."""
+    """A broker moved to another domain counts there with all its namespaces."""
     before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
@@ -231,7 +231,7 @@ def _left_behind(before: GroupSpread, after: GroupSpread, moved: str) -> Mistake
 def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """When a domain is down, a namespace is placed in the other domains as before."""
+    """If a domain is down, a namespace is placed in the other domains as before."""
     before, after, answer = assume_two_spreads(asked, frozenset({"candidates", "owned"}), expect)
     assume_unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
@@ -257,7 +257,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     draws=draws.changing(draws.domains_changed, draws.uneven, draws.one_broker_much_fuller),
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
-    """After domains are changed or deleted, the current ones decide."""
+    """After domains are changed or deleted, the current ones count."""
     before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
@@ -275,7 +275,7 @@ MOST = 50_000
 
 @ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
 def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker may take the bundle; if no broker may, none is chosen."""
+    """The chosen broker is eligible; if none is, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)
@@ -302,7 +302,7 @@ def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> No
     draws=draws.assigning(draws.served) | draws.assigning(draws.served, draws.by_load_alone),
 )
 def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker is one with the fewest bundles of the namespace."""
+    """The chosen broker has the fewest of the namespace's bundles."""
     _ordinary(case, answer, expect)
     expect.given(case.spread.group is None, "the namespace is in no group")
     expect.given(case.settings.given.get(EVENLY) is not False, "bundles are distributed evenly")
@@ -315,7 +315,7 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("PLACE-16", draws=draws.assigning(draws.crowded))
 def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker does not exceed its maximum number of topics, if any broker does not."""
+    """The chosen broker is within its limit on topics, if any broker is."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
@@ -328,7 +328,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.versioned))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """If later versions are preferred and all are known, a broker of the latest is chosen."""
+    """If later versions are preferred and all are known, a broker with the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(case.settings.given.get(LATER) is True, "later versions are preferred")
@@ -349,7 +349,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
 
 
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Assume that nothing but groups, bundles and load can decide."""
+    """Assume that only groups, bundles and load can decide."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
     expect.given(
@@ -369,7 +369,7 @@ def _crowded(case: Assigning, name: str) -> bool:
 
 
 def _bundles_of_namespace(case: Assigning) -> Mapping[str, int]:
-    """Return, for each broker that may take the bundle, its number of bundles of the namespace."""
+    """Return the number of the namespace's bundles on each eligible broker."""
     return {
         name: sum(namespace_of(one) == case.namespace for one in case.serving[name])
         for name in case.permitted

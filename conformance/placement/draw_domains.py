@@ -1,4 +1,4 @@
-"""Failure domains and anti-affinity groups, with a namespace to place or a bundle to assign."""
+"""Drawing failure domains and groups, with a namespace to place or a bundle to assign."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
 
 
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """The same namespace to place before and after a change."""
+    """The same namespace to place, before and after a change."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, change(random, copied(case))),
         _made(makers),
@@ -43,7 +43,7 @@ def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
 
 
 def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
-    """Return domains with these numbers of brokers, and namespaces that no broker serves yet."""
+    """Return domains of these sizes, and namespaces that no broker serves yet."""
     brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
     waiting = iter(random.sample(brokers, len(brokers)))
     names = [f"shop/app-{number + 1}" for number in range(namespaces)]
@@ -64,7 +64,7 @@ def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
 
 
 def _sizes(random: Random) -> list[int]:
-    """Return the number of brokers of each domain, equal or very different."""
+    """Return the number of brokers in each domain, equal or very different."""
     count = 20 if random.random() < 0.04 else random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
         return [random.choice((1, 2, 3))] * count
@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _placed(random: Random, case: Json, evenly: bool) -> Json:
-    """Place all other namespaces one after another, as documented or at random."""
+    """Place the other namespaces one by one, as documented or at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -90,7 +90,7 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 
 
 def even(random: Random) -> Json:
-    """Namespaces placed one after another as documented."""
+    """Namespaces that were placed one by one as documented."""
     world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _placed(random, world, evenly=True)
 
@@ -105,7 +105,7 @@ def uneven(random: Random) -> Json:
 
 
 def more_than_domains(random: Random) -> Json:
-    """More namespaces than domains, and more than brokers."""
+    """More namespaces than domains, or even than brokers."""
     case = _unserved(random, _sizes(random), 0)
     extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
     case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
@@ -113,7 +113,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Namespaces of this group, of other groups and of no group, on different brokers."""
+    """Namespaces of this group, other groups and no group, on different brokers."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
@@ -127,7 +127,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """One broker serves more than any other domain does; others of its domain serve nothing."""
+    """A broker that serves more than any other domain, while its domain's other brokers are idle."""
     case = _nobody_placed(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
@@ -143,7 +143,7 @@ def _nobody_placed(random: Random) -> Json:
 
 
 def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
-    """Add `count` namespaces of a group, or of none, to a broker."""
+    """Place `count` more namespaces of a group, or of none, on a broker."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
         case["owned"].setdefault(broker, []).append(name)
@@ -158,7 +158,7 @@ def first_of_its_group(random: Random) -> Json:
 
 
 def without_domains(random: Random) -> Json:
-    """Brokers without a domain, sometimes together with brokers in one."""
+    """Brokers without a domain, sometimes mixed with brokers in one."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
@@ -167,7 +167,7 @@ def without_domains(random: Random) -> Json:
 
 
 def into_another_group(random: Random, case: Json) -> Json:
-    """Move a namespace to a different group."""
+    """Move a namespace to another group."""
     grouped = list(case["groups"])
     name = case["namespace"] if random.random() < 0.6 else random.choice(grouped)
     case["groups"][name] = random.choice([one for one in GROUPS if one != case["groups"][name]])
@@ -175,7 +175,7 @@ def into_another_group(random: Random, case: Json) -> Json:
 
 
 def broker_moved(random: Random, case: Json) -> Json:
-    """Register a broker in a different domain, with all namespaces that it serves."""
+    """Move a broker to another domain, with all namespaces that it serves."""
     domains, owned = case["domains"], case["owned"]
     serving = [one for brokers in domains.values() for one in brokers if one in owned]
     if len(domains) < 2 or not serving:
@@ -188,7 +188,7 @@ def broker_moved(random: Random, case: Json) -> Json:
 
 
 def domain_down(random: Random, case: Json) -> Json:
-    """Take down the brokers of one domain, which then serve no namespaces."""
+    """Take down the brokers of one domain; they then serve no namespaces."""
     if len(case["domains"]) > 1:
         down = case["domains"][random.choice(list(case["domains"]))]
         case["candidates"] = [one for one in case["candidates"] if one not in down]
@@ -197,7 +197,7 @@ def domain_down(random: Random, case: Json) -> Json:
 
 
 def domains_changed(random: Random, case: Json) -> Json:
-    """Delete a domain and register its brokers in others, or replace all domains."""
+    """Delete a domain and move its brokers to others, or replace all domains."""
     domains = case["domains"]
     if len(domains) > 1 and random.random() < 0.6:
         gone = domains.pop(random.choice(list(domains)))
@@ -220,7 +220,7 @@ Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """A bundle to assign in a new namespace, after these changes of the cluster."""
+    """A bundle to assign in a new namespace, after these changes to the cluster."""
     clusters = placements.cases(placements.used_alike, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
@@ -238,7 +238,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
 
 
 def isolated(case: Json, random: Random) -> None:
-    """Add an isolation policy for the namespace, for a different one, or both."""
+    """Add an isolation policy for the namespace, for another one, or for both."""
     brokers = list(case["brokers"])
     for namespace in random.choice(([NAMESPACE], ["bank/vault"], [NAMESPACE, "bank/vault"])):
         primary = random.sample(brokers, random.randint(0, len(brokers)))
@@ -253,7 +253,7 @@ def isolated(case: Json, random: Random) -> None:
 
 
 def join_group(case: Json, random: Random) -> None:
-    """Add the namespace to a group whose other namespaces are served, with or without domains."""
+    """Add the namespace to a group that is already served, with or without domains."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
@@ -266,7 +266,7 @@ def join_group(case: Json, random: Random) -> None:
 
 
 def served(case: Json, random: Random) -> None:
-    """Give brokers other bundles of the namespace, one broker fewer than the others."""
+    """Place other bundles of the namespace on brokers, fewer on one than on the rest."""
     brokers = list(case["brokers"])
     most = random.choice((1, 2, 5))
     counts = [random.randint(1, most) for _ in brokers]
@@ -289,7 +289,7 @@ def crowded(case: Json, random: Random) -> None:
 
 
 def versioned(case: Json, random: Random) -> None:
-    """Give brokers different versions, prefer later ones; one version may be unknown."""
+    """Give brokers different versions and prefer later ones; one version may be unknown."""
     case["settings"]["preferLaterVersions"] = random.random() < 0.9
     for name in case["brokers"]:
         case["versions"][name] = random.choice(("3.0.7", "3.0.10", "2.10.5", "4.0.7"))
@@ -298,7 +298,7 @@ def versioned(case: Json, random: Random) -> None:
 
 
 def by_load_alone(case: Json, random: Random) -> None:
-    """Set whether bundles of a namespace are spread evenly, a setting of some releases."""
+    """Set whether a namespace's bundles are spread evenly, a setting of some releases."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 
@@ -309,7 +309,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Give a broker one more bundle, without load."""
+    """Give a broker one more bundle without load."""
     bundle = draw_bundles(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

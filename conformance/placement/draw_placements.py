@@ -1,4 +1,4 @@
-"""Clusters with a bundle to place, near the conditions of the placement rules."""
+"""Drawing clusters with a bundle to place, near the conditions of the placement rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """Outline of a cluster: each broker's usage and long-term message rate."""
+    """Each broker's usage and long-term message rate, from which a case is built."""
 
     random: Random
     levels: Sequence[float]
@@ -46,13 +46,13 @@ class Outline:
     """Messages per second of the bundle itself; None for any number, or none."""
 
     def plainly(self) -> Self:
-        """Return the outline reduced to usages and rates."""
+        """Return the outline without variations beyond usage and rates."""
         self.alike, self.awry = True, False
         self.preallocated, self.others = 0, 0.1
         return self
 
     def case(self) -> Json:
-        """Return the case in the format of the protocol."""
+        """Build the case in the protocol's format."""
         random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
         counts = [max(1, count) for count in loads.owned(random, len(brokers), self.bundles)]
         bundle, *rest = names.bundles(random, sum(counts) + 1)
@@ -92,7 +92,7 @@ class Outline:
         return report | loads.total_traffic(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Return bundle data whose long-term rates sum to `rate` if every bundle is measured."""
+        """Return bundle data; the long-term rates sum to `rate` if every bundle has samples."""
         random = self.random
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
@@ -110,7 +110,7 @@ class Outline:
         return data
 
     def _load(self, messages: int) -> dict[str, float]:
-        """Return messages in both directions, and as many kilobytes unless it is `awry`."""
+        """Return rates in both directions; with `awry`, bytes are not proportional to messages."""
         random = self.random
         if not self.awry:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
@@ -120,7 +120,7 @@ class Outline:
 
 
 def _parts(random: Random, whole: int, count: int) -> list[int]:
-    """Return `count` numbers with the sum `whole`."""
+    """Return `count` numbers that add up to `whole`."""
     cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]
 
@@ -158,7 +158,7 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
 
 @st.composite
 def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers whose scores are close together, some of them equal."""
+    """Brokers with close scores, some of them equal."""
     size, score, exactly = draw(loads.sizes(fewest)), draw(scores), draw(exact)
     random = draw(randoms)
     threshold: float = random.choice((75, 100)) if exactly else random.choice((85, 85, 60, 92.5))
@@ -176,7 +176,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """As `balanced`, plus weights, which ThresholdShedder uses and placement has to ignore."""
+    """As `balanced`, with weights, which ThresholdShedder uses and placement must ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= some_weights(outline.random)
     return outline
@@ -186,7 +186,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Brokers around the threshold: on both sides, exactly at it, or one close to it and idle.
 
-    The idle one is by far the best choice if it is eligible.
+    The idle one is by far the best choice, if it is eligible.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -215,7 +215,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage that are ranked the same by every measure of traffic."""
+    """Brokers with equal usage that rank the same by every measure of traffic."""
     size, level = draw(loads.sizes(fewest)), draw(used)
     random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
@@ -227,7 +227,7 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage that are ranked differently by every other measure."""
+    """Brokers with equal usage that rank differently by the other measures of traffic."""
     outline = draw(used_alike(fewest))
     outline.awry = True
     return outline
@@ -235,7 +235,7 @@ def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles that were assigned but not reported yet."""
+    """Many bundles that are assigned but not reported yet."""
     outline = draw(used_alike(fewest))
     outline.preallocated = outline.random.choice((0.3, 0.5))
     return outline
@@ -243,7 +243,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many unmeasured bundles, and some measured ones with about the assumed load."""
+    """Many bundles without samples, and some measured ones with about the assumed load."""
     outline = draw(used_alike(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
@@ -253,7 +253,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with little load between 85 % and another threshold, or near it, and busier ones."""
+    """A threshold other than 85 %, with lightly loaded brokers between the two or close to it."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -264,7 +264,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers slightly above and below 85 % with little load, and no threshold set."""
+    """Lightly loaded brokers slightly above and below 85 %, with no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
@@ -275,7 +275,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _tempting(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Brokers at usage `at` with almost no load, full ones with none, and others with much."""
+    """Brokers at usage `at` with almost no load, full ones with none, and others with much load."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
@@ -287,7 +287,7 @@ def _tempting(
 
 @st.composite
 def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers that each use one resource heavily; some are overloaded by it."""
+    """Brokers that each use one resource heavily, some up to overload."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
@@ -301,7 +301,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Overloaded brokers with few messages now, and others with many messages."""
+    """Overloaded brokers with few messages at the moment, and others with many."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
@@ -311,7 +311,7 @@ def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
-    """Return brokers over the threshold, two to four of which may take the bundle."""
+    """Brokers above the threshold, two to four of which are candidates."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
     outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
@@ -321,7 +321,7 @@ def all_overloaded(random: Random, size: Size) -> Outline:
 
 @st.composite
 def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers over the threshold."""
+    """Brokers above the threshold."""
     return all_overloaded(draw(randoms), draw(loads.sizes(max(fewest, 2))))
 
 
@@ -338,7 +338,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
 
 
 def before_and_after() -> st.SearchStrategy[Trial]:
-    """A cluster before and after the load of some brokers has changed."""
+    """A cluster before and after the load on some brokers changes."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _moved(random, copied(case))),
         cases(balanced, used_alike),

@@ -1,4 +1,4 @@
-"""ISOLATION: the brokers that policies admit, and the namespaces that a changed policy unloads."""
+"""ISOLATION: which brokers policies permit, and which namespaces a policy change unloads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCOPES = (None, "changed", "all_matching", "none")
 
 
 def _namespace_regexes(random: Random) -> list[str]:
-    """Return regexes of single namespaces, of prefixes and of tenants."""
+    """Return regexes for single namespaces, prefixes and tenants."""
     forms = (*NAMESPACES, *(f"{one}/.*" for one in TENANTS), "finance/risk.*", "(shop|bank)/eu")
     return random.sample(forms, random.randint(2, 4))
 
@@ -50,7 +50,7 @@ def changed_policies(
     primary: Sequence[bool] = (False, True),
     changes: Sequence[str] = CHANGES,
 ) -> Trial:
-    """A policy whose regexes are changed; with another primary list or the same one."""
+    """A policy with changed regexes, and the same or another primary list."""
     random, scope = draw(randoms), draw(st.sampled_from(scopes))
     regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
     old: Json | None = isolation_policy(regexes, _broker_regexes(random), ["b[6-9][.]svc"])
@@ -90,7 +90,7 @@ def _by_changes(case: ChangedPolicy, expect: Expect) -> None:
 
 @CHANGE.check("ISOLATION-01", draws=changed_policies(SCOPES[:2], (False,), CHANGES[:4]))
 def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """Namespaces of regexes that were added or removed are unloaded."""
+    """Namespaces matched by added or removed regexes are unloaded."""
     _by_changes(case, expect)
     changed = case.regexes("old") ^ case.regexes("new")
     _unload(case.matching_wholly(changed), unloaded, expect, "their regex was added or removed")
@@ -98,7 +98,7 @@ def changed_regexes_unload(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
 
 @CHANGE.check("ISOLATION-02", draws=changed_policies(SCOPES[:2], (True,)))
 def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """If the primary list changed, all namespaces of the old and new regexes are unloaded."""
+    """If the primary list changed, all namespaces matched by old or new regexes are unloaded."""
     _by_changes(case, expect)
     expect.given(case.primary_changed is True, "the primary list changed")
     every = case.regexes("old") | case.regexes("new")
@@ -107,7 +107,7 @@ def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect
 
 @CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
 def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With all_matching, all namespaces of the old and new regexes are unloaded."""
+    """With all_matching, all namespaces matched by old or new regexes are unloaded."""
     expect.given(case.scope == "all_matching", "the scope is all_matching")
     every = case.regexes("old") | case.regexes("new")
     _unload(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
@@ -122,7 +122,7 @@ def none_unloads_nothing(case: ChangedPolicy, unloaded: Unloaded, expect: Expect
 
 @CHANGE.check("ISOLATION-05", draws=changed_policies(SCOPES[:2], (False,)))
 def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With the same primary list, namespaces of regexes that stayed are not unloaded."""
+    """With an unchanged primary list, namespaces matched by unchanged regexes are not unloaded."""
     _by_changes(case, expect)
     expect.given(case.primary_changed is False, "the primary list is the same")
     changed = set(case.perhaps(case.regexes("old") ^ case.regexes("new")))
@@ -133,7 +133,7 @@ def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
 
 @CHANGE.check("ISOLATION-06", draws=changed_policies())
 def others_are_not_unloaded(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """A namespace that matches no regex of the policy is not unloaded."""
+    """A namespace that no regex of the policy matches is not unloaded."""
     perhaps = set(case.perhaps(case.regexes("old") | case.regexes("new")))
     kept = [one for one in case["namespaces"] if one not in perhaps]
     _keep(kept, unloaded, expect, "these match no regex")
@@ -167,7 +167,7 @@ def isolated_brokers(
     traps: bool = False,
     shared: bool = False,
 ) -> Trial:
-    """A bundle with or without a policy, and registered brokers of some of its groups."""
+    """A bundle with or without a policy, and registered brokers of some of the policy's groups."""
     random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
     policy = isolation_policy([OWN], [primary], [secondary], draw(st.sampled_from(least)))
     policies = [policy]
@@ -212,7 +212,7 @@ def _measured(random: Random) -> Json:
 
 
 def _among(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
-    """Demand that one of these brokers takes the bundle."""
+    """Demand that one of these brokers gets the bundle."""
     expect.that(answer.broker in brokers, either(brokers), answer)
 
 
@@ -225,7 +225,7 @@ def _own_policy(case: Assigning, expect: Expect) -> tuple[Json, tuple[str, ...],
 
 
 def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
-    """Return the brokers that no policy reserves, for a namespace without one."""
+    """Assume a namespace without a policy, and return the brokers that no policy reserves."""
     expect.given(bool(case.case.get("policies")), "there are policies")
     policy, primary, _ = case.groups
     expect.given(policy is None, "the namespace is under no policy")
@@ -234,7 +234,7 @@ def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
 
 @ASSIGN.check("ISOLATION-07", draws=isolated_brokers((1, 2)))
 def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With enough primary brokers up, one of them takes the bundle."""
+    """With enough primary brokers up, one of them gets the bundle."""
     policy, primary, _ = _own_policy(case, expect)
     if expect.reached(len(primary) >= policy["minLimit"]):
         _among(primary, answer, expect)
@@ -242,7 +242,7 @@ def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> 
 
 @ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
 def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With too few primary brokers up, a primary or secondary one takes the bundle."""
+    """With too few primary brokers up, a primary or secondary broker gets the bundle."""
     policy, primary, secondary = _own_policy(case, expect)
     few = len(primary) < policy["minLimit"]
     if expect.reached(few and bool(primary + secondary)):
@@ -251,7 +251,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
 
 @ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))
 def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With no broker of either group up, no broker takes the bundle."""
+    """With no primary or secondary broker up, no broker gets the bundle."""
     _, primary, secondary = _own_policy(case, expect)
     if expect.reached(not primary + secondary):
         expect.that(answer.broker is None, "no broker", answer)
@@ -259,7 +259,7 @@ def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> Non
 
 @ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
 def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle without a policy goes to no primary broker of any policy."""
+    """A bundle without a policy goes to no broker that is primary in a policy."""
     pool = _shared_pool(case, expect)
     if expect.reached(len(pool) < len(case.case["brokers"])):
         expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)
@@ -267,7 +267,7 @@ def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("ISOLATION-11", draws=isolated_brokers(own=False, up="secondary"))
 def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle without a policy is assigned if any broker is up that is not primary."""
+    """A bundle without a policy is assigned if any non-primary broker is up."""
     pool = _shared_pool(case, expect)
     if expect.reached(bool(pool)):
         _among(pool, answer, expect)
@@ -275,7 +275,7 @@ def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("ISOLATION-12", draws=isolated_brokers(least=(2, 3), traps=True))
 def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Regexes that match a part of a host, or its port, admit no broker."""
+    """Regexes that match only part of a host, or its port, permit no broker."""
     policy, _, _ = _own_policy(case, expect)
     regexes = {*policy["primary"], *policy["secondary"]}
     allowed = case.permitted
@@ -286,7 +286,7 @@ def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> N
 
 @ASSIGN.check("ISOLATION-13", draws=isolated_brokers((1,), up="primary", shared=True))
 def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A broker that two policies reserve takes the bundles of both their namespaces."""
+    """A broker that two policies reserve gets bundles of both their namespaces."""
     policy, primary, _ = _own_policy(case, expect)
     others = (one for one in case.case["policies"] if one is not policy)
     both = {name for one in others for name in case.under("primary", one)}.intersection(primary)

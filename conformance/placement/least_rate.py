@@ -1,7 +1,7 @@
-"""PLACE: the broker that is chosen for a bundle.
+"""PLACE: which broker a bundle is placed on.
 
-A rule about one condition is broken only by a choice that nothing but a mistake in that condition
-explains. A choice that several mistakes explain breaks the rule about the choice itself.
+A rule about one condition is violated only by a choice that nothing but a mistake in that condition
+explains. A choice that several mistakes explain violates the rule about the choice itself.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand a choice that is not explained by this rule's mistake alone."""
+    """Demand a choice that is not explained by a mistake in this rule alone."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -129,7 +129,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 
 
 def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
-    """True if a mistake that a rule other than `but` forbids explains the choice."""
+    """True if a mistake in a rule other than `but` explains the choice."""
     return any(
         answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
@@ -139,23 +139,23 @@ def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
 
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
-    """Return the measured or assumed traffic of a bundle, in one window and by one measure."""
+    """Return a bundle's measured or assumed traffic in one window and by one measure."""
     return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
 def _measured(bundle: Json | None) -> Rate:
-    """Return the measured rate of a bundle, or zero without a sample."""
+    """Return a bundle's measured message rate, or zero if it has no samples."""
     rates = measured_average(bundle)
     return rates.messages if rates else ZERO
 
 
 def _without_samples(bundle: Json | None) -> Rate:
-    """Return the rate in a bundle's data, even without a sample."""
+    """Return the message rate in a bundle's data, even if it has no samples."""
     return Rates.read((bundle or {}).get("longTermData", {})).messages
 
 
 def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
-    """Return the comparison with the rates of bundles computed by `rate`."""
+    """Return the comparison with bundles' rates computed by `rate`."""
     return with_rates(case.comparison, case.rates(rate))
 
 
@@ -178,7 +178,7 @@ It never chooses one of k candidates in n repetitions with a probability of at m
     ),
 )
 def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
-    """If there are candidates, one of them takes the bundle."""
+    """If there are candidates, one of them gets the bundle."""
     expect.reached(bool(case.candidates))
     allowed = f"one of {', '.join(case.candidates)}"
     expect.that(answer.broker in case.candidates or not case.candidates, allowed, answer)
@@ -188,7 +188,7 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
     "PLACE-02", draws=draws.placing(draws.balanced, draws.with_weights, draws.around_the_threshold)
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Among candidates that are not overloaded, one with the lowest score takes the bundle."""
+    """Among candidates that are not overloaded, one with the lowest score gets the bundle."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     expect.given(bool(certainly(comparison, out=False)), "not all candidates are overloaded")
     taken = case.candidates[str(answer.broker)]
@@ -205,7 +205,7 @@ def _scored(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
 
 @PLACE.check("PLACE-03", draws=draws.placing(draws.with_other_measures))
 def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> None:
-    """The long-term message rates of all bundles, in both directions, decide between candidates."""
+    """Candidates are compared by their bundles' long-term message rates in both directions."""
     not_as_if(case, answer, "PLACE-03", expect)
 
 
@@ -213,7 +213,7 @@ def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> N
 def overloaded_brokers_are_left_out(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """A broker over the threshold is chosen only if all candidates are over it."""
+    """A broker above the threshold is chosen only if all candidates are."""
     for case, answer in asked:
         _not_overloaded(case, answer, expect)
 
@@ -232,9 +232,9 @@ def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
 def chance_decides_where_all_are_overloaded(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """If all candidates are overloaded, each takes the bundle at least once in many repetitions.
+    """If all candidates are overloaded, each gets the bundle at least once in many repetitions.
 
-    The question is asked 60 times; see `ERROR_RATE` for the probability of a wrong verdict.
+    The question is asked 60 times; `ERROR_RATE` gives the probability of a wrong verdict.
     """
     case: Placing = asked[0].case
     expect.given(all(one.case.case == case.case for one in asked), "one question, asked repeatedly")
@@ -252,7 +252,7 @@ def chance_decides_where_all_are_overloaded(
 
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
-    """No broker is chosen if a different one has both a lower usage and no higher rate."""
+    """No broker is chosen if another has lower usage and no higher rate."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     considered = certainly(comparison, out=False)
     for one in comparison.candidates:
@@ -263,7 +263,7 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
 
 
 def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
-    """True if `one` is better: lower usage and a lower rate, or an equal rate if usage weighs."""
+    """True if `one` is better: lower usage and a lower rate (or an equal rate, if usage weighs)."""
     used_less = one.usage < other.usage - POINTS
     fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
     weighs = comparison.readings["placement-score"] != "plain"
@@ -282,26 +282,26 @@ def assigned_bundles_count_at_once(case: Placing, answer: Placed, expect: Expect
 
 @PLACE.check("PLACE-08", draws=draws.placing(draws.never_measured))
 def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A bundle without a sample counts with 50 msg/s in each direction."""
+    """A bundle without samples counts as 50 msg/s in each direction."""
     not_as_if(case, answer, "PLACE-08", expect)
 
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % decides which brokers are excluded, and weighs usage."""
+    """A threshold other than 85 % determines which brokers are excluded, and the weight of usage."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """If no threshold is set, 85 % decides which brokers are excluded, and weighs usage."""
+    """If no threshold is set, 85 % determines which brokers are excluded, and the weight of usage."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
 
 @PLACE.check("PLACE-11", draws=draws.placing(draws.one_resource_each))
 def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Each of the five resources counts."""
+    """All five resources count."""
     not_as_if(case, answer, "PLACE-11", expect)
 
 
@@ -309,7 +309,7 @@ def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
 def the_assignment_follows_the_load(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """When loads change so that a different candidate is best, the bundle goes there."""
+    """When the load changes so that another candidate is best, the bundle goes there."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
@@ -324,7 +324,7 @@ def the_assignment_follows_the_load(
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
-    """The bundle goes to a broker that is used less than an overloaded one."""
+    """The bundle goes to a broker that is less used than an overloaded one."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     out = certainly(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]

@@ -1,4 +1,4 @@
-"""Operations of placement, and cases that the alternatives of a reading decide differently."""
+"""Operations on placement, and cases that tell a reading's alternatives apart."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from pulsar_conformance.reference.shedding import STRATEGY
 
 
 def placed(_case: object, answer: Json) -> Placed:
-    """Return the answer in the type that checks see."""
+    """Convert an answer to the type that checks use."""
     domains, candidates = (
         tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
     )
@@ -60,7 +60,7 @@ def placed(_case: object, answer: Json) -> Placed:
 
 
 def named_brokers(case: Json, answer: Json) -> list[NamesUsed]:
-    """Return the broker and the candidates that an answer names."""
+    """Return the broker and the candidates named in an answer."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
 
@@ -130,7 +130,7 @@ def _legal_groups(case: Json, _settings: Settings) -> Problems:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if brokers are equal, and domains and candidates too if both answers name them."""
+    """True if brokers are equal, as well as domains and candidates named in both answers."""
     named = [name for name in ("domains", "candidates") if name in allowed and name in answer]
     same = all(set(allowed[name]) == set(answer[name]) for name in named)
     return same and bool(allowed["broker"] == answer["broker"])
@@ -212,7 +212,7 @@ def _invalid(regexes: Sequence[str]) -> list[str]:
 
 
 def _any_matches_part(regexes: Sequence[str], text: str) -> bool:
-    """True if any valid regex matches a part of a text."""
+    """True if any valid regex matches part of a text."""
     return any(re.search(one, text) for one in regexes if not _invalid([one]))
 
 
@@ -253,7 +253,7 @@ ASSIGN = Operation(
 
 @dataclass(frozen=True)
 class ChangedPolicy:
-    """An isolation policy before and after a change, and all namespaces."""
+    """A `policy.changed` case: an isolation policy before and after a change, and all namespaces."""
 
     case: Json
 
@@ -266,7 +266,7 @@ class ChangedPolicy:
 
     @property
     def scope(self) -> str:
-        """The unload scope; without one, it is `changed`."""
+        """The unload scope; `changed` if none is given."""
         return "changed" if self.case["scope"] is None else str(self.case["scope"])
 
     @property
@@ -278,12 +278,12 @@ class ChangedPolicy:
         return None if Counter(old) == Counter(new) else True
 
     def matching_wholly(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces that some regex matches as a whole."""
+        """Return the namespaces that a regex matches completely."""
         each = self.case["namespaces"]
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
     def perhaps(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces that some regex matches at least in part."""
+        """Return the namespaces that a regex matches at least partly."""
         return [one for one in self.case["namespaces"] if _any_matches_part([*regexes], one)]
 
 
@@ -300,7 +300,7 @@ def _change_problems(case: Json, _settings: Settings) -> Problems:
 def isolation_policy(
     namespaces: Sequence[str], primary: Sequence[str], secondary: Sequence[str], least: int = 1
 ) -> Json:
-    """Return a policy of regexes; `least` is its min_limit."""
+    """Return a policy of regexes; `least` is the `min_limit`."""
     groups = {"namespaces": [*namespaces], "primary": [*primary], "secondary": [*secondary]}
     return {**groups, "minLimit": least, "usageThreshold": 80}
 
@@ -347,7 +347,7 @@ def _placing_cluster(
 
 
 def a_best_broker_by_each_score(random: Random) -> Json:
-    """Three brokers: lowest rate, lowest score, and lowest score including the bundle."""
+    """Three brokers: lowest rate, lowest score, and lowest score with the bundle included."""
     few = random.choice((10, 100, 250))
     rates = (few, 2 * few, 10 * few)
     return _placing_cluster(random, 85, (84, 45, 5), rates, more=100 * few)
@@ -357,7 +357,7 @@ def a_best_broker_by_each_score(random: Random) -> Json:
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
     """A broker exactly at the threshold, and others above it; the question is repeated.
 
-    If that broker is eligible, it always takes the bundle; otherwise all are overloaded.
+    If that broker is eligible, it always gets the bundle; otherwise all are overloaded.
     """
     random, level = draw(randoms), draw(st.sampled_from([25, 50, 75]))
     above = random.sample([percent for percent in (50, 75, 100) if percent > level], 1)
@@ -366,7 +366,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 def served_by_no_candidate(random: Random) -> Json:
-    """A domain in which the only broker with namespaces of the group is no candidate."""
+    """A domain whose only broker with namespaces of the group is not a candidate."""
     served = random.choice((2, 3))
     groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
     owned = {

@@ -1,6 +1,6 @@
-"""Quantities of a placement, with comparisons that allow for floating point.
+"""Quantities of a placement, with comparisons that allow for rounding.
 
-A comparison returns None if the values are too close for floating-point arithmetic to decide.
+A comparison returns None if rounding could decide it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def certainly(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
 
 
 def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
-    """Return the lowest and highest score that a candidate may have after rounding.
+    """Return the lowest and highest score that a candidate can have, allowing for rounding.
 
     Without a weight, or if rounding decides whether there is one, any score is possible.
     """
@@ -57,9 +57,9 @@ def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate
 
 
 def allowed(comparison: ComparedBrokers) -> Names:
-    """Return the candidates that may have the lowest score, allowing for rounding.
+    """Return the candidates that can have the lowest score, allowing for rounding.
 
-    All candidates if none is certainly considered.
+    All candidates if it is uncertain whether any is considered.
     """
     considered = certainly(comparison, out=False)
     if not considered:
@@ -75,21 +75,21 @@ def allowed(comparison: ComparedBrokers) -> Names:
 
 
 def with_rates(comparison: ComparedBrokers, rates: Mapping[str, Rate]) -> ComparedBrokers:
-    """Return the comparison with different rates of the candidates."""
+    """Return the comparison with other rates."""
     changed = (replace(one, rate=rates[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
 
 def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> ComparedBrokers:
-    """Return the comparison with different usages of the candidates."""
+    """Return the comparison with other usage."""
     changed = (replace(one, usage=usages[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
 
 def placing_strategy(case: Placing) -> str | None:
-    """Return the class of the strategy that places; None if the documents do not say which.
+    """Return the placement strategy in force; None if the documents leave it open.
 
-    That is so where AvgShedder is set to place what another strategy sheds.
+    They do where AvgShedder is set to place bundles that another strategy sheds.
     """
     settings = case.settings
     if PLACEMENT_STRATEGY not in settings.defaults:
@@ -105,15 +105,13 @@ def _class_in(settings: Settings, name: str) -> str:
 
 
 def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
-    """Return the comparison of the candidates; assume that message rates decide."""
+    """Return the comparison of candidates, assuming that message rates decide."""
     expect.given(placing_strategy(case) == LEAST_RATE, "message rates decide")
     return case.comparison
 
 
 def surely(case: Placing, out: bool) -> Names:
-    """Return the candidates that are certainly overloaded (`out`), or certainly not, with and
-    without weights of resources.
-    """
+    """Return candidates that are certainly overloaded (`out`) or not, weighted and unweighted."""
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
     plain_ones, weighted_ones = ({one.name for one in certainly(each, out)} for each in both)
@@ -121,7 +119,7 @@ def surely(case: Placing, out: bool) -> Names:
 
 
 def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
-    """Assume that rates decide, that no broker owns the bundle, and that a candidate is named."""
+    """Assume that rates decide, that no broker owns the bundle, and that the answer is a candidate."""
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
     return compared_by_rate(case, expect)
@@ -145,10 +143,10 @@ def either(names: Iterable[str | None]) -> str:
 
 
 def placing_is_determined(case: Placing, _readings: Readings) -> bool:
-    """True if only one candidate may take the bundle, and no broker owns it yet.
+    """True if exactly one candidate is allowed, and no broker owns the bundle yet.
 
-    It has to be the same candidate with and without weights of resources, since no document says
-    whether they count.
+    It must be the same one with and without resource weights, because no document says whether they
+    count.
     """
     named = str(case.settings.given.get(PLACEMENT_STRATEGY, LEAST_RATE))
     if named.rpartition(".")[2] != LEAST_RATE or placing_strategy(case) != LEAST_RATE:
@@ -159,7 +157,7 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
 
 
 def _weighted(broker: Broker, settings: Settings) -> Percent:
-    """Return the usage of a broker, using the weights that are set."""
+    """Return a broker's usage with the weights that are set."""
     known = {*settings.given, *settings.defaults}
     return max(
         percent * (settings.number(WEIGHT_SETTINGS[one]) if WEIGHT_SETTINGS[one] in known else 1)
@@ -168,7 +166,7 @@ def _weighted(broker: Broker, settings: Settings) -> Percent:
 
 
 def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
-    """True if no broker serves the namespace yet, and at most one candidate may take it."""
+    """True if no broker serves the namespace yet, and at most one candidate is allowed."""
     spread = case.spread
     served = Counter(one for names in case["owned"].values() for one in names)
     once = not served[spread.namespace] and max(served.values(), default=0) <= 1
@@ -176,5 +174,5 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
-    """True if at most one broker may take the bundle; documents do not rank the conditions."""
+    """True if at most one broker is permitted; documents do not rank the other conditions."""
     return len(case.permitted) <= 1

@@ -1,4 +1,4 @@
-"""PLACE-18, PLACE-19, PLANNED: placement by the strategy that a setting names."""
+"""PLACE-18, PLACE-19, PLANNED: placement by the strategy that is set."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ RUNNING = "running"
 
 
 def _bundles_of(place: int, random: Random) -> list[str]:
-    """Return the names of none to eight bundles that the broker at this place owns."""
+    """Return the names of up to eight bundles of broker number `place`."""
     ends = [(place << 8) + number << 16 for number in range(random.randint(0, 8) + 1)]
     return [f"shop/us/{HashRange(*two).name}" for two in pairwise(ends)]
 
 
 def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
-    """Return brokers with these usages, and a bundle that any of them may take."""
+    """Return brokers with this usage, and a bundle that may be placed on any of them."""
     reports = {
         name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(place, random)}
         for place, (name, one) in enumerate(usages.items())
@@ -67,7 +67,7 @@ def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
 
 
 def _names(random: Random, *counts: int) -> list[str]:
-    """Return the names of one of these numbers of brokers."""
+    """Return broker names; their number is one of `counts`."""
     return [f"broker-{place}" for place in random.sample(range(100), random.choice(counts))]
 
 
@@ -84,7 +84,7 @@ def _below_the_mean(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-18", draws=randoms.map(_below_the_mean))
 def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None:
-    """Under LeastResourceUsageWithWeight a candidate far enough below the mean takes the bundle."""
+    """Under LeastResourceUsageWithWeight, a candidate far enough below the mean gets the bundle."""
     for case, answer in asked:
         expect.given(placing_strategy(case) == LEAST_USAGE, f"{LEAST_USAGE} places")
         expect.given(len(case.brokers) > 0, "there are candidates")
@@ -94,20 +94,20 @@ def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None
 
 
 def _used_less(case: Placing, margin: Fraction) -> Names:
-    """Return the candidates below the mean by the set points, give or take a margin."""
+    """Return the candidates far enough below the mean, with a margin for rounding."""
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
     return frozenset(name for name, usage in weighted.items() if usage <= bound + margin)
 
 
 def _weighted_usage(case: Placing, name: str) -> Fraction:
-    """Return the weighted usage of a broker."""
+    """Return a broker's weighted usage."""
     percent = case.brokers[name].percent.items()
     return max(case.settings.number(WEIGHT_SETTINGS[one]) * used for one, used in percent)
 
 
 def _by_any_score(case: Placing) -> Names:
-    """Return the candidates that are best by rates of messages, however these are weighted."""
+    """Return the candidates that are best by message rates under any reading of the score."""
     scores = (case.readings.but("placement-score", one) for one in SCORES.values)
     each = (allowed(replace(case.comparison, readings=one)) for one in scores)
     return frozenset().union(*each)
@@ -117,7 +117,7 @@ SCORES = specs.load().readings["placement-score"]
 
 
 def _by_each_strategy(random: Random) -> Trial:
-    """Return busy brokers without bundles and idle ones with some, placed by either strategy."""
+    """Return busy brokers without bundles and idle ones with bundles, for either strategy."""
     names = _names(random, 2, 3, 4, 8, 10)
     busy = names[: min(len(names) // 2, 2)]
     usages = dict.fromkeys(names, random.randint(5, 20))
@@ -137,7 +137,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The choice is not explained by the other documented strategy alone."""
+    """The choice cannot be explained by the other documented strategy alone."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)
@@ -151,7 +151,7 @@ def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
 
 
 def _planned(random: Random, attempt: str = RUNNING) -> Json:
-    """Return a case with a plan; its destination may be overloaded or gone."""
+    """Return a case with a plan whose destination may be overloaded or gone."""
     names = _names(random, 3, 3, 4, 8, 10)
     threshold, most = random.choice(((85, 80), (60, 50), (90, 70)))
     over, healthy = (random.choice((one, one, one + 5)) for one in (threshold + 1, most - 40))
@@ -172,13 +172,13 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
 
 
 def _both(random: Random) -> Json:
-    """Return settings by which AvgShedder sheds and places; none where it does by default."""
+    """Return settings by which AvgShedder sheds and places; empty where it does so by default."""
     named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
     return random.choice((named, named, {}))
 
 
 def _running(random: Random) -> Trial:
-    """Return the same question with a plan that counts, once or several times."""
+    """Return a question with a plan in effect, asked once or several times."""
     case = _planned(random)
     return Trial.of(PLACE.id, *[case] * random.choice((1, 4, 8)))
 
@@ -198,7 +198,7 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
 
 
 def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing, Placed]]:
-    """Yield questions with a running plan of AvgShedder for a bundle that no broker owns."""
+    """Yield questions with an AvgShedder plan in effect for a bundle that no broker owns."""
     for case, answer in asked:
         expect.given(placing_strategy(case) == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
         plan = case.case.get("plan")
@@ -208,13 +208,13 @@ def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing,
 
 
 def _ends(case: Placing) -> tuple[str, str]:
-    """Return the source and the destination of the plan."""
+    """Return the plan's source and destination."""
     return case.case["plan"]["from"], case.case["plan"]["to"]
 
 
 @PLACE.check_together("PLANNED-02", draws=randoms.map(_running))
 def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
-    """A candidate that is the destination takes the bundle, unless a healthy one may instead."""
+    """The plan's destination gets the bundle if it is a candidate, or a healthy broker may instead."""
     for case, answer in _cases_with_plan(asked, expect):
         healthy = case.brokers.keys() - surely(case, out=True) - {*_ends(case)}
         destination = _ends(case)[1]
@@ -225,7 +225,7 @@ def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) 
 
 @PLACE.check_together("PLANNED-04", draws=randoms.map(_running))
 def the_source_does_not_take_it_back(asked: AllAsked, expect: Expect) -> None:
-    """Another candidate than the source takes a bundle whose destination is gone."""
+    """If the destination is gone, a candidate other than the source gets the bundle."""
     for case, answer in _cases_with_plan(asked, expect):
         source, destination = _ends(case)
         others = case.brokers.keys() - {source}
@@ -236,7 +236,7 @@ def the_source_does_not_take_it_back(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-05", draws=randoms.map(_running))
 def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Expect) -> None:
-    """An overloaded destination gives way to no overloaded candidate, and not to the source."""
+    """An overloaded destination is not replaced by an overloaded candidate or the source."""
     for case, answer in _cases_with_plan(asked, expect):
         source, destination = _ends(case)
         overloaded = surely(case, out=True)
@@ -247,7 +247,7 @@ def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Ex
 
 
 def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
-    """Demand that each candidate takes the bundle at least once in many repetitions."""
+    """Demand that each candidate gets the bundle at least once in many repetitions."""
     case = asked[0].case
     same = all(one.case.case == case.case for one in asked)
     expect.given(same and not case.owned, "one question about a bundle without owner, repeated")
@@ -262,7 +262,7 @@ def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-03", draws=_repeated("completed", "failed"))
 def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
-    """After the attempt each candidate takes the bundle now and then."""
+    """Once the attempt is over, each candidate gets the bundle at times."""
     plan = asked[0].case.case.get("plan")
     expect.given(plan is not None and plan["attempt"] != RUNNING, "the attempt of a plan is over")
     _each_takes_it(asked, expect)
@@ -270,7 +270,7 @@ def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-06", draws=_repeated())
 def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
-    """Without a plan each candidate takes the bundle now and then."""
+    """Without a plan, each candidate gets the bundle at times."""
     expect.given("plan" not in asked[0].case.case, "there is no plan")
     _each_takes_it(asked, expect)
 
@@ -289,7 +289,7 @@ def _beside_another_shedder() -> st.SearchStrategy[Trial]:
 
 @PLACE.check_together("PLANNED-07", draws=_beside_another_shedder())
 def rates_decide_beside_another_shedder(asked: AllAsked, expect: Expect) -> None:
-    """Where only another shedding strategy is set, a candidate with the least score is chosen."""
+    """Where only another shedding strategy is set, a candidate with the lowest score is chosen."""
     for case, answer in asked:
         expect.given(STRATEGY in case.settings.given, "a shedding strategy is set")
         expect.given(PLACEMENT_STRATEGY not in case.settings.given, "no placement strategy is set")

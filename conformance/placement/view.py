@@ -1,6 +1,6 @@
-"""Placement as checks see it: cases with quantities computed independently, and answers.
+"""Placement as checks use it: cases with independently computed quantities, and answers.
 
-The model computes the same quantities in `reference`; no check takes them from there.
+The model computes the same quantities in `reference`; no check uses those.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """The values by which a candidate is compared: highest usage and long-term message rate."""
+    """A candidate's values for comparison: highest usage and long-term message rate."""
 
     name: str
     usage: Percent
@@ -34,7 +34,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """Candidates with their compared values; mistakes are expressed by changing one of these."""
+    """Candidates with the values that are compared; a mistake is modelled by changing one of these."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
@@ -48,12 +48,12 @@ class ComparedBrokers:
         return one.usage < self.threshold or (eligible and one.usage == self.threshold)
 
     def compared_rate(self, one: ComparedBroker) -> Rate:
-        """Return the rate by which a candidate is compared, by the reading `placement-score`."""
+        """Return a candidate's rate for comparison, by the reading `placement-score`."""
         with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
         return one.rate + self.bundle_rate if with_bundle else one.rate
 
     def score(self, one: ComparedBroker) -> Fraction | None:
-        """Return the score of a candidate, or None if the formula is undefined for it."""
+        """Return a candidate's score; None if the formula is undefined for it."""
         if self.readings["placement-score"] == "plain":
             return one.rate
         distance = self.threshold - one.usage
@@ -61,19 +61,19 @@ class ComparedBrokers:
 
 
 def measured_average(bundle: Json | None, average: str = "longTermData") -> Rates | None:
-    """Return an average of a bundle, or None before its first sample."""
+    """Return one of a bundle's averages; None if it has no samples."""
     data = (bundle or {}).get(average)
     return Rates.read(data) if data and data["numSamples"] else None
 
 
 def long_term_messages(bundle: Json | None) -> Rate:
-    """Return the measured or assumed long-term messages per second of a bundle."""
+    """Return a bundle's measured or assumed long-term messages per second."""
     return (measured_average(bundle) or UNMEASURED).messages
 
 
 @dataclass(frozen=True)
 class Placing:
-    """A bundle to place, and the brokers that may take it."""
+    """A `place.select` case: a bundle to place, and its candidates."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -81,7 +81,7 @@ class Placing:
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:
-        """The load reports of the candidates."""
+        """The candidates' load reports."""
         reports = self.case["brokers"]
         return {name: Broker.read(name, reports[name]) for name in self.case["candidates"]}
 
@@ -90,14 +90,14 @@ class Placing:
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
-        """Return the rate of each candidate; `rate` gives that of a bundle."""
+        """Return each candidate's rate, given the rate of a bundle."""
         data = self.case["bundles"]
         each = {name: dict.fromkeys(self.bundles(name)) for name in self.brokers}
         return {name: total(rate(data.get(one)) for one in own) for name, own in each.items()}
 
     @cached_property
     def comparison(self) -> ComparedBrokers:
-        """The values by which the candidates are compared."""
+        """The values by which candidates are compared."""
         rates = self.rates(long_term_messages)
         return ComparedBrokers(
             tuple(ComparedBroker(n, usage_of(b), rates[n]) for n, b in self.brokers.items()),
@@ -120,9 +120,9 @@ class Placing:
 
 @dataclass(frozen=True)
 class GroupSpread:
-    """A namespace of a group to place, and the brokers that serve others of the group.
+    """A namespace to place, and the brokers that serve the rest of its group.
 
-    Brokers without a domain are counted together, like a domain without a name.
+    Brokers without a domain together form one unnamed domain.
     """
 
     namespace: str
@@ -136,34 +136,34 @@ class GroupSpread:
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
-        """Return the spread of a `place.anti_affinity` case."""
+        """Read a `place.anti_affinity` case."""
         names = ("namespace", "groups", "domains", "owned", "candidates")
         return cls(**{name: case[name] for name in names}, counted=counted)
 
     @property
     def group(self) -> str | None:
-        """The group of the namespace, or None."""
+        """The namespace's group, or None."""
         return self.groups.get(self.namespace)
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that has one."""
+        """The domain of each broker that is in one."""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, *brokers: str) -> set[str]:
-        """Return the group's other namespaces that any of these brokers serves."""
+        """Return the group's other namespaces on any of these brokers."""
         if self.group is None:
             return set()
         served = {one for broker in brokers for one in self.owned.get(broker, ())}
         return {one for one in served - {self.namespace} if self.groups.get(one) == self.group}
 
     def within(self, domain: str | None) -> list[str]:
-        """Return the candidates of a domain; None stands for candidates without one."""
+        """Return the candidates in a domain; None means candidates without a domain."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @cached_property
     def counts_by_domain(self) -> dict[str | None, int]:
-        """The number of namespaces of the group in each domain with a candidate."""
+        """The number of the group's namespaces in each domain that has a candidate."""
         known = self.owned if self.counted == "all" else self.candidates
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
         for broker in known:
@@ -173,18 +173,18 @@ class GroupSpread:
 
     @property
     def mixed(self) -> bool:
-        """True if some candidates have a domain and some have none: no document compares them."""
+        """True if only some candidates have a domain: no document compares them with the others."""
         return None in self.counts_by_domain and len(self.counts_by_domain) > 1
 
     @cached_property
     def best_domains(self) -> list[str | None]:
-        """The domains with the fewest namespaces of the group."""
+        """The domains with the fewest of the group's namespaces."""
         fewest = min(self.counts_by_domain.values(), default=0)
         return [domain for domain, count in self.counts_by_domain.items() if count == fewest]
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates in those domains that serve the fewest namespaces of the group."""
+        """The candidates with the fewest of the group's namespaces in those domains."""
         counts = {one: len(self.rivals(one)) for one in self.candidates}
         fewest = {home: min(counts[one] for one in self.within(home)) for home in self.best_domains}
         return tuple(
@@ -194,7 +194,7 @@ class GroupSpread:
 
 @dataclass(frozen=True)
 class Spreading:
-    """A namespace of an anti-affinity group to place."""
+    """A `place.anti_affinity` case: a namespace of a group to place."""
 
     case: Json
     settings: Settings
@@ -206,7 +206,7 @@ class Spreading:
 
 @dataclass(frozen=True)
 class Assigning:
-    """A bundle to assign by all criteria: isolation, groups, bundles and load."""
+    """A `place.broker` case: a bundle to assign by isolation, groups, bundles and load."""
 
     case: Json
     settings: Settings
@@ -214,12 +214,12 @@ class Assigning:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the bundle."""
+        """The bundle's namespace."""
         return namespace_of(self.case["bundle"])
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles of each broker, whether reported or assigned since."""
+        """The bundles on each broker: those reported, and those assigned since."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]
@@ -228,7 +228,7 @@ class Assigning:
 
     @cached_property
     def permitted(self) -> tuple[str, ...]:
-        """The brokers that the isolation policies allow for the bundle. [PLACE-14]"""
+        """The brokers that the isolation policies permit for the bundle. [PLACE-14]"""
         if self.case.get("policies"):
             return self._admitted
         policies, brokers = self.case["isolation"], self.case["brokers"]
@@ -250,15 +250,16 @@ class Assigning:
         return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
 
     def under(self, group: str, policy: Json) -> tuple[str, ...]:
-        """Return the brokers whose whole host, without the port, matches a group of a policy."""
+        """Return the brokers whose full host, without the port, matches a group of a policy."""
         hosts = {name: name[: name.rindex(":")] for name in self.case["brokers"]}
         patterns = [re.compile(f"(?:{one})\\Z") for one in policy[group]]
         return tuple(name for name, host in hosts.items() if any(p.match(host) for p in patterns))
 
     @cached_property
     def groups(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
-        """The namespace's policy with its primary and secondary brokers, or None with those of all
-        policies.
+        """The namespace's policy (None if it has none), and the primary and secondary brokers.
+
+        Without a policy, they are those of all policies.
         """
         policies = self.case["policies"]
         own = [
@@ -275,7 +276,7 @@ class Assigning:
 
     @cached_property
     def spread(self) -> GroupSpread:
-        """The spread of the group over the brokers that serve its namespaces."""
+        """How the group is spread over the brokers."""
         serving = {name: {*map(namespace_of, own)} for name, own in self.serving.items()}
         counted = self.readings["domain-counts"]
         groups, domains = self.case["groups"], self.case["domains"]
@@ -283,14 +284,14 @@ class Assigning:
 
     @cached_property
     def comparison(self) -> ComparedBrokers:
-        """The values by which the permitted brokers are compared."""
+        """The values by which permitted brokers are compared."""
         case = {**self.case, "candidates": self.permitted}
         return Placing(case, self.settings, self.readings).comparison
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The answered broker, and domains and candidates if the answer names them."""
+    """The answered broker, with domains and candidates if the answer names them."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None

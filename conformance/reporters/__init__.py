@@ -1,4 +1,4 @@
-"""Outputs of a run: the terminal, the verdict stream, Allure results, a line of progress."""
+"""Outputs of a run: terminal, verdict stream, Allure results, progress."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pulsar_conformance.specs.text import WIDTH, printable
 
 
 def overwrite(text: str) -> None:
-    """Replace the current line of the terminal with a text; an empty text clears it."""
+    """Replace the current terminal line with a text; an empty text clears the line."""
     shown = printable(text, lines=False)[: WIDTH - 2]
     sys.stderr.write(f"\r{shown:<{WIDTH - 2}}" + ("" if text else "\r"))
     sys.stderr.flush()
 
 
 def show_progress(text: str) -> None:
-    """Show a text on a terminal, and nothing if the output is not a terminal."""
+    """Show a text if standard error is a terminal."""
     if sys.stderr.isatty():
         overwrite(text)
 
@@ -28,6 +28,6 @@ class Progress:
         self._show = show
 
     def tell(self, event: Event) -> None:
-        """Show the event, except for verdicts, which pytest shows."""
+        """Show the event; verdicts are shown by pytest."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))

@@ -1,4 +1,4 @@
-"""Verdicts as Allure results: the place in the report, the rule, and the failure."""
+"""Verdicts as Allure results: labels, the rule, and the failure."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ TAGGED = (
 
 
 class _Bare:
-    """A parameter's value as Allure is to print it, without quotation marks."""
+    """A parameter value that Allure prints without quotation marks."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -85,7 +85,7 @@ class _Bare:
 
 
 def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
-    """Set epic and feature by area, severity by level, and links to sections of documents."""
+    """Set epic and feature by area, severity by level, and links to document sections."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
@@ -112,8 +112,8 @@ def attach(
 ) -> None:
     """Attach title, suite, parameters, the rule, and the failure with the case's derivation.
 
-    `text` describes the failure, if there is one. Settings of a case are excluded parameters: they
-    do not make the rule a different test in Allure's history.
+    `text` describes the failure, if any. The settings of a case are excluded parameters: they do
+    not make the rule a different test in Allure's history.
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
@@ -137,7 +137,7 @@ def attach(
 
 
 def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str | None) -> None:
-    """Set the verdict as the result's message, in place of the suite's own exception."""
+    """Replace the suite's exception by the verdict as the result's message."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":
         return
@@ -161,7 +161,7 @@ def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
 
 
 def entry_of(rule: Rule) -> str:
-    """Return the text of the rule in its file."""
+    """Return the rule's entry in its file, as text."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
     deeper = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)
@@ -170,7 +170,7 @@ def entry_of(rule: Rule) -> str:
 
 
 def saved_case(plan: Plan, failure: Failure) -> Any:
-    """Return the saved case, or the questions of the worked example."""
+    """Return the saved case, or the worked example's questions."""
     for example in fixtures.examples():
         if failure.case_file == place_of_example(example):
             return [{"ask": operation, "case": case} for operation, case in example.questions]

@@ -1,4 +1,4 @@
-"""The end of a session: verdict stream, failures, table and exit status."""
+"""The end of a session: prints failures and table, writes the verdict stream, sets the exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
 
 
 def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the stream's first line, a description of the run that determines all others."""
+    """Return the stream's first line: a description of the run that determines all other lines."""
     cases = [saved.trial.fingerprint for saved in plan.saved]
     if plan.replay is not None:
         cases.append(plan.replay.fingerprint)
@@ -52,7 +52,7 @@ def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> di
 
 
 def write_stream(directory: Path, first: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Path:
-    """Write the stream atomically, and return its path."""
+    """Write the stream atomically; return its path."""
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / FILE
     lines = [first, *(verdict.as_json() for verdict in verdicts)]
@@ -80,7 +80,7 @@ PRINTED = ("found", "mixed", "pinned")
 
 
 def implementation(run: Run) -> dict[str, Any]:
-    """Return the description of an implementation and its profile for the stream's first line."""
+    """Return the entry for an implementation and profile in the stream's first line."""
     about: dict[str, Any] = {
         "adapter": run.adapter,
         "profile": run.profile,
@@ -103,7 +103,7 @@ def implementation(run: Run) -> dict[str, Any]:
 
 
 class Reporter:
-    """Collects the verdicts from all workers, and writes the output of the session."""
+    """Collects the verdicts of all workers and writes the session's output."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self.config = config
@@ -119,7 +119,7 @@ class Reporter:
         """Messages about broken rules that were not chosen; they fail the run."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the verdict in a report, or the error that prevented it."""
+        """Keep the verdict from a report, or the error that prevented it."""
         properties = dict(report.user_properties)
         if VERDICT not in properties:
             if report.failed:
@@ -139,7 +139,7 @@ class Reporter:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Every verdict, in the order of implementations, profiles and rules."""
+        """All verdicts, ordered by implementation, profile and rule."""
         rules = list(specs.load().rules)
         plan = self.plan
 
@@ -167,7 +167,7 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the stream, and set the exit status from the verdicts."""
+        """Write the stream and set the exit status from the verdicts."""
         if self.crashes:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         replayed = self.plan.replay is not None and session.exitstatus in ENDED
@@ -224,20 +224,20 @@ class Reporter:
         return shlex.join([*program(), "report", "allure", *words])
 
     def _print_interrupted(self) -> None:
-        """Print the progress of an interrupted run, and the file of its verdicts, to stderr."""
+        """Print to standard error how far an interrupted run got, and where its verdicts are."""
         file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
         print(f"\npulsar-conformance: interrupted after {done}, {saved}", file=sys.stderr)
 
     def _known(self) -> Iterator[dict[str, Any]]:
-        """Yield the implementations that were judged, in the order of the command line."""
+        """Yield the judged implementations in command-line order."""
         for pair in product(self.plan.adapters, self.plan.profiles):
             if pair in self.implementations:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield the readings of each implementation that were found by its answers."""
+        """Yield the readings that were inferred from each implementation's answers."""
         for one in self._known():
             known = one["known"]
             words = [
@@ -263,13 +263,13 @@ class Reporter:
             yield from of_others(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
-        """Yield a message if a replayed case reaches no rule."""
+        """Yield a message if no rule applies to a replayed case."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
 
     def _notes(self) -> Iterator[str]:
-        """Yield the remarks of implementations about their work, once each, sorted by name."""
+        """Yield the implementations' remarks, without duplicates, sorted by name."""
         notes = (
             line
             for pair in product(self.plan.adapters, self.plan.profiles)
@@ -302,7 +302,7 @@ MOST_LINES = 120
 
 
 def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
-    """Format a failure: rule, statement, source, case, derivation, allowed and given answers.
+    """Format a failure: rule, statement, source, case, derivation, allowed and actual answers.
 
     `name` is the implementation's own name.
     """
@@ -332,7 +332,7 @@ def _case(failure: Failure) -> Iterator[str]:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    """Return a derivation, without its middle if it is too long."""
+    """Return a derivation, with its middle omitted if it is too long."""
     if len(lines) <= MOST_LINES:
         return list(lines)
     half = MOST_LINES // 2

@@ -1,4 +1,4 @@
-"""CONFIG: defaults of settings, as printed in the documents."""
+"""CONFIG: default settings as documented."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
 
 def same_setting(allowed: Any, answered: Any) -> bool:
-    """True if two values of a setting are equal, either directly or as text."""
+    """True if two values of a setting are equal, directly or as text."""
     first, second = _value_of(allowed), _value_of(answered)
     # In Python, booleans are numbers.
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
 def _value_of(value: Any) -> Any:
-    """Return the boolean or number that a text denotes, None if it is empty, or else the value."""
+    """Parse a text as boolean or number; None if it is empty. Other values are unchanged."""
     if not isinstance(value, str):
         return value
     if value.lower() in SWITCHES:
@@ -39,7 +39,7 @@ def _read_defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
 
 
 def _same_defaults(allowed: Json, answer: Json) -> bool:
-    """True if the settings that an example names are equal; the answer may have more."""
+    """True if the settings named in an example are equal; the answer may have more."""
     answered = answer["settings"]
     return all(
         same_setting(value, answered.get(name)) for name, value in allowed["settings"].items()
@@ -58,7 +58,7 @@ DEFAULTS = Operation(
 def has_the_documented_default(
     name: str, case: FlatCase, answer: Mapping[str, Any], expect: Expect
 ) -> None:
-    """A setting has the default printed in the profile's documents."""
+    """A setting has the default that the profile's documents state."""
     expect.given(name in case.settings.defaults, "the profile's documents print a default")
     default, answered = case.settings.defaults[name], answer.get(name)
     expect.reached()

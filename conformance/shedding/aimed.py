@@ -1,4 +1,4 @@
-"""Shedding cycles that the alternatives of a reading answer differently."""
+"""Shedding cycles that tell a reading's alternatives apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sketch(
     exact: bool = False,
     awry: bool = False,
 ) -> Json:
-    """A cluster without ties, history or immovable bundles."""
+    """Return a cluster without ties, history or bundles that must stay."""
     sketch = Sketch(
         random, strategy, levels, [each] * len(levels), exact, dict(settings),
         recent=0, awry=awry, traffic="different",
@@ -35,14 +35,14 @@ def _sketch(
 
 
 def _averages(load: Mapping[str, float]) -> Json:
-    """The data of a bundle with the same traffic in both windows."""
+    """Return bundle data with the same traffic in both windows."""
     return {
         window: loads.draw_average(load, samples, samples) for window, samples in WINDOWS.items()
     }
 
 
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
-    """Set the CPU of each broker to its level, since some readings ignore memory."""
+    """Set each broker's CPU usage to its level, because some readings ignore memory."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
     return case
@@ -63,7 +63,7 @@ def far_over(random: Random) -> Json:
 
 
 def all_overloaded_alike(random: Random) -> Json:
-    """Every broker equally overloaded, and hence none above the average."""
+    """All brokers equally overloaded, so that none is above the average."""
     settings = {**NEEDED, OVERLOAD_THRESHOLD: 60}
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
@@ -77,10 +77,10 @@ def at_the_threshold(random: Random) -> Json:
 
 
 def well_above_the_average(random: Random) -> Json:
-    """Usages of 40, 10 and 10; the busy broker has forty bundles of about 2.5 percent each.
+    """Usage of 40, 10 and 10; the busy broker has forty bundles of about 2.5 percent each.
 
-    By the alternatives it has to shed 25, 21, 62.5 or 52.5 percent of its traffic to reach its
-    target: 10, 9, 25 or 21 bundles.
+    Depending on the alternative, it must shed 25, 21, 62.5 or 52.5 percent of its traffic to reach
+    the target: 10, 9, 25 or 21 bundles.
     """
     case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
@@ -126,7 +126,7 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
 
 
 def messages_differ_alone(random: Random) -> Json:
-    """Brokers with very different message rates, and similar throughputs."""
+    """Brokers with very different message rates but similar throughput."""
     return _two_brokers(random, 1.5, 4000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
@@ -137,7 +137,7 @@ def differ_in_number_not_in_percent(random: Random) -> Json:
 
 
 def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
-    """A broker from which OverloadShedder or ThresholdShedder sheds, and an idle one."""
+    """An idle broker, and one that sheds by OverloadShedder or ThresholdShedder."""
     strategy, settings = random.choice(
         (
             ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
@@ -148,7 +148,7 @@ def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
 
 
 def bytes_against_messages(random: Random) -> Json:
-    """Bundles ranked differently by bytes and by messages."""
+    """Bundles that rank differently by bytes and by messages."""
     return _one_busy(random, each=8, awry=True)
 
 
@@ -164,7 +164,7 @@ def unloaded_before_the_split(random: Random) -> Json:
 
 
 def unloaded_one_grace_period_ago(random: Random) -> Json:
-    """A broker that should shed, with all bundles unloaded exactly one grace period ago."""
+    """A broker that should shed; all bundles were unloaded exactly one grace period ago."""
     case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
     case["recentlyUnloaded"] = dict.fromkeys(owned, 30)
@@ -172,7 +172,7 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Bundles without data, next to some that carry 101,000 bytes per second."""
+    """Bundles without data, and some that carry 101,000 bytes per second."""
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
@@ -193,7 +193,7 @@ def _rates(amount: Amount) -> Json:
 
 
 def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
-    """Return a case from the CPU of each broker and the traffic of its bundles."""
+    """Return a case with the given CPU usage of brokers and traffic of their bundles."""
     bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
     weights = dict.fromkeys(WEIGHTS, 1.0)
     case: Json = {
@@ -214,18 +214,18 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
 
 
 def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
-    """An overloaded broker and an idle one; at 80 % it sheds a quarter of its traffic."""
+    """Return an overloaded broker and an idle one; at 80 %, it sheds a quarter of its traffic."""
     return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
 
 
 def _sizes(random: Random, count: int) -> list[Amount]:
-    """Return the traffic of bundles; each has more messages and more bytes than the one before."""
+    """Return bundles' traffic; each has more messages and bytes than the one before."""
     start = random.randint(5, 20)
     return [(100.0 * (start + step), float((start + step) * MB)) for step in range(count)]
 
 
 def busy_in_one_window(random: Random) -> Json:
-    """Bundles ranked differently by long-term and by short-term traffic."""
+    """Bundles that rank differently by long-term and by short-term traffic."""
     amounts = _sizes(random, 6)
     case = _overloaded(amounts)
     for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):
@@ -234,14 +234,14 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def reported_otherwise(random: Random) -> Json:
-    """An overloaded broker that reports three times, or a third of, its bundles' traffic."""
+    """An overloaded broker that reports three times or one third of its bundles' traffic."""
     return _reporting_otherwise(random, _overloaded(_sizes(random, 12)))
 
 
 def reported_otherwise_above_the_average(random: Random) -> Json:
-    """A broker above the average that reports three times, or a third of, its bundles' traffic.
+    """A broker above the average that reports three times or one third of its bundles' traffic.
 
-    By the alternatives it has to shed between 36 and 67 percent of what it carries.
+    Depending on the alternative, it must shed 36 to 67 percent of what it carries.
     """
     brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
     return _reporting_otherwise(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
@@ -262,25 +262,25 @@ def expensive_by_messages(random: Random) -> Json:
 
 
 def enough_for_many(random: Random) -> Json:
-    """A broker above the average, with bundles of different sizes; any of them may go first."""
+    """A broker above the average with bundles of different sizes; any of them may go first."""
     brokers = [(60, _sizes(random, 8)), (10, []), (5, [])]
     return _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers)
 
 
 def one_idle_and_many_bundles(random: Random) -> Json:
-    """Brokers at 60 % and an idle broker; the busiest one has twenty bundles."""
+    """Brokers at 60 % and an idle one; the busiest broker has twenty bundles."""
     settings = {SHEDDER_THRESHOLD: 20, LOWER_BOUNDARY: True}
     brokers = [(65, _sizes(random, 20)), *[(60, _sizes(random, 2))] * 4, (0, [])]
     return _case("ThresholdShedder", settings, brokers)
 
 
 def between_ratio_and_difference(random: Random) -> Json:
-    """Throughputs of 1 and 4.5 with a threshold of 4: 4.5 times as much is only 3.5 times more."""
+    """Throughput of 1 and 4.5 with a threshold of 4: a ratio of 4.5, but a difference of 3.5."""
     return _between_ratio_and_difference(random, 1000.0)
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """The same throughputs, with message rates that differ by less than their threshold."""
+    """The same throughput, with message rates that differ by less than the threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 
@@ -292,10 +292,10 @@ def _between_ratio_and_difference(random: Random, messages: float) -> Json:
 
 
 def message_rates_alone_differ(random: Random) -> Json:
-    """Message rates that differ much and throughputs that do not, in every window and measure.
+    """Message rates that differ much and throughput that does not, in every window and measure.
 
-    A bundle carries less than a fifth of what lies between the brokers, which is all that 4.x
-    moves.
+    Each bundle carries less than a fifth of the difference between the brokers, which is all that
+    4.x moves.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]

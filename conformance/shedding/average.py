@@ -1,4 +1,4 @@
-"""AVERAGE, PLANNED-01: AvgShedder, which evens out the most and the least used broker."""
+"""AVERAGE, PLANNED-01: AvgShedder, which balances the most and the least used broker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
 
 @st.composite
 def evened_out(draw: st.DrawFn) -> Trial:
-    """Cycles in a row whose most and least used broker differ by about a threshold of `LEVELS`."""
+    """Consecutive cycles in which the most and least used broker differ by about a threshold of
+    `LEVELS`.
+    """
     random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
     low, high, idle = random.choice(LEVELS)
     hits = random.choice((1, 2, 3, 3, 4, 8))
@@ -70,7 +72,7 @@ SHARES = (0.5, 0.5, 0.2, 1)
 
 
 def _bundles_of(place: int, rate: int) -> dict[str, int]:
-    """Return three bundles of a broker with their messages a second, in whole numbers."""
+    """Return three bundles of a broker with their messages per second, as integers."""
     lower = place << 24
     ends = (lower, lower + 0x100000, lower + 0x200000, lower + 0x300000)
     one, two = rate // 20, rate // 10
@@ -81,7 +83,7 @@ def _bundles_of(place: int, rate: int) -> dict[str, int]:
 def _cycle_at(
     random: Random, brokers: list[str], owned: dict[str, dict[str, int]], low: int, high: int
 ) -> Json:
-    """Return a cycle in which the first broker is the least used, and the last the most used."""
+    """Return a cycle in which the first broker is the least used and the last the most used."""
     inner = [random.randrange(low + 1, max(high, low + 2)) for _ in brokers[2:]]
     usages = dict(zip(brokers, (low, *inner, high), strict=True))
     resource = random.choice(("cpu", "bandwidthIn"))
@@ -107,7 +109,7 @@ BYTES_OF_A_MESSAGE = 1000
 
 
 class Hit(NamedTuple):
-    """A cycle with its most and least used broker, and the difference in points."""
+    """A cycle with its most and least used broker, and their difference in points."""
 
     unloading: Unloading
     idle: Broker
@@ -135,14 +137,14 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
 
 
 def _over(hit: Hit, name: str) -> bool | None:
-    """True if a pair differs by more than a threshold; None if rounding could decide."""
+    """True if the difference exceeds a threshold; None if rounding could decide."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
 
 
 def _in_a_row(hits: list[Hit], name: str) -> int:
-    """Return the number of final cycles certainly over a threshold, with the same pair."""
+    """Return how many of the last cycles certainly exceed a threshold with the same pair."""
     found = 0
     for one in reversed(hits):
         same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
@@ -153,13 +155,13 @@ def _in_a_row(hits: list[Hit], name: str) -> int:
 
 
 def _at_most(hits: list[Hit], name: str) -> int:
-    """Return the number of final cycles possibly over a threshold, with any pair."""
+    """Return how many of the last cycles possibly exceed a threshold, with any pair."""
     over = (_over(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
 
 
 def _need(hit: Hit) -> Rate:
-    """Return the messages that have to be moved to even out the two brokers."""
+    """Return the messages to move to balance the two brokers."""
     cycle = hit.unloading.cycle
     rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
     most, least = rates
@@ -167,7 +169,7 @@ def _need(hit: Hit) -> Rate:
 
 
 def _enough(hit: Hit) -> bool:
-    """True if the difference in messages is worth moving, and some bundle fits into it."""
+    """True if the difference in messages is large enough, and some bundle fits into it."""
     cycle = hit.unloading.cycle
     need, least = _need(hit), cycle.settings.number(LEAST_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -192,7 +194,7 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
 def enough_hits_over_the_low_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """The most used broker unloads after enough cycles in a row over the low threshold."""
+    """The most used broker unloads after enough consecutive cycles above the low threshold."""
     _must_unload(_hits(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect)
 
 
@@ -200,13 +202,13 @@ def enough_hits_over_the_low_threshold_unload(
 def enough_hits_over_the_high_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """The most used broker unloads after enough cycles in a row over the high threshold."""
+    """The most used broker unloads after enough consecutive cycles above the high threshold."""
     _must_unload(_hits(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect)
 
 
 @CYCLES.check("AVERAGE-03", draws=evened_out())
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded until a threshold was exceeded often enough in a row."""
+    """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
     pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
     for place in range(1, len(hits) + 1):
@@ -229,7 +231,7 @@ def nothing_goes_within_the_low_threshold(
 
 @CYCLES.check("AVERAGE-05", draws=evened_out())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """The unloaded bundles carry at most the set share of the difference in messages."""
+    """The unloaded bundles carry at most the configured share of the difference in messages."""
     for hit in _hits(row, answer, expect):
         cycle, need = hit.unloading.cycle, _need(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
@@ -239,7 +241,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=evened_out())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    """Nothing is unloaded if that share of the largest difference is below both minimums."""
     share = row.settings.number(MOST_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
@@ -267,7 +269,7 @@ def the_least_used_broker_keeps_all(
 def the_least_used_broker_is_the_destination(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Where AvgShedder also places, it names the least used broker as the next owner."""
+    """Where AvgShedder also places, it names the least used broker as the destination."""
     known = PLACEMENT_STRATEGY in row.settings.defaults
     placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")

@@ -1,4 +1,4 @@
-"""Sketches of clusters for a shedding cycle, completed with random details. [SHED, UNIFORM]"""
+"""Outlines of clusters for a shedding cycle, filled in at random. [SHED, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ MOST_BEFORE = 6
 
 @dataclass(frozen=True)
 class Need:
-    """The amount that a broker has to shed, and the error to detect, in percent of its traffic."""
+    """The amount that a broker must shed, and the error to detect, in percent of its traffic."""
 
     percent: float
     step: float
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built that distinguish the right amount from the wrong one."""
+        """True if bundles can be built that tell the right amount from the wrong one."""
         return 4 * self.step <= self.percent <= MOST_TO_SHED
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The traffic of one broker and of its bundles, in both directions."""
+    """The traffic of a broker and of its bundles, in both directions."""
 
     whole: dict[str, float]
     bundles: tuple[dict[str, float], ...]
@@ -64,10 +64,10 @@ class Traffic:
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic that distinguishes the needed amount from `need.step` percent more or less.
+    """Return traffic that tells the needed amount from `need.step` percent more or less.
 
-    The bundles that go first sum to less than a step below the need. The next bundle takes them
-    less than a step beyond it, and so does the bundle after that. Messages and bytes lead to the
+    The bundles that go first sum to less than a step below the need; the next bundle brings the sum
+    to less than a step above it, and so would the one after that. Messages and bytes lead to the
     same decision.
     """
     percent, step = need.percent, need.step
@@ -93,7 +93,7 @@ def _load(messages: float, share: float) -> dict[str, float]:
 
 
 def _parts(random: Random, whole: float, least: float) -> list[float]:
-    """Split a sum into random parts, none of them below `least`."""
+    """Split a sum into random parts of at least `least` each."""
     count = random.randint(1, max(1, min(MOST_BEFORE, int(whole / least))))
     over = [random.random() for _ in range(count)]
     left = (whole - count * least) / sum(over)
@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Return the traffic of immovable bundles; none if the report is newer than the bundle data."""
+    """Return the traffic of bundles that must stay; none if the report is newer than bundle data."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -120,7 +120,7 @@ Load = Mapping[str, float]
 
 @dataclass
 class Sketch:
-    """Sketch of a cluster: usages by broker, numbers of bundles, and the settings."""
+    """An outline of a cluster: each broker's usage and number of bundles, and the settings."""
 
     random: Random
     strategy: str | None
@@ -144,7 +144,7 @@ class Sketch:
     """Traffic of some brokers and of their bundles, by index of the broker."""
 
     def case(self) -> Json:
-        """Return the case in the format of the protocol."""
+        """Build the case in the protocol's format."""
         counts = [
             len(self.given[place].bundles) if place in self.given else count
             for place, count in enumerate(self.owned)
@@ -179,7 +179,7 @@ class Sketch:
         return loads.draw_rates(random, sizes, self.awry)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the settings, half of the time with every weight set explicitly."""
+        """Return the settings; half of the time, every weight is set explicitly."""
         spelled = self.random.random() < 0.5
         return {**(dict.fromkeys(WEIGHTS, 1.0) if spelled else {}), **self.settings}
 
@@ -204,7 +204,7 @@ class Sketch:
         return broker
 
     def _bundles(self, carried: Mapping[str, Load], given_bundles: set[str]) -> Json:
-        """Return the data of the bundles, sometimes with one that no broker owns."""
+        """Return bundle data, sometimes including a bundle that no broker owns."""
         random, measured = self.random, self.measured
         data: Json = {}
         for bundle, load in carried.items():
@@ -227,7 +227,7 @@ class Sketch:
     def _recent(
         self, bundles: Sequence[str], stuck: Sequence[str], given_bundles: set[str]
     ) -> dict[str, float]:
-        """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
+        """Return the minutes since bundles were unloaded: none, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
         within = (0, grace / 4, grace / 2, max(grace - PART, 0))
         around = (*within, max(grace - 1, 0), grace, grace + PART, grace + 1, grace * 3, 1440)
@@ -244,7 +244,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Return the case of a sketch, in one of ten with a thousand unloads of absent bundles."""
+    """Build the case; one in ten has a thousand unloads of absent bundles."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.draw_bundles("gone/far", MANY_UNLOADS)
@@ -254,7 +254,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
 
 
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Return earlier usages of most brokers, in percent: steady, rising or falling."""
+    """Return most brokers' earlier usage in percent: steady, rising or falling."""
     return {
         place: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -266,7 +266,7 @@ def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[f
 
 
 def with_ignored_inputs(sketch: Sketch) -> Sketch:
-    """Sometimes add weights and a history, which the sketch's strategy has to ignore."""
+    """Sometimes add weights and a history, which the strategy must ignore."""
     random = sketch.random
     if random.random() < 0.15:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
@@ -292,7 +292,7 @@ NEARLY_THE_MOST = 0.98
 
 
 class Carried(NamedTuple):
-    """The traffic of a broker: messages and bytes per second."""
+    """A broker's traffic: messages and bytes per second."""
 
     messages: float
     size: float
@@ -311,8 +311,8 @@ off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers whose rates differ by slightly more or less than the thresholds, or arbitrarily.
 
-    Sometimes the lowest broker is idle or alone without bundles, or messages and bytes disagree on
-    which broker carries the most.
+    Sometimes the broker with the lowest rate is idle, or the only one without bundles, or messages
+    and bytes disagree on which broker carries the most.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     rate, factor = draw(rate_thresholds), draw(multipliers)
@@ -354,7 +354,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
-    """Return usages, mostly ranked like the traffic."""
+    """Return usage that mostly ranks like the traffic."""
     count = len(carried)
     steps = max(100, count)
     levels = [100 * step / steps for step in random.sample(range(steps), count)]
@@ -385,7 +385,7 @@ def _between(random: Random, low: Carried, high: Carried) -> Carried:
 
 
 def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
-    """Divide the traffic of a broker among `count` bundles."""
+    """Divide a broker's traffic over `count` bundles."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts
     all_of_them, share = sum(parts), random.choice(SHARES)

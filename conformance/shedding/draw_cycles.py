@@ -1,4 +1,4 @@
-"""Cycles of shedding: around the overload threshold, for any strategy, modified, and in a row."""
+"""Drawing shedding cycles: around the overload threshold, for any strategy, modified, in sequence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
 def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers above, below and exactly at the threshold, or one with a decisive amount to shed.
 
-    The bundles of that broker distinguish the right amount from half a point more or less.
+    That broker's bundles tell the right amount from half a point more or less.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -81,7 +81,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 def _at_the_threshold(
     random: Random, size: loads.Size, threshold: float, settings: dict[str, float]
 ) -> Sketch:
-    """Exact usages, many of them equal to the threshold."""
+    """Usage without rounding, for many brokers equal to the threshold."""
     settings = {OVERLOAD_THRESHOLD: threshold, **settings}
     levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
     counts = loads.owned(random, *size)
@@ -90,7 +90,7 @@ def _at_the_threshold(
 
 @st.composite
 def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers slightly above and below 85 %, with nothing set."""
+    """Brokers slightly above and below 85 %, with no settings."""
     size, first = draw(loads.sizes(fewest)), draw(defaults)
     random = draw(randoms)
     levels = [random.choice((70, 84, 84.75, 85.25, 86, 95)) for _ in range(size.brokers)]
@@ -100,7 +100,7 @@ def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Overloaded brokers with no, one or two bundles."""
+    """Overloaded brokers with two bundles or fewer."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
@@ -125,17 +125,17 @@ Change = Callable[[Random, Json], Json]
 
 
 def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
-    """Cases of one shedding cycle, in clusters of any of these kinds."""
+    """Cases of a single shedding cycle, in any of these clusters."""
     return st.one_of([made(fewest) for made in clusters]).map(Sketch.case)
 
 
 def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """Trials of one shedding cycle each, in clusters of any of these kinds."""
+    """Trials of a single shedding cycle, in any of these clusters."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
 
 
 def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """One cycle, modified by `change`."""
+    """A cycle modified by `change`."""
     sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
         lambda case, random: Trial.of(SHED.id, change(random, case)),
@@ -145,7 +145,7 @@ def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy
 
 
 def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cycle, and the same cycle modified by `change`."""
+    """A cycle, then the same cycle modified by `change`."""
     return st.builds(
         lambda case, random: Trial.of(SHED.id, case, change(random, copied(case))),
         cases(*clusters),
@@ -159,7 +159,7 @@ def any_strategy(fewest: int = 2) -> st.SearchStrategy[Sketch]:
 
 
 def switched_off(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster that would shed, with shedding switched off."""
+    """A cluster that would shed if shedding were not disabled."""
     return any_strategy(fewest).map(_without_shedding)
 
 
@@ -179,12 +179,12 @@ def _recently_unloaded(sketch: Sketch) -> Sketch:
 
 
 def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster without ties for any strategy, with the settings of all strategies."""
+    """A cluster without ties, with the settings of all strategies."""
     return any_strategy(fewest).map(_without_ties)
 
 
 def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster without ties for ThresholdShedder, with the settings of all strategies."""
+    """A cluster for ThresholdShedder without ties, with the settings of all strategies."""
     return threshold(fewest).map(_without_ties)
 
 
@@ -200,7 +200,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Split some bundles after their unload, which keeps the name of the whole bundle."""
+    """Split some bundles after their unload, which is recorded under the parent's name."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
@@ -214,7 +214,7 @@ def after_splits(random: Random, case: Json) -> Json:
 
 
 def by_settings(random: Random, case: Json) -> Json:
-    """The same cycle, with its strategy named by the setting instead of the case."""
+    """The same cycle, with its strategy set in the settings instead of the case."""
     name = case["strategy"].removeprefix(PACKAGE)
     case["settings"] = {**case["settings"], STRATEGY: random.choice(("", PACKAGE)) + name}
     case["strategy"] = None
@@ -222,12 +222,12 @@ def by_settings(random: Random, case: Json) -> Json:
 
 
 def unnamed(_random: Random, case: Json) -> Json:
-    """The same cycle without the name of any strategy."""
+    """The same cycle without a strategy."""
     return {**case, "strategy": None}
 
 
 def with_other_brokers_changed(random: Random, case: Json) -> Json:
-    """The same cluster with different usages of all brokers except one."""
+    """The same cluster with other usage on all brokers but one."""
     brokers = list(case["brokers"])
     kept = random.choice(brokers)
     for name in brokers:
@@ -239,13 +239,13 @@ def with_other_brokers_changed(random: Random, case: Json) -> Json:
 
 
 def with_another_overload_threshold(random: Random, case: Json) -> Json:
-    """The same cycle with a different overload threshold."""
+    """The same cycle with another overload threshold."""
     case["settings"][OVERLOAD_THRESHOLD] = random.choice((1, 10, 30, 99))
     return case
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """The same cycle; a third of the time, long-term averages are exchanged between bundles."""
+    """The same cycle; a third of the time, bundles swap their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -260,7 +260,7 @@ LONGEST = 4
 
 
 def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """Two or more cycles of a cluster, which changes in between or stays as it is."""
+    """Two or more cycles of a cluster that changes in between or stays the same."""
     lengths = st.integers(2, LONGEST)
     return st.builds(
         lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
@@ -292,7 +292,7 @@ def _later(before: Json, grace: float, random: Random) -> Json:
 
 
 def _busiest_move(cycle: Json, random: Random) -> None:
-    """Move the busiest bundles of each broker to a different one, as if they had been shed."""
+    """Move each broker's busiest bundles to other brokers, as if they had been shed."""
     brokers = cycle["brokers"]
     going = [(name, bundle) for name in brokers for bundle in _busiest(cycle, name, random)]
     for name, bundle in going:
@@ -304,7 +304,7 @@ def _busiest_move(cycle: Json, random: Random) -> None:
 
 
 def _busiest_are_gone(cycle: Json, random: Random) -> None:
-    """Remove the busiest bundles of each broker from the cluster."""
+    """Remove each broker's busiest bundles from the cluster."""
     for name in cycle["brokers"]:
         for bundle in _busiest(cycle, name, random):
             _leave(cycle, name, bundle)
@@ -312,7 +312,7 @@ def _busiest_are_gone(cycle: Json, random: Random) -> None:
 
 
 def _usages_change_places(cycle: Json, random: Random) -> None:
-    """Exchange the usages of brokers."""
+    """Swap brokers' usage."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
@@ -322,7 +322,7 @@ def _usages_change_places(cycle: Json, random: Random) -> None:
 
 
 def _busiest(cycle: Json, broker: str, random: Random) -> list[str]:
-    """Return up to three bundles of a broker, those with the most bytes."""
+    """Return up to three of a broker's bundles, by descending bytes."""
     by_bytes = sorted(cycle["brokers"][broker]["bundles"], key=lambda one: -_bytes(cycle, one))
     return by_bytes[: random.choice((1, 2, 3))]
 
@@ -358,7 +358,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Cycles in a row; earlier usages of one broker decide whether it sheds in the last."""
+    """Consecutive cycles; one broker's earlier usage decides whether it sheds in the last."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, LONGEST))
     one = decisive_history(random, size.brokers, share, past)

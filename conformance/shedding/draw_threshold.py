@@ -1,4 +1,4 @@
-"""Clusters for ThresholdShedder: around average and threshold, and with idle brokers."""
+"""Drawing clusters for ThresholdShedder: around average and threshold, and with idle brokers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usages of two or four brokers, one of them 25 points above the average."""
+    """Return exact usage of two or four brokers, one of them 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -76,8 +76,8 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    In the last case the bundles distinguish a target of five points (or percent) below the average
-    from half a point more or less, under one of the readings of the amount to shed.
+    In the last case, the bundles tell a target of five points (or percent) below the average from
+    half a point more or less, under one of the readings of the amount to shed.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -119,7 +119,7 @@ def _need(amount: Amount, usage: float, average: float) -> Need:
 def _at_the_edge(
     random: Random, size: Size, edge: tuple[int, ...], settings: dict[str, Any]
 ) -> Sketch:
-    """Exact usages of a power of two of brokers, one of them 25 points above the average."""
+    """Exact usage of 2, 4, 8 … brokers, one of them 25 points above the average."""
     levels = list(edge)
     while len(levels) < size.brokers <= MOST_EXACT:
         levels *= 2
@@ -131,7 +131,7 @@ def _at_the_edge(
 
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker slightly below or above the limit, the sum of average and threshold."""
+    """One broker slightly below or above the limit, which is the average plus the threshold."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
     # This broker exceeds the average of all brokers by the limit.
@@ -166,7 +166,7 @@ def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Idle brokers, which lower the average so that the busy ones are above the limit."""
+    """Idle brokers, which lower the average so that the busy ones exceed the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
     random = draw(randoms)
     idle = max(1, round(share * size.brokers))
@@ -179,7 +179,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers whose weights decide whether they are above the average."""
+    """Brokers for which the weights decide whether they exceed the limit."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
     sketch.settings |= {name: sketch.random.choice(chosen) for name in WEIGHTS}
@@ -188,7 +188,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers with earlier usages that are steady, rising or falling."""
+    """Brokers whose earlier usage is steady, rising or falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY_SHARE] = draw(shares)
@@ -219,7 +219,7 @@ level_usages = st.sampled_from(loads.EXACT)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """One broker near the lower boundary under some reading, or idle as the documents define it."""
+    """One broker near the lower boundary of some reading, or idle as documented."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
@@ -255,7 +255,7 @@ def _even(random: Random, size: Size, busy: float) -> list[float]:
 
 
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
-    """Return usages with one broker `below` points below the average of all."""
+    """Return usage with one broker `below` points below the average."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     of_others = sum(levels) - levels[place]
     levels[place] = max(0, round((of_others - size.brokers * below) / (size.brokers - 1), 4))
@@ -263,7 +263,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return usages with one broker lower by some points, at a share of the others, or equal."""
+    """Return equal usage, with one broker lowered by points or to a fraction of the rest."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -272,12 +272,14 @@ def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> li
 
 @st.composite
 def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A cluster with the lower boundary switched on."""
+    """A cluster with the lower boundary enabled."""
     return draw(_idle_among_busy(fewest, {LOWER_BOUNDARY: True}))
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster with the lower boundary on; brokers report far more traffic than bundles."""
+    """A cluster with the lower boundary enabled, whose brokers report far more traffic than
+    bundles.
+    """
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -295,13 +297,13 @@ def _small(sketch: Sketch, count: int) -> Traffic:
 
 @st.composite
 def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A cluster with the lower boundary switched off."""
+    """A cluster with the lower boundary disabled."""
     return draw(_idle_among_busy(fewest, {} if draw(left_out) else {LOWER_BOUNDARY: False}))
 
 
 @st.composite
 def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers with equal usage, with the lower boundary switched on."""
+    """Equally used brokers, with the lower boundary enabled."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     random = draw(randoms)
     settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
@@ -316,7 +318,7 @@ past_is_high = st.booleans()
 
 @st.composite
 def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers above the limit, and idle ones, with the lower boundary switched on."""
+    """Brokers above the limit and idle brokers, with the lower boundary enabled."""
     size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
     random = draw(randoms)
     levels: list[float] = [random.choice((busy, busy - 1, 0)) for _ in range(size.brokers)]
@@ -331,7 +333,7 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 class DecisiveHistory(NamedTuple):
-    """Usages of a broker whose history or present is high, and of all other brokers."""
+    """Usage of a broker whose past or current usage is high, and of the other brokers."""
 
     share: float
     """The share of history in the compared usage."""
@@ -342,11 +344,11 @@ class DecisiveHistory(NamedTuple):
 
 
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
-    """Return usages for which the share of history alone decides whether the broker sheds.
+    """Return usage for which the weight of history alone decides whether the broker sheds.
 
-    If the high usage, in the past or at present, counts for at least one half, the compared usage
-    is 1.5 thresholds or more above the average. If it counts for one half at most, the compared
-    usage is at most 0.75 thresholds above.
+    If the high usage, past or current, has a weight of at least one half, the smoothed usage is at
+    least 1.5 thresholds above the average. If its weight is at most one half, the smoothed usage is
+    at most 0.75 thresholds above.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share
@@ -359,7 +361,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A broker with a different usage in the past, which counts by the share of history."""
+    """A broker with other usage in the past, which counts by the weight of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)
@@ -376,7 +378,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Brokers with a different usage in the past, which does not count."""
+    """Brokers with other usage in the past, which does not count."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         place: [max(0, 100 - level), max(0, level - 50)]
@@ -390,7 +392,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
 
 @st.composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
-    """A broker far above the average with one or two bundles, and others with one or none."""
+    """A broker far above the average with one or two bundles, and others with at most one."""
     random = draw(randoms)
     count = max(fewest, 2, draw(st.integers(2, 6)))
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]

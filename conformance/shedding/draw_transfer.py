@@ -1,4 +1,4 @@
-"""Draws of cycles for TransferShedder, each near one of its conditions."""
+"""Drawing cycles for TransferShedder, each near one of its conditions."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _names(random: Random, count: int) -> list[str]:
 
 
 def _deviation(loads: Sequence[float], sample: int = 0) -> float:
-    """Return the standard deviation; `sample` is 1 for that of a sample, not of all."""
+    """Return the standard deviation; with `sample` = 1, that of a sample."""
     mean = sum(loads) / len(loads)
     return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
 
 
 def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return loads that deviate by more than the target, but less than twice the target."""
+    """Return load that deviates by more than the target, but less than twice as much."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
     inner = random.sample(range(low + 3, high - 3), count - 2)
@@ -60,7 +60,7 @@ def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json
 
 
 def _even(random: Random) -> tuple[Loads, Json]:
-    """Return loads that deviate by less than the target, by more than half of it."""
+    """Return load that deviates by less than the target, but more than half as much."""
     count, high = random.randint(2, 6), random.randint(50, 90)
     low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
     loads = [round(low, 1), *[high - random.choice((0, 0, 1)) for _ in range(count - 2)], high]
@@ -75,7 +75,7 @@ def _even(random: Random) -> tuple[Loads, Json]:
 
 
 def _idle(random: Random) -> tuple[Loads, Json]:
-    """Return loads that deviate little; the first broker is the least loaded one."""
+    """Return load that deviates little; the first broker is the least loaded."""
     count, high = random.randint(2, 6), random.randint(40, 80)
     low = high * random.choice((0.5, 0.6, 0.7))
     loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
@@ -84,7 +84,7 @@ def _idle(random: Random) -> tuple[Loads, Json]:
 
 
 def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads, the first of them just under the bound."""
+    """Return load; the first broker is just under the lower bound."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     share = min(0.5, target / 2)
@@ -95,7 +95,7 @@ def _underloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _overloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads, the last of them over the threshold and far over the mean."""
+    """Return load; the last broker is above the threshold and far above the mean."""
     count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
     inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
     loads = [low, *inner, high]
@@ -109,14 +109,14 @@ def _overloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _stepped(random: Random) -> tuple[Loads, Json]:
-    """Return loads that remain uneven after several moves."""
+    """Return load that remains uneven after several moves."""
     high = random.sample(range(60, 85), 4)
     low = random.sample(range(5, 30), 4)
     return dict(zip(_names(random, 8), [*low, *high], strict=True)), {TRANSFER_TARGET: 0.02}
 
 
 def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
-    """Return the bundles of a broker with their messages per second."""
+    """Return a broker's bundles with their messages per second."""
     lower, rate = place << 24, load * BYTES / 1000
     ends = [lower + (number << 16) for number in range(len(shares) + 1)]
     each = zip(pairwise(ends), shares, strict=True)
@@ -130,7 +130,7 @@ def cluster(
     namespaces: Mapping[str, str] | None = None,
     shares: Sequence[Sequence[int]] = SHARES,
 ) -> Json:
-    """Return brokers with these loads in percent, and bundles with traffic in proportion."""
+    """Return brokers with the given load in percent, and bundles with proportional traffic."""
     brokers: Json = {}
     bundles: dict[str, float] = {}
     for place, (name, load) in enumerate(loads.items()):
@@ -162,7 +162,7 @@ Making = Callable[[Random], Json]
 
 
 def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
-    """Return a draw of one cycle, in which the first hit decides."""
+    """Return a strategy for single cycles in which the first hit counts."""
 
     def made(random: Random) -> Trial:
         found = make(random)
@@ -174,50 +174,50 @@ def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
 
 
 def deviating(random: Random) -> Json:
-    """Return a cycle whose loads deviate by more than the target."""
+    """A cycle whose load deviates by more than the target."""
     loads, settings = _uneven(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def even_loads(random: Random) -> Json:
-    """Return a cycle that meets no condition for unloading."""
+    """A cycle that meets no condition for unloading."""
     loads, settings = _even(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def without_traffic(random: Random) -> Json:
-    """Return a cycle in which the least loaded broker has no traffic."""
+    """A cycle in which the least loaded broker has no traffic."""
     loads, settings = _idle(random)
     return {"settings": settings, **cluster(random, loads, idle=next(iter(loads)))}
 
 
 def underloaded(random: Random) -> Json:
-    """Return a cycle with an underloaded broker and a small deviation."""
+    """A cycle with an underloaded broker and a small deviation."""
     loads, settings = _underloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def overloaded_one(random: Random) -> Json:
-    """Return a cycle with an overloaded broker and a small deviation."""
+    """A cycle with an overloaded broker and a small deviation."""
     loads, settings = _overloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def one_condition(random: Random) -> Json:
-    """Return a cycle that meets one of the conditions."""
+    """A cycle that meets one of the conditions."""
     return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_one))(
         random
     )
 
 
 def untransferred(random: Random) -> Json:
-    """Return a cycle with transfers switched off."""
+    """A cycle with transfers disabled."""
     found = one_condition(random)
     return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
 
 
 def few_brokers(random: Random) -> Json:
-    """Return a cycle in which fewer brokers may unload than could."""
+    """A cycle in which fewer brokers may unload than could."""
     loads, settings = _stepped(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MOST_BROKERS: most}
@@ -225,7 +225,7 @@ def few_brokers(random: Random) -> Json:
 
 
 def outdated(random: Random) -> Json:
-    """Return an even cycle with one more broker, which has old data and an extreme load."""
+    """A balanced cycle with one more broker, which has outdated data and extreme load."""
     loads, settings = _even(random)
     strange = "broker-old"
     found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})
@@ -239,12 +239,12 @@ def outdated(random: Random) -> Json:
 
 
 def without_data(random: Random) -> Json:
-    """Return an uneven cycle with a registered broker that has no load data."""
+    """An unbalanced cycle with a registered broker that has no load data."""
     return {**deviating(random), "withoutData": ["broker-new"]}
 
 
 def under_policies(random: Random) -> Json:
-    """Return an uneven cycle in which the most loaded broker has a namespace under a policy."""
+    """An unbalanced cycle; a namespace on the most loaded broker has a policy."""
     loads, settings = _uneven(random)
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     policy: Json = {"groups": {"shop/us": "apart"}}
@@ -255,7 +255,7 @@ def under_policies(random: Random) -> Json:
 
 
 def within_policies(random: Random) -> Json:
-    """Return an uneven cycle whose policy lets brokers have bundles, except the least loaded."""
+    """An unbalanced cycle; a policy permits every broker but the least loaded."""
     loads, settings = _uneven(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]
@@ -274,7 +274,7 @@ def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
 
 
 def excluded(random: Random) -> Json:
-    """Return an uneven cycle whose most loaded broker has an excluded namespace."""
+    """An unbalanced cycle; the most loaded broker serves an excluded namespace."""
     loads, settings = _uneven(random)
     names = random.choice(("shop/us", "pulsar/system,shop/us"))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
@@ -282,7 +282,7 @@ def excluded(random: Random) -> Json:
 
 
 def top_bundles(random: Random) -> Json:
-    """Return an uneven cycle in which brokers report fewer bundles than they have."""
+    """An unbalanced cycle in which brokers report only some of their bundles."""
     loads, settings = _uneven(random)
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
@@ -290,7 +290,7 @@ def top_bundles(random: Random) -> Json:
 
 
 def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
-    """Return cycles with the same brokers and bundles, uneven or even."""
+    """Return cycles with the same brokers and bundles, unbalanced or not."""
     names = _names(random, random.randint(2, 5))
     middle = dict.fromkeys(names, 50.0)
     apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
@@ -310,7 +310,7 @@ DIRECT = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
 
 
 def hits_in_a_row(random: Random) -> Trial:
-    """Return cycles that are uneven, with or without breaks."""
+    """Cycles that are unbalanced, with or without interruption."""
     count = random.choice((None, 0, 1, 2, 2, 3, 4))
     needed = (3 if count is None else count) + 1
     course = random.choice(
@@ -330,7 +330,7 @@ def hits_in_a_row(random: Random) -> Trial:
 
 
 def after_an_unload(random: Random) -> Trial:
-    """Return uneven cycles within the delay after the first, in which bundles are unloaded."""
+    """Unbalanced cycles after unloads, within the delay."""
     delay = random.choice((None, 120, 300, 600))
     seconds = 180 if delay is None else delay
     passed = [0, *[random.choice((1, 2)) for _ in range(random.randint(1, 3))]]
@@ -349,7 +349,7 @@ def after_an_unload(random: Random) -> Trial:
 
 
 def by_the_manager(random: Random) -> Trial:
-    """Return a cycle by TransferShedder, and one that leaves the strategy to the manager."""
+    """A cycle by TransferShedder, and the same with the strategy left to the load manager."""
     found = one_condition(random)
     settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}
     named = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}

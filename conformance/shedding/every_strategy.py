@@ -1,4 +1,4 @@
-"""SHED: rules of every shedding strategy, in one cycle and from cycle to cycle."""
+"""SHED: rules about every shedding strategy, within a cycle and across cycles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsar_conformance.reference.shedding import ENABLED, STRATEGY, TRANSFER_SH
 def nothing_is_shed_when_switched_off(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With shedding switched off, nothing is unloaded."""
+    """With shedding disabled, nothing is unloaded."""
     if expect.reached(not case.settings.flag(ENABLED)):
         expect.nothing(answer, "shedding is switched off")
 
@@ -45,7 +45,7 @@ def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect
 
 @SHED.check("SHED-03", draws=draws.cycle_trials(draws.any_strategy))
 def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """No bundle is unloaded twice in one cycle."""
+    """No bundle is unloaded twice in a cycle."""
     expect.reached(case.enabled and any(broker.bundles for broker in case.brokers.values()))
     counted = Counter(bundle for _, bundle in answer.pairs)
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
@@ -53,7 +53,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 
 @SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A bundle that was unloaded within the grace period is not unloaded again."""
+    """A bundle unloaded within the grace period is not unloaded again."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
     wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
@@ -61,7 +61,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """Assume that both questions are about one cluster, and that its answer is determined."""
+    """Assume that both questions describe one cluster, and that its answer is determined."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -82,7 +82,7 @@ def _as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) 
 def threshold_shedder_is_the_default(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """Without the name of a strategy, the same bundles are unloaded as by ThresholdShedder."""
+    """Without a strategy, the same bundles are unloaded as by ThresholdShedder."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
     named, unnamed = asked
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
@@ -96,7 +96,7 @@ def threshold_shedder_is_the_default(
 def the_setting_selects_the_strategy(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """A strategy named by the setting sheds the same as if the case names it."""
+    """A strategy set in the settings sheds the same bundles as if set in the case."""
     expect.given(
         len(asked) == 2, "a cycle whose case names the strategy, and one whose setting does"
     )
@@ -111,7 +111,7 @@ def the_setting_selects_the_strategy(
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps a movable one with more traffic."""
+    """A broker sheds no bundle while it keeps one with more traffic that it may shed."""
     expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
     one = expect.readings["overload-amount"] == "one"
     expect.given(not one, "more than one bundle may go")
@@ -165,7 +165,7 @@ def later_cycles_shed_what_is_owned_now(
 def what_a_cycle_unloaded_stays_for_a_while(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """A bundle that an earlier cycle unloaded within the grace period is not unloaded again."""
+    """A bundle unloaded by an earlier cycle within the grace period is not unloaded again."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
         cycle, before = one.cycle, list(answer)[: place - 1]
@@ -207,7 +207,7 @@ def bytes_against_messages(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the same cluster with its bundles ranked differently by bytes and by messages."""
+    """Yield the same cluster with bundles that rank differently by bytes and by messages."""
     case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)

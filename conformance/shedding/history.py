@@ -1,4 +1,4 @@
-"""THRESHOLD: how earlier observations count in the usage that ThresholdShedder compares."""
+"""THRESHOLD: how earlier usage counts in the usage that ThresholdShedder compares."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ Range = tuple[Percent, Percent]
 
 
 def _observed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of a broker's observed usages, present and earlier."""
+    """Return the lowest and highest usage that was observed on a broker."""
     seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
     return min(seen), max(seen)
 
 
 def _mixed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of a broker's compared usage, given the share of history.
+    """Return the range of a broker's smoothed usage, given the weight of history.
 
-    If the share is 0, one half or 1, the usage is certain up to the range of the history. Otherwise
-    it is only certain on which side of one half the share is.
+    With a weight of 0, one half or 1, the usage is certain up to the range of the history.
+    Otherwise, it is certain only on which side of one half the weight is.
     """
     present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
     if not broker.history:
@@ -71,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand all that holds for every usage in the ranges."""
+    """Demand only decisions that hold for every usage in the ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)
@@ -94,13 +94,13 @@ def _by_range(
 
 @SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The compared usage lies within the range of present and earlier observations."""
+    """The compared usage lies between the lowest and highest current or earlier usage."""
     _by_range(case, answer, _observed, expect)
 
 
 @SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The larger the share of history, the closer the compared usage is to the history."""
+    """The larger the weight of history, the closer the compared usage is to it."""
     _by_range(case, answer, _mixed, expect)
 
 
@@ -113,7 +113,7 @@ def _exactly(levels: UsageLevels, broker: Broker) -> Range:
 def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The compared usage is the last one times the share, plus the new one times the rest."""
+    """The compared usage is the previous one times the weight, plus the new one times the rest."""
     _by_range(case, answer, _exactly, expect)
 
 
@@ -121,7 +121,7 @@ def history_is_smoothed_exponentially(
 def history_of_nothing_counts_nothing(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With a share of history of 0, only the present usage counts."""
+    """With a weight of 0, history does not count."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     expect.given(levels.history_share == 0, "history does not count")
@@ -138,7 +138,7 @@ def history_of_nothing_counts_nothing(
 def usage_lies_between_what_cycles_saw(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, the compared usage lies within the usages of this and earlier cycles."""
+    """In later cycles, the compared usage lies within the usage of this and earlier cycles."""
     _in_later_cycles(history_lies_between, row, answer, expect)
 
 
@@ -146,7 +146,7 @@ def usage_lies_between_what_cycles_saw(
 def earlier_cycles_count_by_their_share(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, the usages of earlier cycles count by the share of history."""
+    """In later cycles, earlier usage counts by the weight of history."""
     _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 
@@ -164,7 +164,7 @@ def _in_later_cycles(
     answer: UnloadingInARow,
     expect: Expect,
 ) -> None:
-    """Judge each cycle but the first, with the earlier cycles as its history."""
+    """Judge each cycle but the first, with earlier cycles as its history."""
     expect.given(len(row) > 1, "cycles in a row")
     first = row.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")

@@ -1,4 +1,4 @@
-"""Operations of shedding: one cycle, and several cycles in a row."""
+"""Operations on shedding: one cycle, and consecutive cycles."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 
 def history_share(settings: Settings) -> Problems:
-    """Yield a problem unless the share of history is between 0 and 1."""
+    """Yield a problem unless the weight of history is between 0 and 1."""
     if not 0 <= settings.number(HISTORY_SHARE) <= 1:
         yield f"case.settings.{HISTORY_SHARE}: a share must be between 0 and 1"
 
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
-    """Yield a problem for each recently unloaded bundle that lies within a present one.
+    """Yield a problem for each recently unloaded bundle that is part of a current one.
 
     Bundles never merge.
     """
@@ -89,12 +89,12 @@ def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
 
 
 def _matches_cycle(allowed: Json, answer: Json) -> bool:
-    """True if each broker has the same bundles, in the same order."""
+    """True if each broker sheds the same bundles in the same order."""
     return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
 
 
 def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[tuple[str, str | None]]]:
-    """Return the bundles of each broker, with the next owner of each if it is named."""
+    """Return each broker's unloads, with the destination if it is named."""
     found: dict[str, list[tuple[str, str | None]]] = {}
     for one in unload:
         found.setdefault(one["broker"], []).append((one["bundle"], one.get("to")))
@@ -170,7 +170,7 @@ ANY = Readings({})
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Return the unloads of each cycle, given the answers to earlier ones. Errors: `Violated`."""
+    """Return each cycle's unloads, given the answers to earlier cycles. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
     if len(answered) != len(row):
@@ -182,7 +182,7 @@ def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
 
 
 def _matches_cycles(allowed: Json, answer: Json) -> bool:
-    """True if each broker has the same bundles in every cycle, in the same order."""
+    """True if each broker sheds the same bundles in every cycle, in the same order."""
     same = len(allowed["cycles"]) == len(answer["cycles"])
     return same and all(map(SHED.matches, allowed["cycles"], answer["cycles"]))
 
@@ -203,9 +203,9 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle allows only one answer, whatever the earlier answers are.
+    """True if every cycle has a single allowed answer, whatever the earlier answers are.
 
-    With a strategy that mixes in earlier usages, later cycles depend on how it does so.
+    With a strategy that smooths usage, later cycles depend on how it does so.
     """
     alone = [row.alone(place) for place in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

@@ -46,7 +46,7 @@ def _must_keep(case: SheddingCycle, broker: Broker, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-01", draws=draws.cycle_trials(draws.overload))
 def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker over the threshold sheds at least one bundle."""
+    """A broker above the threshold sheds at least one bundle."""
     _given(case, expect)
     for broker in case.brokers.values():
         sheds = is_overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
@@ -56,7 +56,7 @@ def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-02", draws=draws.cycle_trials(draws.overload))
 def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker sheds at least its excess plus five points of its traffic, if it has that much."""
+    """A broker sheds at least its excess plus five points of its traffic, if it can."""
     _given(case, expect)
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
@@ -98,7 +98,7 @@ def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("OVERLOAD-06", draws=draws.cycle_trials(draws.overload))
 def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The first bundle to go is the most expensive one that may move."""
+    """The first bundle to be shed is the most expensive one that may move."""
     _given(case, expect)
     for broker in case.brokers.values():
         given = [bundle for bundle in answer.owned(broker) if not case.blocked(bundle)][:1]
@@ -115,7 +115,7 @@ def _by_bytes(case: SheddingCycle) -> bool:
 
 
 def _expense(case: SheddingCycle, bundle: str) -> Rate:
-    """Return the traffic by which a bundle is expensive, by the reading `expensive-measure`."""
+    """Return the traffic that makes a bundle expensive, by the reading `expensive-measure`."""
     rates = case.rates(bundle)
     return rates.throughput if _by_bytes(case) else rates.messages
 
@@ -137,7 +137,7 @@ def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect
 
 @SHED.check("OVERLOAD-13", draws=draws.cycle_trials(draws.overload))
 def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """An overloaded broker keeps no movable bundle with messages and bytes."""
+    """An overloaded broker keeps no bundle that may move and has messages and bytes."""
     _given(case, expect)
     for broker in case.brokers.values():
         rates = {bundle: case.rates(bundle) for bundle in case.movable(broker)}
@@ -154,7 +154,7 @@ def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expec
 def other_brokers_do_not_matter(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """The bundles that a broker sheds do not depend on the usage of other brokers."""
+    """The bundles that a broker sheds do not depend on other brokers' usage."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, first), (after, second) = asked
     _given(before, expect)
@@ -173,7 +173,7 @@ def other_brokers_do_not_matter(
 
 @SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """One resource over the threshold overloads a broker, whatever its other resources."""
+    """A single resource above the threshold overloads a broker, whatever the others are."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
@@ -203,7 +203,7 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
 def other_strategies_ignore_the_threshold(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """All other strategies shed the same bundles for any overload threshold."""
+    """Other strategies shed the same bundles whatever the overload threshold."""
     expect.given(len(asked) == 2, "a cycle with two different thresholds")
     (before, first), (after, second) = asked
     others = before.strategy == after.strategy and before.strategy != "OverloadShedder"
@@ -225,7 +225,7 @@ def other_strategies_ignore_the_threshold(
 def each_cycle_sheds_by_its_own_usage(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle, the brokers over the threshold shed, and no others."""
+    """In every cycle, exactly the brokers above the threshold shed."""
     expect.given(len(row) > 1, "cycles in a row")
     expect.given(quantities.sheds_by(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")
     for one in answer:

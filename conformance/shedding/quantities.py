@@ -1,6 +1,6 @@
-"""Quantities of a shedding cycle, with comparisons that allow for floating point.
+"""Quantities of a shedding cycle, with comparisons that allow for rounding.
 
-A comparison returns None if the values are too close for floating-point arithmetic to decide.
+A comparison returns None if rounding could decide it.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ EXAMPLE_BOUNDARY = Fraction(10)
 
 
 def overload_threshold(cycle: SheddingCycle) -> Percent:
-    """Return the usage beyond which a broker is overloaded."""
+    """Return the usage above which a broker is overloaded."""
     return cycle.settings.number(OVERLOAD_THRESHOLD)
 
 
 def is_overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
-    """True if a broker is overloaded, None if the comparison is too close."""
+    """True if a broker is overloaded; None if it is too close to the threshold."""
     usage, threshold = usage_of(broker), overload_threshold(cycle)
     exact = EXACT.issuperset({*broker.percent.values(), threshold})
     if near(usage, threshold) and not exact:
@@ -60,20 +60,20 @@ def is_overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
 
 
 def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
+    """Return the traffic that an overloaded broker must shed. [OVERLOAD-02]"""
     excess = usage_of(broker) - overload_threshold(cycle)
     return (excess + FIVE_POINTS) / 100 * cycle.traffic_of(broker)
 
 
 @dataclass(frozen=True)
 class UsageLevels:
-    """Usages of a cycle, their average, and the limits that follow from them, in percent."""
+    """A cycle's usage in percent: each broker's, their average, and the limits derived from it."""
 
     cycle: SheddingCycle
 
     @cached_property
     def usage(self) -> dict[str, Percent]:
-        """The usage of each broker, mixed with its history. [THRESHOLD-06, THRESHOLD-07]"""
+        """Each broker's usage, smoothed over its history. [THRESHOLD-06, THRESHOLD-07]"""
         return {name: self._mixed(broker) for name, broker in self.cycle.brokers.items()}
 
     def _mixed(self, broker: Broker) -> Percent:
@@ -85,27 +85,27 @@ class UsageLevels:
 
     @cached_property
     def history_share(self) -> Fraction:
-        """The share of earlier observations in a broker's usage."""
+        """The weight of earlier usage."""
         return self.cycle.settings.number(HISTORY_SHARE)
 
     @cached_property
     def average(self) -> Percent:
-        """The mean usage of all brokers of the cluster. [THRESHOLD-05]"""
+        """The mean usage of all brokers. [THRESHOLD-05]"""
         return total(self.usage.values()) / len(self.usage)
 
     @cached_property
     def threshold(self) -> Percent:
-        """Points above the average beyond which a broker sheds."""
+        """Points above the average at which a broker starts to shed."""
         return self.cycle.settings.number(SHEDDER_THRESHOLD)
 
     @property
     def limit(self) -> Percent:
-        """Sum of average and threshold, above which a broker sheds."""
+        """The average plus the threshold, above which a broker sheds."""
         return self.average + self.threshold
 
     @property
     def bound(self) -> Percent:
-        """The usage below which a broker counts as idle, by the reading `lower-boundary`."""
+        """The usage below which a broker is idle, by the reading `lower-boundary`."""
         below = {
             "printed-sum": Fraction(0),
             "average-minus-threshold": self.threshold,
@@ -118,7 +118,7 @@ class UsageLevels:
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
     def share_of(self, broker: Broker) -> Fraction:
-        """Return the share of its traffic to shed to bring a broker below the average.
+        """Return the fraction of its traffic to shed to bring a broker below the average.
 
         It is 0 for a broker without usage under the reading that divides by its usage.
         """
@@ -130,7 +130,7 @@ class UsageLevels:
 
     @cached_property
     def _exact(self) -> bool:
-        """True if usages and average are exact in every floating-point format."""
+        """True if usage and average are exact in floating point."""
         cycle, count = self.cycle, len(self.usage)
         used = {p for broker in cycle.brokers.values() for p in broker.percent.values()}
         weights = {cycle.settings.number(name) for name in WEIGHT_SETTINGS.values()}
@@ -142,19 +142,18 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker sheds: it is above the limit, and an unload takes enough throughput.
+        """True if a broker sheds: it is above the limit, and would shed enough throughput.
 
-        None if the comparison is too close.
+        None if it is too close.
         """
         above = self._above(broker)
         return self.worthwhile(broker) if above else above
 
     def worthwhile(self, broker: Broker, share: Fraction | None = None) -> bool | None:
-        """True if an unload takes more than the minimum throughput. [THRESHOLD-20]
+        """True if a broker would shed more than the minimum throughput. [THRESHOLD-20]
 
-        `share` is the share of the broker's traffic that is unloaded, by default enough to bring it
-        below the average. None if the answer depends on which bundles go, or on the size of a
-        megabyte.
+        `share` is the fraction of its traffic to shed, by default enough to bring it below the
+        average. None if this depends on which bundles go, or on the size of a megabyte.
         """
         cycle = self.cycle
         if LEAST_THROUGHPUT not in cycle.settings.defaults:
@@ -176,61 +175,61 @@ class UsageLevels:
         )
 
     def idle(self, usage: Percent) -> bool | None:
-        """True if a usage is below the lower boundary, None if the comparison is too close."""
+        """True if usage is below the lower boundary; None if it is too close."""
         exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
         return None if near(usage, self.bound) and not exact else usage < self.bound
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """Lowest and highest message rate and throughput among the brokers of a cycle."""
+    """The lowest and highest message rate and throughput among a cycle's brokers."""
 
     messages: tuple[Rate, Rate]
     throughput: tuple[Rate, Rate]
 
     @classmethod
     def of(cls, cycle: SheddingCycle) -> Extremes:
-        """Return the extremes of a cycle."""
+        """Return a cycle's extremes."""
         rates = [cycle.rates_of(broker) for broker in cycle.brokers.values()]
         by_rate, by_size = [one.messages for one in rates], [one.throughput for one in rates]
         return cls((min(by_rate), max(by_rate)), (min(by_size), max(by_size)))
 
 
 def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker may shed because of overload under a different strategy. [SHED-08]"""
+    """True if a broker may shed because of overload under another strategy. [SHED-08]"""
     everywhere = cycle.readings["overload-scope"] == "all"
     return everywhere and is_overloaded(cycle, broker) is not False
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if an overloaded broker may shed the first bundle by a measure other than traffic."""
+    """True if an overloaded broker may choose its first bundle by a measure other than traffic."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)
 
 
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles, and a movable one with traffic."""
+    """True if a broker has at least two bundles, one of which may move and has traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
     return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles, and a movable one with messages and bytes."""
+    """True if a broker has at least two bundles, one of which may move and has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds what it needs to, or all that is movable if that is less."""
+    """Demand that a broker sheds its need, or all that may move if that is less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to shed without shedding every bundle.
+    """Return the traffic that an overloaded broker must shed without shedding all bundles.
 
-    Only a part of its bundles goes. If even all of them are not enough, one may be kept.
+    If even all bundles were not enough, it may keep one.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -238,7 +237,7 @@ def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has messages and bytes, and so does one of its movable bundles."""
+    """True if a broker has messages and bytes, and so does a bundle that may move."""
     movable = map(cycle.rates, cycle.movable(broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0
@@ -247,7 +246,7 @@ def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
 def expect_busiest_first(
     cycle: SheddingCycle, broker: Broker, answer: Unloading, expect: Expect
 ) -> None:
-    """Demand that a broker sheds no bundle while it keeps a movable one with more traffic."""
+    """Demand that a broker sheds no bundle while it keeps one with more traffic that may move."""
     given = [bundle for bundle in answer.owned(broker) if not cycle.blocked(bundle)]
     kept = [bundle for bundle in cycle.movable(broker) if bundle not in given]
     if expect.reached(bool(given and kept)):
@@ -258,7 +257,7 @@ def expect_busiest_first(
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if two movable bundles of a broker carry equal traffic, so that either may go first."""
+    """True if two of a broker's bundles that may move carry equal traffic, so either may go first."""
     return _tied(map(cycle.traffic, cycle.movable(broker)))
 
 
@@ -267,10 +266,10 @@ def _tied(rates: Iterable[Rate]) -> bool:
 
 
 def agree(first: Unloading, second: Unloading) -> bool:
-    """True if two answers to one question are consistent with each other.
+    """True if two answers to one question are consistent.
 
-    The bundles have to be the same. If the documents do not determine which bundles go, only the
-    brokers that shed have to be the same.
+    The bundles must be the same. If the documents do not determine which bundles go, only the
+    brokers that shed must be.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -286,7 +285,7 @@ def determined_part(answer: Unloading) -> str:
 
 
 def _bundles_are_determined(cycle: SheddingCycle) -> bool:
-    """True if the documents determine which bundles go, not only how much traffic."""
+    """True if the documents determine which bundles are shed, not only how much traffic."""
     ordered = cycle.readings["threshold-order"] == "traffic"
     relief = LOWER_BOUNDARY in cycle.settings.given
     by_traffic = cycle.strategy == "ThresholdShedder" and ordered and not relief
@@ -294,7 +293,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if only one broker can be chosen to unload in order to relieve an idle one."""
+    """True if there is a single broker that may unload for an idle one."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
@@ -312,12 +311,12 @@ def has_one_busiest(cycle: SheddingCycle) -> bool:
 
 
 def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
-    """True if shedding is switched on with this strategy."""
+    """True if shedding is enabled with this strategy."""
     return cycle.enabled and cycle.strategy == strategy
 
 
 def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
-    """True if no two bundles of a broker carry equal traffic and the decision is certain."""
+    """True if no two bundles of a broker have equal traffic, and the decision is certain."""
     if not case.settings.flag(ENABLED):
         return True
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
@@ -329,19 +328,19 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
 
 
 def _apart(rates: Iterable[Rates]) -> bool:
-    """True if no two rates are equal, neither in messages nor in bytes."""
+    """True if no two rates are equal in messages or bytes."""
     known = list(rates)
     return not _tied(one.messages for one in known) and not _tied(one.throughput for one in known)
 
 
 def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no combination of a broker's bundles carries exactly the traffic it has to shed."""
+    """True if no run of a broker's busiest bundles carries exactly the traffic that it must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 
 
 def _overload(case: SheddingCycle) -> bool:
-    """True if it is certain whether each broker is overloaded, and how much it sheds."""
+    """True if it is certain which brokers are overloaded and how much they shed."""
     return all(
         is_overloaded(case, broker) is not None
         and _clear(case, broker, overload_need(case, broker))
@@ -350,7 +349,7 @@ def _overload(case: SheddingCycle) -> bool:
 
 
 def _threshold(case: SheddingCycle) -> bool:
-    """True if it is certain whether each broker is above the limit, and how much it sheds."""
+    """True if it is certain which brokers are above the limit and how much they shed."""
     levels = UsageLevels(case)
     over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
     certain = all(above is not None for _, above in over)
@@ -359,17 +358,17 @@ def _threshold(case: SheddingCycle) -> bool:
 
 
 def _boundary(levels: UsageLevels) -> bool:
-    """True if it is certain whether each broker is idle, and no two usages are equal."""
+    """True if it is certain which brokers are idle, and no two have equal usage."""
     certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))
     return certain and not any(near(low, high) for low, high in pairs)
 
 
 def _uniform(case: SheddingCycle) -> bool:
-    """True if no two brokers carry the same, no threshold is too close, and rates are whole.
+    """True if no two brokers have equal traffic, no threshold is too close, and rates are integers.
 
-    The documents do not say which bundles even out the load. Sums of whole rates do not depend on
-    their order.
+    The documents do not say which bundles balance the load. The sum of integer rates does not
+    depend on their order.
     """
     brokers, spread = case.brokers.values(), Extremes.of(case)
     bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]

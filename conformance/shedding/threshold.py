@@ -32,16 +32,16 @@ from pulsar_conformance.reference.threshold import LEAST_THROUGHPUT, LOWER_BOUND
 
 
 def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    """Return the usage levels of a cycle, assuming that ThresholdShedder sheds in it."""
+    """Return a cycle's usage levels, assuming that ThresholdShedder sheds."""
     expect.given(sheds_by(case, "ThresholdShedder"), "ThresholdShedder sheds")
     return UsageLevels(case)
 
 
 def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    """Return the usage levels of a cycle, assuming that no broker was observed before.
+    """Return a cycle's usage levels, assuming that brokers have no history.
 
-    Only rules about history judge other cycles. No sentence says whether the lower boundary is
-    compared with the present usage or with one that includes earlier observations.
+    Cycles with history are judged only by rules about history. No document says whether the lower
+    boundary is compared with the current usage or with one that includes history.
     """
     levels = levels_of(case, expect)
     expect.given(not has_history(case), "no broker was observed before")
@@ -49,22 +49,22 @@ def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
 
 
 def has_history(case: SheddingCycle) -> bool:
-    """True if a broker was observed before."""
+    """True if a broker has a usage history."""
     return any(broker.history for broker in case.brokers.values())
 
 
 def assume_no_lower_boundary(case: SheddingCycle, expect: Expect) -> None:
-    """Assume that the lower boundary is switched off."""
+    """Assume that the lower boundary is disabled."""
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "no broker unloads for an idle one")
 
 
 def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that are certainly above the limit of average plus threshold."""
+    """Yield the brokers that are certainly above the limit."""
     return (broker for broker in levels.cycle.brokers.values() if levels.over(broker))
 
 
 def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that certainly have no reason to shed: neither the limit nor overload.
+    """Yield the brokers that certainly need not shed, neither for the limit nor for overload.
 
     Under one reading, overload is a reason under every strategy.
     """
@@ -81,7 +81,7 @@ def must_shed(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Ex
 
 
 def must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
-    """Demand that a broker that is not above the limit sheds nothing."""
+    """Demand that a broker not above the limit sheds nothing."""
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     why = f"{broker.name} at {usage} % is not above the limit of {limit} %"
     expect.nothing(answer.of(broker), why)
@@ -92,7 +92,7 @@ def _enough(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> No
 
 
 def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
-    """Demand that a broker stops shedding once it has shed enough."""
+    """Demand that a broker sheds no more bundles once it has shed enough."""
     case = answer.cycle
     before_last = case.carried(answer.owned(broker)[:-1])
     allowed = f"no more once {case.written(need)} are shed by {broker.name}"
@@ -122,7 +122,7 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
     ),
 )
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker that is not above the limit of average plus threshold sheds nothing."""
+    """A broker not above the limit of average plus threshold sheds nothing."""
     levels = levels_without_history(case, expect)
     for broker in brokers_not_above(levels):
         keeps = not _may_relieve_idle_brokers(levels, broker)
@@ -131,9 +131,9 @@ def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) 
 
 
 def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
-    """True if a broker may unload because another one is below the lower boundary.
+    """True if a broker may unload because another is below the lower boundary.
 
-    That requires the highest usage among the brokers that are able to unload.
+    It must have the highest usage among the brokers that can unload.
     """
     case = levels.cycle
     if not case.settings.flag(LOWER_BOUNDARY):
@@ -151,7 +151,7 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
 def sheds_enough_to_come_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker above the limit sheds enough traffic to fall five points below the average."""
+    """A broker above the limit sheds enough to fall five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -172,7 +172,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
 def idle_brokers_count_in_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds even if it is above the limit only because idle ones lower the average."""
+    """A broker sheds even if only idle brokers, which lower the average, put it above the limit."""
     levels = levels_without_history(case, expect)
     busy = [usage for usage in levels.usage.values() if usage]
     expect.given(0 < len(busy) < len(levels.usage), "some brokers are idle")
@@ -185,7 +185,7 @@ def idle_brokers_count_in_the_average(
 
 @SHED.check("THRESHOLD-06", draws=cycle_trials(draws.with_weights))
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A weighted usage decides which brokers are above the limit."""
+    """Weighted usage determines which brokers are above the limit."""
     levels = levels_without_history(case, expect)
     assume_no_lower_boundary(case, expect)
     plainly = {name: usage_of(broker) for name, broker in case.brokers.items()}
@@ -202,7 +202,7 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
 
 @SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_least, draws.threshold))
 def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker whose bundles carry no more than the minimum throughput sheds none."""
+    """A broker whose bundles carry at most the minimum throughput sheds none."""
     levels = levels_of(case, expect)
     assume_no_lower_boundary(case, expect)
     expect.given(LEAST_THROUGHPUT in case.settings.defaults, "there is a least throughput")
@@ -227,7 +227,7 @@ def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
 def idle_brokers_trigger_nothing_by_default(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
+    """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
     levels = levels_without_history(case, expect)
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
     _nobody_above(levels, expect)
@@ -254,7 +254,7 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
 def an_idle_broker_makes_the_busiest_unload(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
+    """If a broker is below the lower boundary, the one with the highest usage unloads."""
     levels = levels_without_history(case, expect)
     busiest = _busiest_of_idle(levels, expect)
     if expect.reached(all(can_shed_by_any_measure(case, broker) for broker in busiest)):
@@ -293,7 +293,7 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps a movable one with more traffic."""
+    """A broker sheds no bundle while it keeps one with more traffic that may move."""
     levels_of(case, expect)
     for broker in case.brokers.values():
         if not may_shed_its_most_expensive(case, broker):
@@ -307,7 +307,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The busiest broker, unloading for an idle one, sheds to five points below the average."""
+    """The busiest broker, unloading for an idle one, sheds down to five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_of_idle(levels, expect):
         need = levels.need_of(broker)

@@ -40,7 +40,7 @@ MINUTE = 60
 
 
 def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the loads of a cycle by TransferShedder, without any history."""
+    """Return the load in a cycle by TransferShedder, assuming no history."""
     expect.given(sheds_by(cycle, TRANSFER_SHEDDER), "TransferShedder sheds")
     expect.given(TRANSFER_TARGET in cycle.settings.defaults, "the documents know TransferShedder")
     history = any(broker.history for broker in cycle.brokers.values())
@@ -51,7 +51,7 @@ def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
 
 
 def _loads_of_one(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the loads of a cycle, assuming that a single cycle decides."""
+    """Return the load in a cycle, assuming that a single cycle is enough to unload."""
     found = _loads(cycle, expect)
     expect.given(cycle.settings.number(HITS) == 0, "one cycle decides")
     return found
@@ -98,14 +98,14 @@ def a_broker_without_traffic_receives_some(
 def an_underloaded_broker_receives_some(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Bundles are unloaded if a load is under its share of the mean."""
+    """Bundles are unloaded if a broker is below its fraction of the mean."""
     found = _loads_of_one(case, expect)
     _must_unload(found, found.underloaded is True, "a broker is underloaded", answer, expect)
 
 
 @SHED.check("TRANSFER-05", draws=draws.one_cycle(draws.overloaded_one))
 def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Bundles are unloaded if a load is over the threshold and far over the mean."""
+    """Bundles are unloaded if a broker is above the threshold and far above the mean."""
     found = _loads_of_one(case, expect)
     _must_unload(found, found.overloaded is True, "a broker is overloaded", answer, expect)
 
@@ -133,7 +133,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles after the last with such a condition, up to this one."""
+        """Return how many cycles, up to this one, have followed the last in any of these states."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -146,7 +146,7 @@ class _Course:
 def too_few_cycles_unload_nothing(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded until enough cycles in a row found a condition."""
+    """Nothing is unloaded until a condition held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
     for place, one in enumerate(course.cycles):
         few = course.in_a_row(place, (False,)) <= course.needed
@@ -156,7 +156,7 @@ def too_few_cycles_unload_nothing(
 
 @CYCLES.check("TRANSFER-07", draws=randoms.map(draws.hits_in_a_row))
 def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Bundles are unloaded once enough cycles in a row found a condition."""
+    """Bundles are unloaded once a condition held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
     for place, one in enumerate(course.cycles):
         enough = course.in_a_row(place, (False, None)) > course.needed
@@ -166,7 +166,7 @@ def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Exp
 
 @SHED.check("TRANSFER-08", draws=draws.one_cycle(draws.few_brokers))
 def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """No more brokers unload bundles than the set number."""
+    """At most the configured number of brokers unload bundles."""
     _loads(case, expect)
     most, sources = case.settings.number(MOST_BROKERS), {one for one, _ in answer.pairs}
     if expect.reached(len(case.brokers) > most and bool(sources)):
@@ -179,7 +179,7 @@ def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -
 def bundles_go_to_less_loaded_brokers(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Each unload names a less loaded broker as the next owner."""
+    """Each unload names a less loaded broker as the destination."""
     found = _loads(case, expect)
     expect.given(case.settings.flag(TRANSFERS), "transfers are switched on")
     expect.reached(bool(answer.pairs))
@@ -202,7 +202,7 @@ def bundles_go_to_less_loaded_brokers(
 def unloads_name_nobody_without_transfers(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With transfers switched off, no next owner is named."""
+    """With transfers disabled, no destination is named."""
     _loads(case, expect)
     if expect.reached(not case.settings.flag(TRANSFERS) and bool(answer.pairs)):
         expect.nothing(answer.to.values(), "transfers are switched off")
@@ -211,7 +211,9 @@ def unloads_name_nobody_without_transfers(
 def _passed(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return the seconds since each earlier cycle that unloaded anything, and its brokers."""
+    """Return the seconds since each earlier cycle that unloaded, and the brokers that it unloaded
+    from.
+    """
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -236,7 +238,7 @@ def nothing_goes_soon_after_an_unload(
 def nothing_goes_by_data_from_soon_after_an_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while a broker's load data date from soon after its unload."""
+    """Nothing is unloaded while a broker's load data are from within the delay after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for place, one in enumerate(answer):
@@ -253,7 +255,7 @@ def nothing_goes_by_data_from_soon_after_an_unload(
 
 @SHED.check("TRANSFER-12", draws=draws.one_cycle(draws.outdated))
 def outdated_data_do_not_count(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if the load of brokers with present data is even enough."""
+    """Nothing is unloaded if brokers with current data are balanced."""
     found = _loads(case, expect)
     old = any(found.outdated(name) for name in case.brokers)
     if expect.reached(old and len(found.load) > 1 and found.uneven is False):
@@ -273,7 +275,7 @@ def a_broker_without_data_stops_the_cycle(
 
 @SHED.check("TRANSFER-14", draws=draws.one_cycle(draws.under_policies))
 def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """No bundle of a namespace with a policy is unloaded by default."""
+    """By default, no bundle of a namespace with a policy is unloaded."""
     _loads(case, expect)
     kept = {*case.case.get("groups", {}), *_isolated(case)}
     if expect.reached(bool(kept) and not case.settings.flag(WITH_POLICIES)):
@@ -282,7 +284,7 @@ def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: 
 
 
 def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
-    """Return the primary brokers of each isolated namespace, if enough of them are up."""
+    """Return each isolated namespace's primary brokers, if enough of them are up."""
     return {
         namespace: set(one["primary"])
         for one in case.case.get("isolation", ())
@@ -317,7 +319,7 @@ def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("TRANSFER-17", draws=draws.one_cycle(draws.top_bundles))
 def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Only bundles that are among the busiest of their broker are unloaded."""
+    """Only bundles among the busiest of their broker are unloaded."""
     _loads(case, expect)
     top = int(case.settings.number(TOP))
     for name, broker in case.brokers.items():

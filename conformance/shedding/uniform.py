@@ -39,14 +39,14 @@ LEAST_COMPARED = Fraction(1)
 
 
 class Amount(NamedTuple):
-    """Traffic in messages and in bytes per second."""
+    """Traffic in messages and bytes per second."""
 
     messages: Rate
     size: Rate
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, which messages, bytes and usage agree on."""
+    """The most and the least loaded broker, on which messages, bytes and usage agree."""
 
     most: Broker
     least: Broker
@@ -55,7 +55,7 @@ class Ends(NamedTuple):
 
     @property
     def gap(self) -> Amount:
-        """The difference in traffic between the most and the least loaded broker."""
+        """The difference between the most and the least loaded broker."""
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
 
 
@@ -87,16 +87,17 @@ def _together(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
 
 
 def _clearly(most: Fraction, bound: Fraction) -> bool | None:
-    """True if an amount exceeds a bound, None if floating point could decide."""
+    """True if an amount exceeds a bound; None if rounding could decide."""
     if abs(most - bound) <= SHARE * max(most, bound):
         return None
     return most > bound
 
 
 def _triggered(case: SheddingCycle) -> bool | None:
-    """True if the difference exceeds the thresholds, None if floating point could decide.
+    """True if the differences exceed the thresholds; None if rounding could decide.
 
-    A broker without load counts as `LEAST_COMPARED`: what exceeds that exceeds nothing, too.
+    An idle broker counts as `LEAST_COMPARED`: a threshold exceeded with this floor is exceeded
+    without it, too.
     """
     extremes = Extremes.of(case)
     least, most = max(extremes.messages[0], LEAST_COMPARED), extremes.messages[1]
@@ -120,7 +121,7 @@ def _fits(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
 
 @SHED.check("UNIFORM-01", draws=cycle_trials(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """If the difference exceeds the thresholds, the most loaded broker sheds."""
+    """If the differences exceed the thresholds, the most loaded broker sheds."""
     _given(case, expect)
     ends = _ends(case, expect)
     movable = case.movable(ends.most)
@@ -135,7 +136,7 @@ def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expec
 def nothing_goes_within_the_thresholds(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """If the difference is within the thresholds, nothing is unloaded."""
+    """If the differences are within the thresholds, nothing is unloaded."""
     _given(case, expect)
     extremes = Extremes.of(case)
     compared = min(*extremes.messages, *extremes.throughput) >= LEAST_COMPARED
@@ -160,7 +161,7 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded broker sheds less than the gap to the least loaded one, by some measure."""
+    """By at least one measure, the most loaded broker sheds less than the gap to the least loaded."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
@@ -176,7 +177,7 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
 
 
 def _limited(trial: Trial, random: Random) -> Trial:
-    """Return a trial with limits of what UniformLoadShedder moves."""
+    """Return a trial with limits on what UniformLoadShedder moves."""
     case = trial.questions[0].case
     limits = {
         MOST_SHARE: random.choice((0.2, 0.1, 0.5)),
@@ -199,7 +200,9 @@ def _limits_given(case: SheddingCycle, expect: Expect) -> None:
 
 @SHED.check("UNIFORM-05", draws=limited)
 def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded broker sheds at most the set share of the gap, by some measure."""
+    """By at least one measure, the most loaded broker sheds at most the configured share of the
+    gap.
+    """
     _limits_given(case, expect)
     ends = _ends(case, expect)
     gone = _together(case, answer.owned(ends.most))
@@ -214,7 +217,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 
 @SHED.check("UNIFORM-06", draws=limited)
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    """Nothing is unloaded if that share of the largest difference is below both minimums."""
     _limits_given(case, expect)
     extremes, share = Extremes.of(case), case.settings.number(MOST_SHARE)
     ends = ((extremes.messages, LEAST_MESSAGES), (extremes.throughput, LEAST_BYTES))
@@ -228,7 +231,7 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
 
 @SHED.check("UNIFORM-07", draws=limited)
 def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """At most the set number of bundles is unloaded in a cycle."""
+    """At most the configured number of bundles is unloaded in a cycle."""
     _limits_given(case, expect)
     most = case.settings.number(MOST_BUNDLES)
     if expect.reached(most >= 0 and bool(answer.pairs)):

@@ -1,7 +1,7 @@
-"""Shedding as checks see it: cycles with quantities computed independently, and unloads.
+"""Shedding as checks use it: cycles with independently computed quantities, and unloads.
 
-The model computes the same quantities in `reference`. No check takes them from there, so that an
-error of the model is not also an error of the check.
+The model computes the same quantities in `reference`. No check uses those, so that an error in the
+model is not also an error in the check.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ UNMEASURED = 50
 
 @dataclass(frozen=True)
 class SheddingCycle:
-    """One shedding cycle: its cluster, settings and readings."""
+    """A `shed.select` case: a cluster, its settings and readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -65,7 +65,7 @@ class SheddingCycle:
 
     @cached_property
     def strategy(self) -> str:
-        """The class of the strategy, without Pulsar's package."""
+        """Class name of the strategy, without Pulsar's package."""
         named = self.case["strategy"] or self.settings.given.get(STRATEGY)
         extensible = str(self.settings.given.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
         left = named is None and extensible and TRANSFER_TARGET in self.settings.defaults
@@ -75,15 +75,16 @@ class SheddingCycle:
 
     @cached_property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and there is more than one broker.
+        """True if shedding is enabled, and there is more than one broker.
 
-        No document says whether a broker that is alone sheds; nothing is demanded of it.
+        No document describes shedding in a cluster with a single broker, so nothing is demanded of
+        it.
         """
         return self.settings.flag(ENABLED) and len(self.case["brokers"]) > 1
 
     @cached_property
     def grace(self) -> Minutes:
-        """Minutes during which an unloaded bundle may not be unloaded again."""
+        """Minutes during which a bundle that was unloaded is not unloaded again."""
         return self.settings.number(GRACE)
 
     @cached_property
@@ -94,7 +95,7 @@ class SheddingCycle:
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return the bundles whose unloading keeps this one from moving, by reading `grace-of`."""
+        """Return the unloads that keep a bundle from moving, by the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if holds(moved, bundle)]
@@ -109,13 +110,13 @@ class SheddingCycle:
         return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
 
     def measured(self, bundle: str) -> Rates | None:
-        """Return the average of a bundle, or None before its first sample."""
+        """Return a bundle's average; None if it has no samples."""
         average = AVERAGES[self.readings["shed-window"]]
         data = self.case["bundles"].get(bundle, {}).get(average)
         return Rates.read(data) if data and data["numSamples"] else None
 
     def rates(self, bundle: str) -> Rates:
-        """Return the average traffic of a bundle, or the assumed traffic if it was not measured."""
+        """Return a bundle's average traffic, or the assumed traffic if it has no samples."""
         return self.measured(bundle) or self._unmeasured
 
     @cached_property
@@ -124,19 +125,19 @@ class SheddingCycle:
         return Rates(each, each, each * kilobyte, each * kilobyte)
 
     def rates_of(self, broker: Broker) -> Rates:
-        """Return the traffic of a broker, by the reading `broker-rates`."""
+        """Return a broker's traffic, by the reading `broker-rates`."""
         if self.readings["broker-rates"] == "reported":
             return broker.rates
         each = [self.rates(bundle).each() for bundle in broker.bundles]
         return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
 
     def measure(self, rates: Rates) -> Rate:
-        """Return the amount by which traffic is ordered and added up, by reading `shed-measure`."""
+        """Return the measure by which traffic is ordered and summed, by the reading `shed-measure`."""
         by_bytes = self.readings["shed-measure"] == "throughput"
         return rates.throughput if by_bytes else rates.messages
 
     def traffic(self, bundle: str) -> Rate:
-        """Return the traffic of a bundle, in the measure of the reading `shed-measure`."""
+        """Return a bundle's traffic in the measure of the reading `shed-measure`."""
         if bundle not in self._traffic:
             self._traffic[bundle] = self.measure(self.rates(bundle))
         return self._traffic[bundle]
@@ -146,11 +147,11 @@ class SheddingCycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """Return the traffic of a broker, in the measure of the reading `shed-measure`."""
+        """Return a broker's traffic in the measure of the reading `shed-measure`."""
         return self.measure(self.rates_of(broker))
 
     def carried(self, bundles: Iterable[str]) -> Rate:
-        """Return the sum of the traffic of bundles."""
+        """Return the total traffic of bundles."""
         return total(map(self.traffic, bundles))
 
     def written(self, traffic: Rate) -> str:
@@ -160,7 +161,7 @@ class SheddingCycle:
 
     @cached_property
     def weighted_usage(self) -> dict[str, Percent]:
-        """The usage of each broker: its largest resource after weighting."""
+        """Each broker's usage: the largest of its weighted resources."""
         weights = {one: self.settings.number(name) for one, name in WEIGHT_SETTINGS.items()}
         return {
             name: max(weights[one] * percent for one, percent in broker.percent.items())
@@ -177,12 +178,12 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True within the grace period, including its last moment if `edge`."""
+    """True within the grace period, including its end if `edge`."""
     return ago < grace or (edge and ago == grace)
 
 
 def holds(whole: str, bundle: str) -> bool:
-    """True if the range of `whole` contains that of a bundle of the same namespace."""
+    """True if the range of `whole` contains that of a bundle in the same namespace."""
     alike = namespace_of(whole) == namespace_of(bundle)
     return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 
@@ -198,7 +199,7 @@ class Unloading:
     """The next owner of each bundle for which it is named."""
 
     def of(self, broker: Broker | str) -> list[str]:
-        """Return the bundles unloaded from one broker, in the order of the answer."""
+        """Return the bundles unloaded from a broker, in answer order."""
         name = broker if isinstance(broker, str) else broker.name
         return [bundle for owner, bundle in self.pairs if owner == name]
 
@@ -219,7 +220,7 @@ class Unloading:
 
 @dataclass(frozen=True)
 class CyclesInARow:
-    """Consecutive cycles of one load manager with one strategy: a `shed.cycles` case."""
+    """A `shed.cycles` case: consecutive cycles of one load manager with one strategy."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -233,9 +234,9 @@ class CyclesInARow:
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
-        """Return the next cycle, after earlier cycles unloaded these bundles.
+        """Return the next cycle, after earlier cycles with these unloads.
 
-        The usages of earlier cycles become the history of its brokers, if its strategy has any.
+        Usage in earlier cycles becomes the history of its brokers, if the strategy keeps any.
         """
         place = len(unloads)
         now = self.case["cycles"][place]
@@ -249,7 +250,9 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, by a cycle or as reported."""
+        """Return the minutes since each bundle was last unloaded, in a cycle or before the first
+        one.
+        """
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for place, clock in enumerate(self._clocks[: len(unloads) + 1]):
@@ -263,7 +266,7 @@ class CyclesInARow:
 
     @cached_property
     def _clocks(self) -> list[Minutes]:
-        """The time of each cycle, in minutes since the first one."""
+        """The time of each cycle in minutes since the first."""
         passed = [exact(one["minutes"]) for one in self.case["cycles"]]
         return [total(passed[1 : place + 1]) for place in range(len(passed))]
 
@@ -279,7 +282,7 @@ class CyclesInARow:
 
 @dataclass(frozen=True)
 class UnloadingInARow:
-    """The answered unloads of each cycle, with the cycle as it is after the earlier unloads."""
+    """The answered unloads of each cycle; each cycle takes the earlier unloads into account."""
 
     cycles: tuple[Unloading, ...]
 
@@ -292,7 +295,7 @@ class UnloadingInARow:
 
 @dataclass(frozen=True)
 class LoadsOfCycle:
-    """Loads of the brokers with present data, and which conditions certainly hold.
+    """The load of brokers with current data, and which conditions certainly hold.
 
     A condition is None if rounding could decide it, or if the documents leave it open.
     """
@@ -301,12 +304,12 @@ class LoadsOfCycle:
 
     @cached_property
     def load(self) -> dict[str, Percent]:
-        """The load of each broker whose data are not outdated."""
+        """The load of each broker with current data."""
         usages = self.cycle.weighted_usage.items()
         return {name: usage for name, usage in usages if not self.outdated(name)}
 
     def outdated(self, broker: str) -> bool:
-        """True if the load data of a broker are too old to count."""
+        """True if a broker's load data are too old to count."""
         return age_of(self.cycle, broker) > self.cycle.settings.number(LIFETIME)
 
     @cached_property
@@ -316,12 +319,12 @@ class LoadsOfCycle:
 
     @cached_property
     def target(self) -> Percent:
-        """The target of the standard deviation, in points."""
+        """The target for the standard deviation, in points."""
         return 100 * self.cycle.settings.number(TRANSFER_TARGET)
 
     @property
     def deviates(self) -> bool | None:
-        """True if the deviation exceeds the target, False if not even that of a sample does."""
+        """True if the deviation exceeds the target; False if even the sample deviation does not."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:
@@ -337,7 +340,7 @@ class LoadsOfCycle:
 
     @property
     def underloaded(self) -> bool | None:
-        """True if a load is under its share of the mean."""
+        """True if a broker is below its fraction of the mean."""
         bound = self.mean * min(Fraction(1, 2), self.target / 200)
         if any(near(one, bound) for one in self.load.values()):
             return None
@@ -345,7 +348,7 @@ class LoadsOfCycle:
 
     @property
     def overloaded(self) -> bool | None:
-        """True if a load is over the threshold, and over the mean by more than the target."""
+        """True if a broker is above the threshold, and above the mean by more than the target."""
         bounds = (self.cycle.settings.number(OVERLOAD_THRESHOLD), self.mean + self.target)
         if any(near(one, bound) for one in self.load.values() for bound in bounds):
             return None
@@ -359,7 +362,7 @@ class LoadsOfCycle:
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if another broker's load is near either."""
+        """The least and the most loaded broker; None if another broker's load is close to either."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None
@@ -379,7 +382,7 @@ class LoadsOfCycle:
         return all(self._fits(broker, share) for broker in busy)
 
     def _fits(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of at least three measured top bundles carries less than this share."""
+        """True if one of at least three measured top bundles carries less than this fraction."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]

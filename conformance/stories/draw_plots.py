@@ -1,4 +1,4 @@
-"""Plots of stories: overload, growing bundles, anti-affinity groups, reports and bundle data."""
+"""Plots of stories: overload, growing bundles, anti-affinity groups, reports, bundle data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 
 
 def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
-    """Overload a broker before others join, so that it has to shed bundles to them."""
+    """Overload a broker before others join, so that it must shed bundles to them."""
     _intervals(draft, looks)
     _one_with_all(draft, draft.random.choice((86, 90, 95, 99, 120)))
     _wait(draft)
@@ -33,7 +33,7 @@ def overloaded_before_a_late_cycle(draft: StoryDraft) -> None:
 
 
 def above_the_average_before_a_late_cycle(draft: StoryDraft) -> None:
-    """Load a broker as `above_the_average` does, but long before the cycle."""
+    """Load a broker as `above_the_average` does, but long before the first cycle."""
     above_the_average(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
@@ -48,7 +48,7 @@ def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) ->
 
 
 def overloaded_again(draft: StoryDraft) -> None:
-    """Let shed bundles overload the next broker, during the grace period or after it."""
+    """Make shed bundles overload the next broker, within the grace period or after it."""
     _intervals(draft)
     draft.settings[GRACE] = draft.random.choice((5, 30, 30))
     if draft.large:
@@ -71,7 +71,7 @@ def _what_was_shed_grows(draft: StoryDraft) -> None:
 
 
 def _everything_on_one(draft: StoryDraft) -> None:
-    """Crash one of two brokers, so that the other has all bundles."""
+    """Crash one of two brokers, so that the other owns all bundles."""
     _one_with_all(draft, 90, crew_of=1, parts=draft.random.randint(2, 3))
     _wait(draft)
     for _ in range(draft.random.randint(1, 2)):
@@ -84,7 +84,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def too_much_for_any(draft: StoryDraft) -> None:
-    """Add load that overloads any owner and thus moves at every cycle; cycles are rare."""
+    """Add load that overloads any owner and so moves in every cycle; cycles are infrequent."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -97,7 +97,7 @@ def too_much_for_any(draft: StoryDraft) -> None:
 
 
 def beside_a_giant(draft: StoryDraft) -> None:
-    """Overload one broker by a single bundle and another by several, next to idle ones."""
+    """Overload one broker by a single bundle and another by several, while others are idle."""
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
     draft.up()
     draft.backdrop()
@@ -113,7 +113,7 @@ def beside_a_giant(draft: StoryDraft) -> None:
 
 
 def switched_off(draft: StoryDraft) -> None:
-    """Overload a broker while shedding is switched off, from the beginning or later."""
+    """Overload a broker while shedding is disabled, from the start or later."""
     later = draft.random.random() < 0.5
     draft.settings[ENABLED] = later
     _intervals(draft)
@@ -153,7 +153,7 @@ def another_strategy(draft: StoryDraft) -> None:
 
 
 def grown(draft: StoryDraft) -> None:
-    """Give bundles too many topics, so that they and later their parts are split."""
+    """Give bundles too many topics, so that they, and later their parts, are split."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: draft.random.choice((1, 2, 3))}
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 2))
     if draft.random.random() < 0.3:
@@ -171,13 +171,13 @@ def grown(draft: StoryDraft) -> None:
 
 
 def grown_in_place(draft: StoryDraft) -> None:
-    """Let bundles grow, with the unloading of parts switched off."""
+    """Make bundles grow while the unloading of parts is disabled."""
     draft.settings[AUTO_UNLOAD] = False
     grown(draft)
 
 
 def split_beside_a_busy_broker(draft: StoryDraft) -> None:
-    """Let a bundle of a lightly loaded broker be split while the other broker is busy."""
+    """Split a bundle on a lightly loaded broker while the other broker is busy."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()
     draft.backdrop()
@@ -200,7 +200,7 @@ def _intervals(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 def _one_with_all(
     draft: StoryDraft, megabytes: int, crew_of: int | None = None, parts: int | None = None
 ) -> None:
-    """Let one broker take bundles that carry `megabytes` in total; then let others join."""
+    """Give one broker bundles with `megabytes` in total, then let others join."""
     draft.up()
     draft.backdrop()
     left = megabytes
@@ -214,7 +214,7 @@ def _one_with_all(
 
 
 def _all_nearly_alike(draft: StoryDraft) -> None:
-    """Overload every broker without any being far above the average.
+    """Overload every broker, with none far above the average.
 
     Each broker in turn gets a bundle, if placement goes by load, and a second one after all have
     reported.
@@ -227,13 +227,13 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
 
 
 def _wait_on(draft: StoryDraft) -> None:
-    """Let time pass for several cycles, so that a broker that sheds at random does so in one."""
+    """Let several cycles pass, so that a broker that sheds at random does so in one."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
 
 def _wait(draft: StoryDraft) -> None:
-    """Let time pass, in steps or at once, until every report and cycle has been due."""
+    """Let time pass, in steps or at once, until all reports and a cycle are due."""
     minutes = draft.settings[REPORT_INTERVAL] + draft.settings[SHEDDING_INTERVAL] + 1
     for _ in range(minutes if draft.random.random() < 0.7 else 1):
         draft.tick(1)
@@ -245,7 +245,7 @@ DOMAINS = ("north", "south", "west", "east")
 
 
 def first_of_a_group(draft: StoryDraft) -> None:
-    """Let namespaces join a new group, and use them one after another."""
+    """Put namespaces into a new group and use them one after another."""
     _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
     _used(draft, spaces)
@@ -253,7 +253,7 @@ def first_of_a_group(draft: StoryDraft) -> None:
 
 
 def another_group(draft: StoryDraft) -> None:
-    """Move namespaces in use to a different group, then use that group's other namespaces."""
+    """Move used namespaces to another group, then use that group's other namespaces."""
     _brokers(draft)
     old = _grouped(draft, "apart", draft.random.randint(2, 4))
     new = _grouped(draft, "away", draft.random.randint(1, 3))
@@ -266,7 +266,7 @@ def another_group(draft: StoryDraft) -> None:
 
 
 def other_domains(draft: StoryDraft) -> None:
-    """Change domains or remove them between two uses of a group."""
+    """Change or remove domains between two uses of a group."""
     homes = _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
     half = draft.random.randint(1, len(spaces) - 1)
@@ -319,7 +319,7 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
-    """Unload a bundle by an administrator, then let it overload its broker in the grace period.
+    """Unload a bundle as an administrator, then let it overload its broker in the grace period.
 
     All other bundles are light, so that only this one could be shed.
     """
@@ -355,14 +355,14 @@ def registered_twice(draft: StoryDraft) -> None:
 
 
 def _use_one_of_the_group(draft: StoryDraft) -> None:
-    """Use a further namespace of the group."""
+    """Use another namespace of the group."""
     space = draft.space()
     draft.say("group", namespace=space, group="apart")
     draft.use(space, draft.random.choice((0, 1)))
 
 
 def undisturbed(draft: StoryDraft) -> None:
-    """Keep the load nearly constant for several intervals of reporting and writing."""
+    """Keep the load nearly constant over several reporting and writing intervals."""
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2, 3, 5))
     draft.settings[WRITE_INTERVAL] = draft.random.choice((1, 2, 5, 10))
     crew(draft)
@@ -378,7 +378,7 @@ def undisturbed(draft: StoryDraft) -> None:
 
 
 def with_changes(draft: StoryDraft) -> None:
-    """Let a broker join and another event happen, and change the leader."""
+    """Add a broker, another event, and a change of leader."""
     undisturbed(draft)
     draft.any_event()
     draft.up()

@@ -50,7 +50,7 @@ SHEDDING: Mapping[str, Any] = {
 
 @dataclass
 class StoryDraft:
-    """A story being written. Names are numbered, so that none is used twice."""
+    """A story being built; numbered names make sure that none is used twice."""
 
     random: Random
     settings: dict[str, Any]
@@ -61,7 +61,7 @@ class StoryDraft:
     topics: list[str] = field(default_factory=list)
 
     def case(self) -> Json:
-        """Return the case in the format of the protocol."""
+        """Return the case in the protocol's format."""
         return {"settings": self.settings, "events": self.events}
 
     def say(self, kind: str, **about: Any) -> None:
@@ -69,7 +69,7 @@ class StoryDraft:
         self.events.append({kind: about})
 
     def up(self, count: int = 1, capacity: int = CAPACITY) -> None:
-        """Let `count` brokers join."""
+        """Add `count` brokers."""
         for _ in range(count):
             self.brokers.append(f"broker-{len(self.brokers) + 1}")
             self.say("broker_up", broker=self.brokers[-1], capacity=capacity)
@@ -82,13 +82,13 @@ class StoryDraft:
         return self.spaces[-1]
 
     def use(self, space: str, megabytes: float) -> str:
-        """Use a topic of a namespace for the first time."""
+        """Use a new topic in a namespace."""
         self.topics.append(f"persistent://{space}/topic-{len(self.topics) + 1}")
         self.change(self.topics[-1], megabytes)
         return self.topics[-1]
 
     def change(self, topic: str, megabytes: float) -> None:
-        """Change the traffic of a topic."""
+        """Change a topic's traffic."""
         share = self.random.choice((0, 0.5, 1))
         self.say(
             "topic",
@@ -110,11 +110,11 @@ class StoryDraft:
                 self.space(bundles)
 
     def any_event(self) -> None:
-        """Add an event of any kind, even an impossible one."""
+        """Add a random event, even an impossible one."""
         self.random.choice(ANYTHING)(self)
 
     def noise(self, most: int = 3) -> None:
-        """Add no, one or `most` events of any kind."""
+        """Add none, one or `most` random events."""
         for _ in range(self.random.choice((0, 0, 1, most))):
             self.any_event()
 
@@ -221,13 +221,13 @@ def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
 
 
 def crew(draft: StoryDraft, fewest: int = 1) -> None:
-    """Let brokers join, at least five if the story is large."""
+    """Add brokers, at least five if the story is large."""
     draft.up(max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3)))
     draft.backdrop()
 
 
 def first_uses(draft: StoryDraft) -> None:
-    """Use topics for the first time, some of them in the same bundle."""
+    """Use new topics, some of them in the same bundle."""
     crew(draft)
     spaces = [draft.space(draft.random.choice((1, 1, 1, 2, 4))) for _ in range(_count(draft))]
     for _ in range(draft.random.randint(2, 12 if draft.large else 5)):
@@ -238,7 +238,7 @@ def first_uses(draft: StoryDraft) -> None:
 
 
 def without_brokers(draft: StoryDraft) -> None:
-    """Use topics while no broker is up; let brokers join, leave and return."""
+    """Use topics while no broker is up; add brokers, remove them and bring them back."""
     space = draft.space()
     draft.use(space, 5)
     crew(draft)
@@ -277,14 +277,14 @@ def story_with_unloads(draft: StoryDraft) -> None:
 
 
 def unused_bundles(draft: StoryDraft) -> None:
-    """Use one or two topics in namespaces of many bundles."""
+    """Use one or two topics in namespaces with many bundles."""
     crew(draft)
     _use_namespaces(draft, (4, 16, 32), topics=(0, 2), loads=(0, 1, 5))
     draft.tick(draft.random.choice((0, 1)))
 
 
 def chosen_destinations(draft: StoryDraft) -> None:
-    """Unload bundles to brokers by name, to their owners and to brokers that are not up, too."""
+    """Unload bundles to named brokers, including their owners and brokers that are down."""
     crew(draft, fewest=2)
     for _ in range(_count(draft)):
         draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5, 20)))
@@ -294,7 +294,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
 
 
 def stops(draft: StoryDraft) -> None:
-    """Shut brokers down that own bundles of many namespaces, or of one."""
+    """Shut down brokers that own bundles of one or many namespaces."""
     crew(draft, fewest=2)
     _use_namespaces(draft, (1, 4, 16))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
@@ -303,9 +303,9 @@ def stops(draft: StoryDraft) -> None:
 
 
 def one_is_idle(draft: StoryDraft) -> None:
-    """Load one broker heavily, and others little or not at all.
+    """Load one broker heavily and others little or not at all.
 
-    The heavily loaded broker is alone when its bundles are first used, so that it gets them however
+    The heavily loaded broker is alone when its bundles are first used, so it gets them however
     brokers are chosen.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
@@ -352,7 +352,7 @@ def _use_namespaces(
     topics: tuple[int, int] = (1, 3),
     loads: Sequence[int] = (1, 5, 20),
 ) -> None:
-    """Create namespaces of some numbers of bundles, each with topics of some loads in use."""
+    """Create namespaces with one of these numbers of bundles, and use topics in each."""
     for _ in range(_count(draft)):
         space = draft.space(draft.random.choice(bundles))
         for _ in range(draft.random.randint(*topics)):

@@ -21,7 +21,7 @@ Domains = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FirstUse:
-    """The first use of a namespace in a group, and the broker that takes it."""
+    """The first use of a namespace in a group, and the broker that gets it."""
 
     scene: Scene
     spread: GroupSpread
@@ -33,7 +33,7 @@ class FirstUse:
 
 
 def _placed(course: Course) -> Iterator[FirstUse]:
-    """Yield first uses for which group, domains and owners are certain."""
+    """Yield first uses for which groups, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
     for scene in course:
@@ -61,9 +61,9 @@ def _changes(scene: Scene) -> bool:
 def _spread(
     course: Course, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
-    """Return the spread of a group when a namespace is placed, or None if it is uncertain.
+    """Return how a group is spread when a namespace is placed; None if that is uncertain.
 
-    The domains are the current ones unless others are given.
+    Uses the current domains unless others are given.
     """
     moment = scene.after
     homes = moment.domains if domains is None else domains
@@ -84,7 +84,7 @@ def _spread(
 
 
 def _idle(scene: Scene, moment: Moment) -> bool:
-    """True if no broker is near the overload threshold, so that none is excluded by it."""
+    """True if no broker is near the overload threshold, so that none is excluded."""
     if not moment.is_known(OVERLOAD_THRESHOLD):
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
@@ -103,7 +103,7 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
-    """From the second namespace of a group on, each goes where the fewest of the group are."""
+    """From a group's second namespace on, each goes where the fewest of the group are."""
     for placed in _placed(answer):
         if placed.former_groups or placed.former_domains is not None:
             return
@@ -113,7 +113,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("ANTI-12", draws=draws.stories(plots.another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if another one were still in its former group."""
+    """No namespace is placed as if another were still in its former group."""
     for placed in _placed(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)
@@ -122,7 +122,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 
 @REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if the last change of domains had not happened."""
+    """No namespace is placed as if domains had not changed."""
     for placed in _placed(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
@@ -155,7 +155,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: E
 
 
 def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield the events that register brokers of another domain, with those brokers."""
+    """Yield events that register brokers of another domain, with those brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -168,7 +168,7 @@ def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
 
 @REPLAY.check("ANTI-15", draws=draws.stories(plots.registered_twice))
 def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is already in a domain cannot be registered in another one."""
+    """A broker that is in a domain cannot be registered in another."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: refused, as {twice[0]} is in another domain"
@@ -177,7 +177,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
 
 @REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
 def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is registered in another domain counts there, and no longer in the first."""
+    """A broker registered in another domain counts there, and no longer in the first."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: {twice[0]} moves to {scene.about['name']}"
@@ -192,7 +192,7 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expec
 
 
 def _placed_until_changed(course: Course, place: int, domains: Domains) -> Iterator[FirstUse]:
-    """Yield the first uses after a scene, up to the next change of domains."""
+    """Yield the first uses after a scene, until domains change again."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":
             return

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INT
 
 @REPLAY.check("MANAGER-09", draws=draws.stories(draws.leaders, draws.first_uses))
 def the_leader_alone_assigns(_case: Story, answer: Course, expect: Expect) -> None:
-    """Every assignment is a decision of the leader."""
+    """Every assignment is decided by the leader."""
     for scene in answer:
         leaders = [one for one in (scene.now.leader, scene.then.leader) if one is not None]
         decided = scene.now.decided_by
@@ -42,7 +42,7 @@ def another_broker_can_lead(_case: Story, answer: Course, expect: Expect) -> Non
 
 @REPLAY.check("MANAGER-11", draws=draws.stories(draws.leaders))
 def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expect) -> None:
-    """When the leader loses the lead, every topic stays with its owner."""
+    """When the leader loses the lead, every topic keeps its owner."""
     for scene in answer:
         if scene.kind == "leader_lost" and expect.reached(bool(scene.then.owners)):
             for topic, owner in scene.then.owners.items():
@@ -60,7 +60,7 @@ PLOTS = (plots.undisturbed, plots.with_changes)
 
 @REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
 def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
-    """The node of the leader names the broker that leads."""
+    """The leader node names the leading broker."""
     for scene in answer:
         node, leader = scene.now.leader_node, scene.now.leader
         if expect.reached(node is not None and leader is not None):
@@ -69,7 +69,7 @@ def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("REPORT-11", draws=draws.stories(*PLOTS))
 def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) -> None:
-    """Every broker that is up writes its local data at least once an interval."""
+    """Every broker that is up writes its local data at least once per interval."""
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demand at most `most` minutes between two writes; return the time of the latest."""
+    """Demand at most `most` minutes between writes; return the time of the latest."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"
@@ -106,14 +106,14 @@ def _in_time(
 
 
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if interval and data are known; nothing is written while no time passes."""
+    """True if interval and data are known; nothing is written while time stands still."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.passes)
 
 
 @REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
 def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker's data reports the sum of its topics' traffic."""
+    """A broker's data report the total traffic of its topics."""
     for scene in answer:
         if scene.now.moved or not scene.passes:
             continue
@@ -153,7 +153,7 @@ class BundleDataWrite:
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
 def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> None:
-    """The leader writes bundle data at least once an interval."""
+    """The leader writes bundle data at least once per interval."""
     last: Fraction | None = None
     for scene in answer:
         clock = scene.after.clock
@@ -190,7 +190,7 @@ def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> Non
 def _pairs_of_writes(
     answer: Course,
 ) -> Iterator[tuple[Scene, Mapping[str, str], BundleDataWrite, BundleDataWrite]]:
-    """Yield each write together with the one before it, unless a bundle moved in between."""
+    """Yield each write together with the previous one, unless a bundle moved in between."""
     holders: dict[str, str] = {}
     last: BundleDataWrite | None = None
     for scene in answer:

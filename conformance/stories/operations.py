@@ -1,4 +1,4 @@
-"""Stories as an operation: the events of a cluster, and the answered steps."""
+"""Stories as an operation: a cluster's events, and the answered steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHOLE = "0x00000000_0xffffffff"
 
 @dataclass(frozen=True)
 class Story:
-    """Settings and events, with the cluster after each event."""
+    """A `cluster.replay` case: settings and events, with the cluster after each event."""
 
     case: Json
     settings: Settings
@@ -47,7 +47,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Move:
-    """A bundle that is assigned or unloaded: its new owner, or its former owner and the reason."""
+    """An assigned or unloaded bundle: its new owner, or its former owner and the reason."""
 
     bundle: str
     broker: str
@@ -55,7 +55,7 @@ class Move:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the bundle."""
+        """The bundle's namespace."""
         return self.bundle.rpartition("/")[0]
 
 
@@ -89,7 +89,7 @@ class StepAnswer:
 
     @classmethod
     def read(cls, step: Json, owners: Mapping[str, str | None]) -> StepAnswer:
-        """Parse a step of the protocol, given the owners before it."""
+        """Parse a step, given the owners before it."""
         return cls(
             step.get("owners", owners),
             tuple(Move(one["bundle"], one["to"]) for one in step.get("assigned", ())),
@@ -118,13 +118,13 @@ class StepAnswer:
         return [one for one in self.unloaded if one.reason == "shed"]
 
     def owner(self, topic: str) -> str | None:
-        """Return the owner of a topic after the step."""
+        """Return a topic's owner after the step."""
         return self.owners.get(topic)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """An event, with the cluster and the owners before and after it."""
+    """An event, with cluster and owners before and after it."""
 
     before: Moment
     after: Moment
@@ -134,17 +134,17 @@ class Scene:
 
     @property
     def kind(self) -> str:
-        """The kind of the event."""
+        """The event's kind."""
         return self.after.kind
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The other fields of the event."""
+        """The event's other fields."""
         return dict(self.after.about)
 
     @property
     def passes(self) -> bool:
-        """True if time passes in the event, so that brokers may act on their own."""
+        """True if time passes, so that brokers may act on their own."""
         return self.after.clock > self.before.clock
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ class Course:
 
     @classmethod
     def read(cls, story: Story, answer: Json) -> Course:
-        """Parse an answer. Errors: `Violated` unless it has one step for each event."""
+        """Parse an answer. Errors: `Violated` unless it has one step per event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
             raise Violated(f"{len(story.moments)} steps, one an event", f"{len(steps)} steps")
@@ -174,7 +174,7 @@ class Course:
 
     @cached_property
     def _split_first(self) -> dict[str, int]:
-        """For each namespace, the index of the first scene that splits one of its bundles."""
+        """Maps each namespace to the index of the first scene that splits one of its bundles."""
         found: dict[str, int] = {}
         for scene in self.scenes:
             for one in scene.now.split:
@@ -182,13 +182,13 @@ class Course:
         return found
 
     def whole(self, namespace: str, scene: Scene) -> bool:
-        """True if a namespace certainly consists of one bundle during a scene."""
+        """True if a namespace certainly has a single bundle during a scene."""
         never = len(self.scenes) + 1
         single = scene.after.spaces.get(namespace) == 1
         return single and self._split_first.get(namespace, never) > scene.after.place
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """Return the maximum number of bundles of a namespace after a scene; None if unknown."""
+        """Return the maximum number of a namespace's bundles after a scene; None if unknown."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -222,7 +222,7 @@ LIMITS = (
 
 
 def legal_story(case: Json, settings: Settings) -> Problems:
-    """Yield the problems of a story."""
+    """Yield the problems that make a story invalid."""
     events = [(kind, about) for event in case["events"] for kind, about in event.items()]
     for name in (SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL, DEFAULT_BUNDLES):
         wrong = why_invalid(name, settings.given[name]) if name in settings.given else None

@@ -1,4 +1,4 @@
-"""OWN: the owners of topics from first use to crash, and the destinations of bundles."""
+"""OWN: the owners of topics from first use to crash, and where bundles go."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.lea
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers))
 def a_topic_that_is_first_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """After the first use of a topic, an active broker owns it."""
+    """After a topic's first use, an active broker owns it."""
     for scene in answer:
         topic = scene.about.get("topic", "")
         first = scene.kind == "topic" and topic not in scene.before.topics
@@ -58,7 +58,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """Topics change owners only with their bundle, and go to the broker that is assigned it."""
+    """Topics change owners only with their bundle, and go to the broker that it is assigned to."""
     for scene in answer:
         for space in scene.after.spaces:
             if answer.whole(space, scene):
@@ -107,7 +107,7 @@ def others_take_the_topics_of_a_crashed_broker(
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
 def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> None:
-    """After a crash, every topic has an owner as long as a broker is up."""
+    """After a crash, every topic has an owner while any broker is up."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid:
             continue
@@ -158,7 +158,7 @@ FAR_LESS = 4
 
 
 def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield the possible requests to unload one of `what`, with the namespace concerned."""
+    """Yield possible requests to unload one of `what`, with the namespace concerned."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             kind, named = next(one for one in scene.about.items() if one[0] != "to")
@@ -179,7 +179,7 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
 
 
 def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
-    """Demand that bundles of these owners are unloaded and assigned again, and no others."""
+    """Demand that bundles of these owners, and no others, are unloaded and reassigned."""
     released = [one for one in scene.now.unloaded if one.namespace == space]
     unloaded = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
     for owner in owners:
@@ -212,7 +212,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """The owner of an unloaded topic releases it, and it is assigned again."""
+    """The owner of an unloaded topic releases it, and it is reassigned."""
     for scene, space in _requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -221,7 +221,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 
 @REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
-    """When a namespace is unloaded, every owner of its topics releases them; all are reassigned."""
+    """When a namespace is unloaded, all owners of its topics release them, and all are reassigned."""
     for scene, space in _requests(answer, "namespace"):
         owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
         if expect.reached(bool(owners)):
@@ -239,7 +239,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
 
 @REPLAY.check("OWN-11", draws=draws.stories(draws.story_with_unloads, draws.one_is_idle))
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """An unloaded bundle goes to a different active broker, if there is one."""
+    """An unloaded bundle goes to another active broker, if there is one."""
     for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
         if len(scene.after.brokers) < 2 or space in scene.after.groups or "to" in scene.about:
             continue
@@ -251,7 +251,7 @@ def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect
 
 
 def _single_destination(scene: Scene, moved: Move) -> str | None:
-    """Return the broker that a bundle was assigned to, or None unless it was assigned once."""
+    """Return the broker that a bundle was assigned to; None unless it was assigned exactly once."""
     found = [one.broker for one in scene.now.assigned if one.bundle == moved.bundle]
     return found[0] if len(found) == 1 else None
 
@@ -297,7 +297,7 @@ def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[
 def _far_better(
     scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
 ) -> list[str]:
-    """Return brokers that may take bundles and certainly have far less load than this one."""
+    """Return brokers that may get bundles and certainly have far less load than this one."""
     pace = courses.intervals(scene)
     if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
         return []
@@ -323,7 +323,7 @@ def _far_better(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if the broker is unchanged, in all these respects, since before a moment."""
+    """True if the broker has been unchanged, in all these respects, since before a moment."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -332,7 +332,7 @@ def _spaces(scene: Scene, broker: str) -> set[str]:
 
 
 def _came_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from a broker; it need not return there."""
+    """True if a bundle was unloaded from the broker, so that it need not return there."""
     return any(one.broker == broker for one in scene.now.unloaded)
 
 
@@ -354,7 +354,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -
 
 @REPLAY.check("OWN-16", draws=draws.stories(draws.chosen_destinations))
 def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: Expect) -> None:
-    """A bundle that is unloaded to another broker is assigned to that broker."""
+    """A bundle unloaded to a named broker is assigned to that broker."""
     for scene, space in _requests(answer, "bundleOf"):
         topic, to = scene.about["bundleOf"], scene.about.get("to")
         owner = scene.then.owner(topic)
@@ -366,7 +366,7 @@ def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: E
 
 @REPLAY.check("OWN-17", draws=draws.stories(draws.stops))
 def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that shuts down unloads each bundle that it owns once, and no others."""
+    """A broker that shuts down unloads exactly the bundles that it owns, once each."""
     for scene in answer:
         name = scene.about.get("broker")
         owned = [space_of(topic) for topic, one in scene.then.owners.items() if one == name]

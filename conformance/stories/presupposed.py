@@ -1,8 +1,8 @@
-"""Questions about single moments of a story, for rules about one moment.
+"""Questions about single moments of a story, for the rules that its rules presuppose.
 
-A balancer that sheds nothing breaks a rule about a single moment, and so fails in every story. Its
-answers to these questions reveal that, so that the fault is not counted against a rule about time.
-The last part has the stories that the alternatives of a reading continue differently.
+A balancer that sheds nothing violates a rule about a single moment, and so fails in every story.
+Its answers to these questions show that, so that the fault is not counted against a rule about
+time. The last part has stories that tell a reading's alternatives apart.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions about moments of a story, for the operations of a rule."""
+    """Return questions about moments of a story, for a rule's operations."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -76,7 +76,7 @@ def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _usage(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield questions about each broker by itself, with and without weights."""
+    """Yield questions about each broker's usage, with and without weights."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
@@ -85,7 +85,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield a question about the bundles with known names, when time starts to pass."""
+    """Yield a question about bundles with known names, when time starts to pass."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -128,7 +128,7 @@ def _rates(data: Json) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with fractions converted to JSON numbers."""
+    """Convert fractions in a value to JSON numbers."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -167,7 +167,7 @@ def a_topic_is_unloaded(random: Random) -> Json:
 
 
 def the_light_one_is_unloaded(random: Random) -> Json:
-    """A bundle of a lightly loaded broker is unloaded; by load alone it would return there."""
+    """A bundle on a lightly loaded broker is unloaded; by load alone, it would return there."""
     draft, light = _heavy_and_light(random)
     topic = draft.use(light, 1)
     draft.tick(2)
@@ -177,7 +177,7 @@ def the_light_one_is_unloaded(random: Random) -> Json:
 
 
 def the_light_one_is_split(random: Random) -> Json:
-    """A bundle of a lightly loaded broker exceeds its limit and is split."""
+    """A bundle on a lightly loaded broker exceeds its limit and is split."""
     draft, light = _heavy_and_light(random)
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
     for _ in range(2):
@@ -193,7 +193,7 @@ def _draft(random: Random, settings: Mapping[str, Any]) -> StoryDraft:
 
 
 def shed_although_unloaded_by_hand(random: Random) -> Json:
-    """A broker is overloaded, but its only heavy bundle was unloaded by an administrator."""
+    """A broker is overloaded, but an administrator has just unloaded its only heavy bundle."""
     draft = _draft(random, SHEDDING)
     unloaded_by_hand(draft)
     return draft.case()

@@ -1,4 +1,4 @@
-"""Quantities of stories: loads under the answered owners, and times of the last changes."""
+"""Quantities of stories: load by the answered owners, and times of the last changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Owners = Mapping[str, str | None]
 
 @dataclass
 class Unchanged:
-    """For parts of the cluster, the story time of the last change before a scene."""
+    """The time of the last change of each part of the cluster before a scene."""
 
     loads: Fraction = ZERO
     """Any change of brokers, topics, rates or owners."""
@@ -74,7 +74,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
 
 
 def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """Return the load of a broker at a moment, except for topics of some namespaces."""
+    """Return a broker's load at a moment, except for topics of some namespaces."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -84,24 +84,24 @@ def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] 
 
 
 def cpu(rates: Rates, capacity: Fraction) -> Fraction:
-    """Return the CPU usage of a broker in percent, given its load."""
+    """Return a broker's CPU usage in percent, given its load."""
     return 100 * rates.throughput / capacity
 
 
 def topics_of(moment: Moment, namespace: str) -> list[str]:
-    """Return the used topics of a namespace."""
+    """Return a namespace's used topics."""
     return [topic for topic in moment.topics if space_of(topic) == namespace]
 
 
 def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
-    """Return the distinct brokers that own topics of a namespace."""
+    """Return the distinct owners of a namespace's topics."""
     found = (owners.get(topic) for topic in topics_of(moment, namespace))
     return list(dict.fromkeys(owner for owner in found if owner is not None))
 
 
 @dataclass(frozen=True)
 class KnownAverages:
-    """Namespaces whose long-term averages are known from their present traffic."""
+    """Namespaces whose long-term averages follow from their current traffic."""
 
     equal: frozenset[str]
     """Namespaces whose average equals the present traffic, since all topics started together."""
@@ -110,7 +110,7 @@ class KnownAverages:
 
 
 def known_averages(course: Course) -> KnownAverages:
-    """Return the namespaces whose averages are known from the events of a story."""
+    """Return the namespaces whose averages are known from a story's events."""
     known: dict[str, Fraction] = {}
     rates: dict[str, Rates] = {}
     later: set[str] = set()
@@ -129,7 +129,7 @@ def known_averages(course: Course) -> KnownAverages:
 
 
 def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
-    """Return the intervals of reporting and of shedding, or None if unknown or changed."""
+    """Return the reporting and the shedding interval; None if unknown or changed."""
     settings = scene.after.settings()
     known = {*settings.given, *settings.defaults}
     if {REPORT_INTERVAL, SHEDDING_INTERVAL} & set(scene.after.changed) or not {
@@ -143,7 +143,7 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
 def cycle(course: Course, scene: Scene) -> SheddingCycle:
     """Return the cluster at the start of a scene, with the bundles whose names are known.
 
-    Bundles that were unloaded earlier, for any reason, may be immovable.
+    Bundles that were unloaded earlier, for any reason, may not move.
     """
     moment, owners = scene.before, scene.then.owners
     bundles: dict[str, dict[str, object]] = {}
@@ -176,7 +176,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
 
 
 def has_to_shed(now: SheddingCycle) -> list[str]:
-    """Return the brokers that certainly shed and have a destination for their bundles."""
+    """Return the brokers that certainly shed and have somewhere to move bundles."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
@@ -206,7 +206,7 @@ def sheds_nothing(now: SheddingCycle) -> bool:
 
 
 def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the minimum load of a broker, without released bundles: messages, bytes, CPU."""
+    """Return a broker's minimum load, without released bundles: messages, bytes, CPU."""
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
@@ -217,7 +217,7 @@ def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the maximum load of a broker, with the assumed load of unmeasured bundles."""
+    """Return a broker's maximum load, with the assumed load of unmeasured bundles."""
     if broker not in scene.before.brokers:
         return None
     rates = broker_load(scene.then.owners, scene.before, broker)

@@ -31,7 +31,7 @@ UNSETTLING = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost
 
 
 def _certain(scene: Scene) -> bool:
-    """True if every setting is known."""
+    """True if all settings are known."""
     return all(map(scene.before.is_known, scene.before.changed))
 
 
@@ -40,14 +40,14 @@ def _given(moves: list[Move]) -> str:
 
 
 def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
-    """True if every report and one shedding cycle have been due since the last change."""
+    """True if all reports and a shedding cycle have been due since the last change."""
     pace = courses.intervals(scene)
     since = max(unchanged.loads, unchanged.settings)
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
 def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
-    """Demand that brokers with a reason to shed and a destination do so in due time."""
+    """Demand that brokers with a reason to shed and a destination shed in time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _certain(scene) or not (late or shed):
         return
@@ -84,7 +84,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
-    """The former strategy is in force until brokers restart; then the new one is."""
+    """The former strategy applies until brokers restart, then the new one."""
     for scene, unchanged in courses.with_unchanged(answer):
         changed = STRATEGY in scene.before.changed and _certain(scene)
         pace = courses.intervals(scene)
@@ -101,7 +101,7 @@ def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> 
 
 
 def _others_would(now: SheddingCycle) -> bool:
-    """True if some other strategy might move load."""
+    """True if another strategy might move load."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
@@ -115,7 +115,7 @@ def _others_would(now: SheddingCycle) -> bool:
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
-    """Shed bundles go to a broker with less load, by at least one measure."""
+    """Shed bundles go to a broker that is less loaded by at least one measure."""
     for scene, unchanged in courses.with_unchanged(answer):
         pace = courses.intervals(scene)
         if not scene.passes or pace is None:
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """Return the brokers with less load by every measure, including bundles assigned to them."""
+    """Return the brokers with less load by every measure, including newly assigned bundles."""
     source = _carries(scene, broker)
     return [
         name
@@ -154,9 +154,9 @@ def _less_loaded(scene: Scene, broker: str) -> list[str]:
 
 
 def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
-    """Return messages, bytes and CPU of a broker before a scene, or their extremes in it.
+    """Return a broker's messages, bytes and CPU before a scene, or their extremes in it.
 
-    `most`: true for the maximum in the scene, false for the minimum, None for the value before.
+    `most`: true for the maximum, false for the minimum, None for the value before the scene.
     """
     owners = dict(scene.then.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
@@ -206,7 +206,7 @@ def _same(before: Move, now: Move, expect: Expect) -> bool:
 
 @REPLAY.check("SHED-13", draws=draws.stories(plots.switched_off, settings=SHEDDING))
 def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """While shedding is switched off, overloaded brokers keep their bundles."""
+    """While shedding is disabled, overloaded brokers keep their bundles."""
     for scene in answer:
         if not scene.passes or not scene.before.is_known(ENABLED):
             continue
@@ -252,7 +252,7 @@ def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
 
 
 def _unloads_parts(scene: Scene) -> bool | None:
-    """True if the parts of split bundles are unloaded, None if that is uncertain."""
+    """True if the parts of split bundles are unloaded; None if uncertain."""
     if not scene.before.is_known(AUTO_UNLOAD):
         return None
     return scene.before.settings().flag(AUTO_UNLOAD)
@@ -260,7 +260,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
-    """If a broker splits a bundle, every part goes to a different broker if there is one."""
+    """If a broker splits a bundle, every part goes to another broker, if there is one."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups
@@ -276,7 +276,7 @@ def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("SPLIT-21", draws=GROWING)
 def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect: Expect) -> None:
-    """Splits by brokers never take a namespace beyond its maximum number of bundles."""
+    """Automatic splits never take a namespace beyond its maximum number of bundles."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         count = answer.most_bundles(space, scene)
@@ -301,7 +301,7 @@ def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -
 
 
 def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
-    """Yield the parts of a bundle, including parts of parts split in the same step."""
+    """Yield a bundle's parts, including parts of parts split in the same step."""
     for one in scene.now.split:
         if one.bundle in whole.into:
             yield from one.into
@@ -309,7 +309,7 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
 
 @REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place))
 def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """If the unloading of parts is switched off, they stay with the owner of the bundle."""
+    """If the unloading of parts is disabled, they stay with the bundle's owner."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         if _unloads_parts(scene) is not False or scene.now.shed():

@@ -1,4 +1,4 @@
-"""The cluster as far as events alone determine it: brokers, used topics, settings in force."""
+"""The cluster as determined by events alone: brokers, used topics, effective settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Moment:
         return cls(settings)
 
     def is_known(self, name: str) -> bool:
-        """True if it is certain which value of a setting is in force.
+        """True if a setting's effective value is certain.
 
         A new value is certain once every broker has started after the change. For the shedding
         strategy, the former value is certain until the first broker has. [SHED-10]
@@ -70,20 +70,20 @@ class Moment:
         return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
 
     def value(self, name: str) -> Value:
-        """Return the value in force, assuming that it is certain. Errors: `MissingSetting`."""
+        """Return the effective value, assuming that it is certain. Errors: `MissingSetting`."""
         one = self.changed.get(name)
         if one is None:
             return self.base.value(name)
         return one.former if one.waiting else one.latest
 
     def settings(self) -> Settings:
-        """Return all settings, with the initial value of each setting whose value is uncertain."""
+        """Return all settings; those with uncertain values have their initial ones."""
         values = {name: self.value(name) for name in self.changed if self.is_known(name)}
         return Settings({**self.base.given, **values}, self.base.defaults)
 
 
 def space_of(topic: str) -> str:
-    """Return the namespace of a topic."""
+    """Return a topic's namespace."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 
@@ -102,7 +102,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
 
 
 def _is_valid(now: Moment, kind: str, about: Json) -> bool:
-    """True if an event is possible: its subject exists."""
+    """True if an event is possible, because its subject exists."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
     if kind in ("broker_down", "broker_stop", "restart"):
@@ -127,7 +127,7 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
 
 
 def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
-    """True if a domain names a broker that is in a different domain."""
+    """True if a domain names a broker of another domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
@@ -149,7 +149,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """Return the changed settings after a broker stopped or started; starting applies them."""
+    """Return the changed settings after a broker stopped or started, which applies them."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()

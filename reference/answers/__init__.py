@@ -1,4 +1,4 @@
-"""Answers to each operation, by area."""
+"""Answers to each operation, by subject area."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SINCE_4_0 = ("report.due", "report.bundles", "policy.changed", "channel.apply")
 
 @cache
 def later_answers() -> Mapping[str, Answer]:
-    """Load and return the answers to `SINCE_4_0`."""
+    """Load and return the answers to the operations in `SINCE_4_0`."""
     found: Mapping[str, Answer] = import_module(f"{__name__}.extensions").ANSWERS
     return found
 

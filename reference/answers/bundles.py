@@ -1,4 +1,4 @@
-"""Division of namespaces, and splits of bundles. [BUNDLE, SPLIT]"""
+"""Creating, locating and splitting bundles. [BUNDLE, SPLIT]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that documents from 4.0 on answer; loaded when one of them is asked."""
+"""Answers to the operations of documents from 4.0 on; imported when first needed."""
 
 from __future__ import annotations
 

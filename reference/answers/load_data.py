@@ -1,4 +1,4 @@
-"""Usage, averages, and contents of load reports. [USAGE, DATA, REPORT]"""
+"""Usage, averages, and the contents of load reports. [USAGE, DATA, REPORT]"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reported_speed(case: Case) -> Fraction | None:
 
 
 def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
-    """Return the answer with the speed that is in force."""
+    """Return the answer with the effective speed."""
 
     def explain() -> Iterator[Step]:
         yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")
@@ -121,7 +121,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
-    """Format the mean of the newest values in a window."""
+    """Format the mean of the newest values in the window."""
     newest = [plain(value) for value in values[-window:]]
     if len(newest) > SHOWN:
         newest = [*newest[:2], "...", newest[-1]]
@@ -129,7 +129,7 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
 
 
 def _last_of(values: Sequence[Rate], window: int) -> str:
-    """Format the step that mixes the newest value into the average."""
+    """Format the step that adds the newest value to the fading average."""
     before = plain(MEAN["fading"](values[:-1], window), RATE_PLACES)
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 
@@ -161,7 +161,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _written(rates: Rates) -> str:
-    """Format messages in and out, and bytes in and out."""
+    """Format the message rates and throughput in both directions."""
     messages_in, messages_out, bytes_in, bytes_out = map(plain, rates.each())
     return f"{messages_in} + {messages_out} msg/s, {bytes_in} + {bytes_out} B/s"
 

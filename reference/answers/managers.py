@@ -37,10 +37,10 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
 
 
 def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
-    """Return the manager of a class, given its full name. [MANAGER-05]
+    """Return the load manager for a fully qualified class name. [MANAGER-05]
 
-    An invalid name selects the default manager. So does a missing one, since no document says which
-    name broker.conf has initially.
+    An invalid name selects the default manager. So does a missing name, since no document gives the
+    initial value in broker.conf.
     """
     return DEFAULT if name is None else classes.get(name, DEFAULT)
 
@@ -68,7 +68,7 @@ def choose(context: Context, case: Case) -> Derivation:
 
 
 def _written(name: str | None, nothing: str = "names none") -> str:
-    """Quote a class name with its surrounding blanks."""
+    """Quote a class name, keeping surrounding whitespace."""
     return nothing if name is None else f"'{name}'"
 
 
@@ -78,7 +78,7 @@ def defaults(context: Context, _case: Case) -> Derivation:
 
 
 def defaults_answer(known: Mapping[str, Value]) -> Derivation:
-    """Return the answer with the settings that are known, one step for each."""
+    """Return the answer that lists known settings, with one derivation step for each."""
 
     def explain() -> Iterator[Step]:
         return (Step(name, _printed(value)) for name, value in known.items())

@@ -1,4 +1,4 @@
-"""Placement of bundles, and of namespaces of a group. [PLACE, ANTI]"""
+"""Placement of bundles and of anti-affinity groups. [PLACE, ANTI]"""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def select(context: Context, case: Case) -> Derivation:
 def _by_chance(
     context: Context, case: Case, best: Sequence[str], explain: Callable[[], Iterator[Step]]
 ) -> Derivation:
-    """Return one of the best candidates; they take turns."""
+    """Choose one of the best candidates; repeated questions get each of them in turn."""
     chosen = best[context.turn(case) % len(best)] if best else None
     return Derivation({"broker": chosen}, explain)
 
@@ -66,7 +66,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _below_mean(found: LeastUsage) -> Iterator[Step]:
-    """Yield steps with each candidate's usage, the mean, and the decision."""
+    """Yield each candidate's usage, their mean, and the decision as steps."""
     for name, usage in found.usage.items():
         yield Step(name, f"{plain(usage)} %")
     if found.usage:
@@ -75,7 +75,7 @@ def _below_mean(found: LeastUsage) -> Iterator[Step]:
 
 
 def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
-    """Yield steps with the plan, the candidates that are overloaded, and the decision."""
+    """Yield the plan, the overloaded candidates and the decision as steps."""
     if found.plan is None:
         yield Step("plan", "none")
     else:
@@ -89,7 +89,7 @@ def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
-    """Yield steps with each candidate's usage and rate, and the decision."""
+    """Yield each candidate's usage and message rate, and the decision, as steps."""
     yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
@@ -141,7 +141,7 @@ def anti_affinity(context: Context, case: Case) -> Derivation:
 
 
 def _spread(spread: Spread) -> Iterator[Step]:
-    """Yield steps with the group's namespaces in each domain and broker."""
+    """Yield the number of the group's namespaces in each domain and on each broker as steps."""
     yield Step("group", spread.group or "none: any candidate")
     if spread.group is None:
         return

@@ -58,9 +58,9 @@ def cycles(context: Context, case: Case) -> Derivation:
 def decide_in_turn(
     row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
 ) -> Derivation:
-    """Return the decisions of consecutive cycles; stop at the first cycle without a decision.
+    """Return the decisions of consecutive cycles, up to the first cycle that cannot be decided.
 
-    `decide` is called with the bundles that each earlier cycle unloaded.
+    `decide` receives the bundles that each earlier cycle unloaded.
     """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
@@ -99,13 +99,13 @@ LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
 
 
 def _is_later(cycle: Cycle) -> bool:
-    """True for a strategy of LATER, under documents that describe it."""
+    """True if the strategy is one of `LATER` and the profile's documents describe it."""
     return LATER.get(cycle.strategy) in cycle.settings.defaults
 
 
 @cache
 def transfer() -> tuple[Strategy, Preface]:
-    """Load the model of TransferShedder; return its unloads and first steps."""
+    """Load the model of TransferShedder; return its decision function and its opening steps."""
     module = import_module("pulsar_conformance.reference.transfer")
     return module.unloads, module.preface
 
@@ -123,9 +123,7 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return the unloads of each broker, by the strategy and by the rules for every strategy.
-    [SHED-06]
-    """
+    """Return each broker's unloads: by its strategy, and by rules for all strategies. [SHED-06]"""
     unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
@@ -134,7 +132,7 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Combine a broker's unloads by the strategy and by other rules, most traffic first."""
+    """Merge a broker's unloads by the strategy and by other rules, most traffic first."""
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
@@ -159,7 +157,7 @@ def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterato
 
 
 def _idle_steps(cycle: Cycle) -> Iterator[Step]:
-    """Yield the steps for a cycle without shedding."""
+    """Yield the steps that explain why a cycle sheds nothing."""
     off = f"{ENABLED} is not true"
     why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
     yield Step("shedding", f"{why}: nothing is unloaded")

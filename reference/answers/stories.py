@@ -1,4 +1,4 @@
-"""A cluster's story, event by event. [OWN]"""
+"""Replay of a cluster's story, event by event. [OWN]"""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pulsar_conformance.reference.story.world import EventResult, Explanation, I
 
 @dataclass(frozen=True)
 class Replay:
-    """The steps of a story, with an explanation of each."""
+    """The outcome of each event of a story, with an explanation."""
 
     events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
     explanations: list[list[Explanation]]
 
     def explain(self) -> Iterator[Step]:
-        """Yield derivation steps for each event and its outcome."""
+        """Yield the derivation steps of each event and its outcome."""
         each = enumerate(zip(self.events, self.steps, self.explanations, strict=True), start=1)
         for number, (event, step, told) in each:
             [(kind, about)] = event.items()
@@ -36,7 +36,7 @@ class Replay:
 
 
 def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Replay:
-    """Return one step for each event. An ignored or refused event changes nothing. [OWN]"""
+    """Return one outcome for each event; ignored and refused events change nothing. [OWN]"""
     world = World(defaults, readings, dict(case["settings"]))
     steps: list[dict[str, Any]] = []
     explanations: list[list[Explanation]] = []
@@ -59,7 +59,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Format an event briefly: its name and time."""
+    """Format an event in a few words: its name and time."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     return next((str(value) for value in about.values() if isinstance(value, str)), "")
@@ -75,7 +75,7 @@ def story(context: Context, case: Case) -> Derivation:
 
 
 def named_strategies(case: Mapping[str, Any]) -> Iterator[str]:
-    """The shedding strategies that a story sets, without Pulsar's own package."""
+    """Yield the shedding strategies that a story sets, without Pulsar's package name."""
     changed = (event["setting"] for event in case["events"] if "setting" in event)
     values = [one["value"] for one in changed if one["name"] == STRATEGY]
     for value in (case["settings"].get(STRATEGY), *values):

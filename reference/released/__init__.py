@@ -1,1 +1,1 @@
-"""Decisions of releases that differ from the documents, in the releases' own arithmetic."""
+"""Decisions of releases that differ from the documents, in each release's own arithmetic."""

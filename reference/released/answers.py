@@ -1,4 +1,4 @@
-"""Answers of a release that differ from those of its documents."""
+"""Answers of releases that differ from the documents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the speed of a network interface, or 0 if it is unknown."""
+    """Return the speed of a network interface; 0 if unknown."""
     reported = answers.load_data.reported_speed(case)
     if reported is not None and release.ways["reported-speed"] == "binary":
         reported = reported * 1000 / 1024
@@ -70,7 +70,7 @@ def _failed(why: str) -> tuple[Step]:
 
 
 def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the bundles of topics, or a failure for an old-style name or a topic in no bundle."""
+    """Return each topic's bundle; fail for a V1 topic name or a topic outside all bundles."""
     failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
     return failed or answers.bundles.locate(context, case)
 
@@ -107,14 +107,14 @@ def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation
 
 
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the parts of a bundle, or the reason why the request fails."""
+    """Return the parts of a bundle, or why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
     given = case["algorithm"], case["by"], context.settings(case)
     return splitting.split_answer(asked, *given, release)
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the bundles that a release's leader splits, and those whose parts it unloads."""
+    """Return the bundles that a release's leader splits, and those whose parts are unloaded."""
     task = SplitterTask(Leader(case, context.settings(case), release))
     decided = {"split": list(task.split), "unload": list(task.unload)}
     return Derivation(decided, task.steps)
@@ -182,7 +182,7 @@ def shed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the unloads of consecutive cycles; the strategy keeps its state between them."""
+    """Return the unloads of consecutive cycles; the strategy keeps its state between cycles."""
     row, memory = CycleSequence(case, context.settings(case), context.readings), CycleMemory()
     return answers.shedding.decide_in_turn(
         row,
@@ -215,7 +215,7 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
 def answer_of_release(
     operation: str, context: Context, case: Case, release: ReleasedWays
 ) -> Derivation:
-    """Return a release's answer: its own, or that of its documents."""
+    """Return a release's answer to a question: its own, or else the documented one."""
     documented = answers.ANSWERS[operation]
     if documented in OWN:
         return OWN[documented](context, case, release)

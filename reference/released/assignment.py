@@ -1,4 +1,4 @@
-"""Assignment of a bundle in a release, `ModularLoadManagerImpl.selectBroker`."""
+"""Assignment of a bundle to a broker in a release, `ModularLoadManagerImpl.selectBroker`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Candidates = Sequence[str]
 
 
 class ReleasedAssignment:
-    """Assignment of one bundle: filters narrow the candidates, then the strategy chooses."""
+    """Assignment of one bundle: filters reduce the candidates, then the strategy chooses one."""
 
     def __init__(self, case: Json, settings: Settings, release: ReleasedWays) -> None:
         self.known = Leader(case, settings, release)
@@ -55,7 +55,7 @@ class ReleasedAssignment:
 
     @property
     def declined(self) -> Derivation | None:
-        """The answer if no manager starts or its strategy is not modelled; None otherwise."""
+        """The answer if no manager starts or the model lacks the strategy; otherwise None."""
         placement = self._among(()).strategy
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"
@@ -64,10 +64,10 @@ class ReleasedAssignment:
 
     @cached_property
     def permitted(self) -> Candidates:
-        """The brokers that isolation policies permit; if several apply, the first in a hash map
-        decides.
+        """The brokers that isolation policies permit, in the iteration order of a hash set.
 
-        They are in the iteration order of a hash set of all brokers, added by name.
+        All brokers were added to the set in order of name. If several policies apply, the first in
+        the release's hash map decides.
         """
         addresses = with_ports(self.known.case["brokers"])
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
@@ -93,7 +93,7 @@ class ReleasedAssignment:
 
     @cached_property
     def filtered(self) -> list[tuple[str, Candidates]]:
-        """Candidates after each filter, with the filter's place in the source."""
+        """The candidates after each filter, with the filter's place in the source."""
         found: list[tuple[str, Candidates]] = [(POLICIES, self.permitted)]
         filters: tuple[tuple[str, Callable[[Candidates], Candidates]], ...] = (
             (TOPICS, self._few_topics),
@@ -109,12 +109,12 @@ class ReleasedAssignment:
 
     @cached_property
     def first(self) -> ReleasedPlacement:
-        """The choice among the remaining candidates."""
+        """The strategy's choice among the filtered candidates."""
         return self._among(self.filtered[-1][1])
 
     @cached_property
     def second(self) -> ReleasedPlacement | None:
-        """The choice among all permitted brokers, if the first choice may be overloaded."""
+        """The choice among all permitted brokers, made if the first choice may be overloaded."""
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
         among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
@@ -122,12 +122,12 @@ class ReleasedAssignment:
 
     @cached_property
     def best(self) -> Candidates:
-        """The brokers of which one is chosen at random."""
+        """The brokers from which one is chosen at random."""
         kept = [name for name in self.first.best if name not in self.first.overloaded]
         return sorted({*kept, *self.second.best}) if self.second else kept
 
     def steps(self) -> Iterator[Step]:
-        """Candidates after each filter, and the choice."""
+        """Yield the candidates after each filter, and the choice, as steps."""
         brokers: Candidates = tuple(self.known.case["brokers"])
         before = brokers
         yield Step("brokers", ", ".join(before) or "none")
@@ -145,20 +145,20 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:
-        """Return the choice among candidates; namespaces that are never shed are placed in turn."""
+        """Return the choice among candidates; bundles excluded from shedding are placed in turn."""
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
         instead = IN_TURN if excluded and self._all.namespace in spared else None
         return ReleasedPlacement(self.known, candidates, instead, map_capacity(len(self.permitted)))
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Return brokers within the limit of topics, or all brokers if none is."""
+        """Return the brokers below the limit on topics, or all if there are none."""
         reports = self.known.case["brokers"]
         most = self.known.number(MOST_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
-        """Return brokers that serve the fewest of the group, in the domains with the fewest."""
+        """Return brokers with the fewest of the group, in the domains with the fewest."""
         groups = self.known.case["groups"]
         if group_of(groups, self._all.namespace) is None:
             return among
@@ -167,7 +167,7 @@ class ReleasedAssignment:
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
-        """Return brokers with the fewest bundles of the namespace."""
+        """Return the brokers with the fewest of the namespace's bundles."""
         namespace = self._all.namespace
         by_setting = self._release.ways["even-spread"] == "setting" and namespace != SYSTEM
         if by_setting and not self._settings.flag(EVENLY):
@@ -175,7 +175,7 @@ class ReleasedAssignment:
         return fewest(among, {name: self.served[name][namespace] for name in among})
 
     def _latest(self, among: Candidates) -> Candidates:
-        """Return brokers of the latest version; all permitted ones if a version is unknown."""
+        """Return the brokers with the latest version, or all if any version is unknown."""
         if not self._settings.flag(LATER) or not among:
             return among
         versions = self.known.case["versions"]
@@ -187,13 +187,13 @@ class ReleasedAssignment:
 
 
 def group_of(groups: Mapping[str, str], namespace: str) -> str | None:
-    """The anti-affinity group of a namespace, in lower case; None for none or a blank one."""
+    """Return a namespace's anti-affinity group in lower case; None if missing or blank."""
     group = groups.get(namespace, "")
     return group.lower() if group.strip() else None
 
 
 def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) -> int:
-    """Number of namespaces in the group of a namespace."""
+    """Number of these namespaces that are in the given namespace's group."""
     group = group_of(groups, namespace)
     return sum(group is not None and groups.get(one, "").lower() == group for one in others)
 
@@ -201,7 +201,7 @@ def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) ->
 def emptiest_domains(
     among: Candidates, count: Mapping[str, int], home: Mapping[str, str]
 ) -> Candidates:
-    """Candidates in the domains with the lowest total count; all if there are no domains."""
+    """Return the candidates in the domains with the lowest total count; all if none exist."""
     if not home:
         return among
     of_domain = Counter[str | None]()
@@ -212,6 +212,6 @@ def emptiest_domains(
 
 
 def fewest(among: Candidates, count: Mapping[str, int]) -> Candidates:
-    """Candidates with the lowest count."""
+    """Return the candidates with the lowest count."""
     least = min((count[name] for name in among), default=0)
     return [name for name in among if count[name] == least]

@@ -1,4 +1,4 @@
-"""AvgShedder of a release."""
+"""AvgShedder as implemented in releases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACE = "AvgShedder.findBundlesForUnloading"
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two brokers, the busy one shedding to the idle one, and the amount."""
+    """A busy broker, the idle broker that it sheds to, and the amount."""
 
     idle: str
     busy: str
@@ -41,7 +41,7 @@ class _Pair:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of pairs of brokers: the most with the least used one, and so on."""
+    """Yield the unloads of pairs of brokers: busiest with least busy, and inward from there."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
     for name in view.known.brokers:
@@ -52,7 +52,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
-    """Brokers by their score; 4.0 treats scores less than a point apart as equal."""
+    """Return the brokers sorted by score; 4.0 treats scores within one point as equal."""
     brokers = with_ports(scores)
     names = [brokers[one] for one in in_map(brokers)]
     if view.known.way("average-order") == "whole-points":
@@ -88,7 +88,7 @@ def _shedding(
 def _pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs that differ by the low threshold or more, and count their hits in a row."""
+    """Yield pairs whose difference exceeded a threshold in enough consecutive cycles."""
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
     for place in range((len(brokers) + 1) // 2):
@@ -115,7 +115,7 @@ def _forget(memory: CycleMemory, *brokers: str) -> None:
 
 
 def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
-    """Return the pair with the bundles that fit into its share of the difference."""
+    """Return the pair with the bundles that fit into the traffic to move."""
     known = view.known
     for kind, least in LEAST.items():
         need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)

@@ -1,4 +1,4 @@
-"""A release's broker.conf: types and defaults of its settings, parsed as `FieldParser` does."""
+"""A release's broker.conf: types and defaults of settings, parsed as `FieldParser` parses them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BrokerField(NamedTuple):
 
 
 def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
-    """Return a field with its first release; `vMAJOR=` gives a default of later release lines."""
+    """Return a field that a version added; `vMAJOR=` gives its default from that version on."""
     changes: dict[Version, Any] = {(int(name[1:]),): value for name, value in later.items()}
     return BrokerField(field_type, {version: default} | changes)
 
@@ -128,9 +128,9 @@ def settings_of(
     defaults: Mapping[str, Value],
     later: Version = (),
 ) -> Settings:
-    """Return the settings in force: this broker.conf, else `defaults`, else the release's own.
+    """Return the effective settings: those given, else `defaults`, else the release's own.
 
-    If a later version is given, settings added up to that version are read as well.
+    If a later version is given, settings added up to that version are accepted as well.
 
     Errors: `BadConfiguration`, `InexpressibleValue`.
     """
@@ -171,7 +171,7 @@ def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
 
 
 def _line(name: str, field_type: str, value: Value) -> str:
-    """Return the value as a line of broker.conf. Errors: `InexpressibleValue`."""
+    """Format a value as it is written in broker.conf. Errors: `InexpressibleValue`."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Bundles that a release's leader splits, `BundleSplitterTask.findBundlesToSplit`."""
+"""Automatic splits in a release, `BundleSplitterTask.findBundlesToSplit`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FEWEST = 2
 
 
 class SplitterTask:
-    """One run of the task over the brokers' reports."""
+    """One run of the split task over the brokers' reports."""
 
     def __init__(self, known: Leader) -> None:
         self.known = known
 
     @cached_property
     def off(self) -> str | None:
-        """Reason why nothing is split at all; None if splitting is on."""
+        """The reason why no bundle is split at all; None if splitting is enabled."""
         known = self.known
         if not known.case["leader"]:
             return "only the leader splits"
@@ -46,9 +46,9 @@ class SplitterTask:
 
     @cached_property
     def stats(self) -> list[tuple[str, Json]]:
-        """The latest numbers of each bundle in the reports, in their order.
+        """The latest statistics of each bundle, in report order.
 
-        If a bundle's owner does not list it, the leader ignores it, as if it had been removed.
+        A bundle that its owner does not list is ignored, as the leader ignores removed bundles.
         """
         known = self.known
         return [
@@ -60,14 +60,14 @@ class SplitterTask:
 
     @cached_property
     def limits(self) -> dict[str, float]:
-        """The four limits, bandwidth in bytes per second."""
+        """The four limits; bandwidth in bytes per second."""
         plain_ones = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES)
         limits = {name: self.known.number(name) for name in plain_ones}
         limits[MAX_MEGABYTES] = float(wrap_int(int(self.known.number(MAX_MEGABYTES)) * MEBIBYTE))
         return limits
 
     def over(self, bundle: str, stats: Json) -> dict[str, float]:
-        """Quantities of a bundle that exceed their limit."""
+        """Return the quantities of a bundle that exceed their limits."""
         known = self.known
         rate = throughput = 0.0
         if bundle in known.case["bundles"]:
@@ -89,7 +89,7 @@ class SplitterTask:
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """The reason why each bundle is not split; empty if it is."""
+        """The reason why each bundle is not split; empty for those that are."""
         found, taken = {}, Counter[str]()
         most = int(self.known.number(MAX_BUNDLES))
         counted = self.known.way("room") == "counted"
@@ -109,7 +109,7 @@ class SplitterTask:
 
     @cached_property
     def split(self) -> Sequence[str]:
-        """Bundles to split, except those one hash wide."""
+        """The bundles to split, except those whose range is a single hash."""
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
@@ -117,11 +117,11 @@ class SplitterTask:
 
     @property
     def unload(self) -> Sequence[str]:
-        """Split bundles whose parts are unloaded at once."""
+        """The split bundles whose parts are unloaded immediately."""
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:
-        """Yield a step for each bundle: whether it is split, and why."""
+        """Yield one step per bundle: whether it is split, and why."""
         if self.off is not None:
             yield Step("splitting", f"{self.off}: nothing is split")
             return

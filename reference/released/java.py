@@ -1,4 +1,4 @@
-"""Java's numbers and maps where they affect decisions: floats, ints, order of hash maps."""
+"""Java's arithmetic and hash maps where they affect decisions: floats, ints, iteration order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INT = 2**31
 
 
 def to_float32(number: float) -> float:
-    """Return the 32-bit float nearest to a number."""
+    """Round a number to the nearest 32-bit float."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
@@ -20,17 +20,17 @@ def to_float32(number: float) -> float:
 
 
 def to_int(number: float) -> int:
-    """Convert a double to an int as Java does: truncated and saturated."""
+    """Convert a double to an int as Java does: truncate and saturate."""
     return max(-INT, min(INT - 1, int(number))) if abs(number) != float("inf") else INT - 1
 
 
 def wrap_int(number: int) -> int:
-    """Return a whole number as a Java int, after overflow."""
+    """Wrap an integer around as a Java int overflows."""
     return (number + INT) % (2 * INT) - INT
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode` of a text, as an unsigned number."""
+    """Return Java's `String.hashCode` as an unsigned number."""
     found = 0
     units = text.encode("utf-16-be")
     for low in range(0, len(units), 2):
@@ -39,9 +39,7 @@ def java_hash(text: str) -> int:
 
 
 def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int:
-    """Return the capacity to which a HashMap or ConcurrentHashMap of `size` grows for `count`
-    entries.
-    """
+    """Return the capacity of a hash map that had `size` at first and now holds `count` entries."""
     while count >= size * 3 // 4 + (0 if concurrent else 1):
         size *= 2
     return size
@@ -50,8 +48,8 @@ def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int
 def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
     """Return names in the iteration order of a HashMap or a ConcurrentHashMap.
 
-    `size` is its initial capacity, which never shrinks. Names in the same bucket keep their order
-    of insertion.
+    `size` is its initial capacity, which never shrinks. Names in the same bucket keep insertion
+    order.
     """
     known = list(dict.fromkeys(names))
     size = map_capacity(len(known), concurrent, size)
@@ -59,7 +57,7 @@ def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) ->
 
 
 def in_set(names: Iterable[str]) -> list[str]:
-    """Return names in the iteration order of a HashSet that was built from a collection."""
+    """Return names in the iteration order of a HashSet that was constructed from a collection."""
     known = list(dict.fromkeys(names))
     size = TABLE
     while size < int(len(known) / 0.75) + 1:

@@ -1,4 +1,4 @@
-"""Brokers and bundles in a release's own numbers and order."""
+"""Brokers and bundles with the numbers and iteration order of a release."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARE_OF_HEAP = "memory"
 
 @dataclass(frozen=True)
 class Leader:
-    """State of a release's leader, as given by a case."""
+    """The state of a release's leader, as given by a case."""
 
     case: Json
     settings: Settings
@@ -46,11 +46,11 @@ class Leader:
     """Capacities of its maps of brokers and of bundles, which grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
-        """The alternative that the release takes."""
+        """Return the alternative that the release takes for a way."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
-        """Return a setting, documented or hidden. Errors: `MissingSetting`."""
+        """Return a documented or hidden setting. Errors: `MissingSetting`."""
         if name in self.settings.given or name not in self.release.hidden:
             return self.settings.value(name)
         return self.release.hidden[name]
@@ -69,22 +69,22 @@ class Leader:
         return [names[one] for one in self._in_table("brokers", list(names))]
 
     def report(self, broker: str) -> Json:
-        """The load report of a broker."""
+        """Return a broker's load report."""
         found: Json = self.case["brokers"][broker]
         return found
 
     def owned(self, broker: str) -> list[str]:
-        """The bundles of a broker's report."""
+        """Return the bundles in a broker's report."""
         return list(self.report(broker).get("bundles", ()))
 
     def carries(self, broker: str, kind: str) -> float:
-        """`msgRate` or `msgThroughput` that a broker reports, both ways."""
+        """Return the `msgRate` or `msgThroughput` that a broker reports, in + out."""
         report = self.report(broker)
         return float(report.get(f"{kind}In", 0)) + float(report.get(f"{kind}Out", 0))
 
     @cached_property
     def bundles(self) -> list[str]:
-        """The bundles with data, in the leader's iteration order."""
+        """The bundles that have data, in the leader's iteration order."""
         stored = self._in_table("bundles", self._stored())
         spared = SPARED[self.way("spared-namespaces")]
         if self.way("spared-namespaces") == "none":
@@ -92,43 +92,43 @@ class Leader:
         return in_map(one for one in stored if not spared.fullmatch(one.rpartition("/")[0]))
 
     def grow(self) -> None:
-        """Grow the maps to hold all current brokers and bundles."""
+        """Grow the hash maps to hold all current brokers and bundles."""
         self._places("brokers", self.case["brokers"])
         self._places("bundles", self._stored())
 
     def _stored(self) -> list[str]:
-        """Return the bundles with data, which are default data for bundles just assigned."""
+        """Return the bundles that have data; a newly assigned bundle has default data."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
     def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
-        """Names in the order of a map that the leader keeps."""
+        """Return names in the iteration order of one of the leader's hash maps."""
         return in_map(names, concurrent=True, size=self._places(table, names))
 
     def _places(self, table: str, names: Iterable[str]) -> int:
-        """Capacity of a map, which never shrinks."""
+        """Return the capacity of a hash map, which never shrinks."""
         before = self.tables.get(table, TABLE)
         self.tables[table] = map_capacity(len(set(names)), concurrent=True, size=before)
         return self.tables[table]
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
-        """Average traffic of a bundle both ways; assumed if it has no samples."""
+        """Return a bundle's average traffic, in + out; assumed if it has no samples."""
         data = self.case["bundles"].get(bundle, {}).get(frame)
         if not data or not data["numSamples"]:
             return 2 * ASSUMED[kind]
         return float(data.get(f"{kind}In", 0)) + float(data.get(f"{kind}Out", 0))
 
     def busiest_first(self, bundles: list[str], kind: str) -> list[str]:
-        """Return bundles with the most traffic first; equal ones keep the map's order."""
+        """Return bundles by descending traffic; equal bundles keep the map's order."""
         return sorted(bundles, key=lambda bundle: -self.traffic(bundle, kind))
 
     def percents(self, broker: str) -> dict[str, float]:
-        """Percent of each resource, in 32 bits as `ResourceUsage.percentUsage` returns it."""
+        """Return the usage of each resource in percent, as 32-bit `ResourceUsage.percentUsage`."""
         report = self.report(broker)
         return {name: percent(report.get(name)) for name in RESOURCES}
 
     def usage(self, broker: str, weighted: bool) -> tuple[float, str]:
-        """A broker's usage as a share of one, and the resource that has it."""
+        """Return a broker's usage as a fraction, and its busiest resource."""
         used = self.percents(broker)
         if self.release.without_heap(weighted):
             del used[SHARE_OF_HEAP]
@@ -142,7 +142,7 @@ class Leader:
         return (most if weighted else to_float32(most)), busiest
 
     def weight(self, resource: str) -> float:
-        """Weight of a resource. Errors: `MissingSetting`."""
+        """Return the weight of a resource. Errors: `MissingSetting`."""
         name = WEIGHT_SETTINGS[resource]
         newer = name.replace("Bandwith", "Bandwidth")
         if newer in self.settings.defaults and self.number(newer) != 1:
@@ -151,7 +151,7 @@ class Leader:
 
 
 def percent(usage: Json | None) -> float:
-    """Percent of a limit in 32 bits; 0 without a limit."""
+    """Return usage as a percentage of its limit, as a 32-bit float; 0 without a limit."""
     if usage is None:
         return 0.0
     limit = to_float32(float(usage.get("limit", 100)))
@@ -161,10 +161,10 @@ def percent(usage: Json | None) -> float:
 
 
 def as_percent(share: float) -> Fraction:
-    """Convert a share of one to percent."""
+    """Convert a fraction to percent."""
     return Fraction(share) * 100
 
 
 def with_ports(names: Iterable[str]) -> dict[str, str]:
-    """Return the brokers by their lookup addresses, which end with a port."""
+    """Map each broker's lookup address, which ends with a port, to its name."""
     return {name if PORTED.fullmatch(name) else name + PORT: name for name in names}

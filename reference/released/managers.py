@@ -26,7 +26,7 @@ MANAGERS: Mapping[str, str] = {
 
 
 def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
-    """Return the load manager of a broker, or why the setting is refused or no broker starts."""
+    """Return a broker's load manager, or why the setting is refused or no broker starts."""
     known = classes(release.version)
     checked = release.ways["bad-dynamic-manager"] == "refused"
     if checked and dynamic is not None and dynamic not in known:
@@ -51,7 +51,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
 
 @cache
 def classes(version: Version) -> Mapping[str, bool]:
-    """Return the classes of a release, and whether each can be created without arguments."""
+    """Return a release's classes; True for those with a constructor without arguments."""
     found = {}
     for entry in yaml.safe_load(FILE.read_text("utf-8")):
         if version_of(entry["since"]) <= version <= version_of(entry["until"]):

@@ -1,4 +1,4 @@
-"""OverloadShedder of a release."""
+"""OverloadShedder as implemented in releases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class _Excess:
-    """Usage of one broker, the threshold, and the traffic to shed."""
+    """A broker's usage, the threshold, and the traffic to shed."""
 
     usage: float
     resource: str
@@ -33,7 +33,7 @@ class _Excess:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Unloads of each broker."""
+    """Yield the unloads of each broker."""
     for broker in view.known.brokers:
         excess = _excess(view, broker)
         over = excess.usage >= excess.threshold and len(view.known.owned(broker)) > 1

@@ -1,4 +1,4 @@
-"""Placement strategies of a release, `ModularLoadManagerStrategy.selectBroker`."""
+"""Placement strategies of releases, `ModularLoadManagerStrategy.selectBroker`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
-    """Return the reason why no manager starts with this pair of strategies, or None.
+    """Return why no manager starts with this pair of strategies; None if one does.
 
     A class that is both kinds of strategy is assumed to be set for both.
     """
@@ -39,7 +39,7 @@ def why_no_pair(settings: Settings, shedding: str) -> str | None:
 
 @dataclass(frozen=True)
 class ReleasedPlacement:
-    """Placement of one bundle among candidates, as the strategy's first decision."""
+    """Placement of one bundle among candidates by a strategy that has made no earlier decision."""
 
     known: Leader
     candidates: Sequence[str]
@@ -50,7 +50,7 @@ class ReleasedPlacement:
 
     @cached_property
     def strategy(self) -> str:
-        """Name of the strategy's class, without Pulsar's own package."""
+        """Class name of the strategy, without Pulsar's package."""
         if self.instead is not None:
             return self.instead
         settings = self.known.settings
@@ -59,23 +59,23 @@ class ReleasedPlacement:
 
     @property
     def threshold(self) -> float:
-        """The overload threshold as a share of one."""
+        """The overload threshold as a fraction."""
         return self.known.number(OVERLOAD_THRESHOLD) / 100.0
 
     @cached_property
     def usage(self) -> dict[str, tuple[float, str]]:
-        """Each candidate's usage as a share of one, and the resource that has it."""
+        """Each candidate's usage as a fraction, and its busiest resource."""
         weighted = self.known.way("overload-usage") == "weighted"
         return {name: self.known.usage(name, weighted) for name in self.candidates}
 
     @cached_property
     def overloaded(self) -> frozenset[str]:
-        """Candidates over the threshold."""
+        """The candidates above the threshold."""
         return frozenset(one for one in self.candidates if self.usage[one][0] > self.threshold)
 
     @cached_property
     def rates(self) -> dict[str, float]:
-        """The long-term message rate of each candidate."""
+        """Each candidate's long-term message rate."""
         return {name: self._rate(name) for name in self.candidates}
 
     @cached_property
@@ -85,32 +85,34 @@ class ReleasedPlacement:
 
     @cached_property
     def ordered(self) -> list[str]:
-        """The candidates in the iteration order of their hash set."""
+        """The candidates in the iteration order of their hash map or hash set."""
         brokers = with_ports(self.candidates)
         names = in_set(brokers) if self.table is None else in_map(brokers, size=self.table)
         return [brokers[one] for one in names]
 
     @property
     def fails(self) -> bool:
-        """True if the strategy fails without candidates, AvgShedder.getExpectedBroker."""
+        """True if the strategy fails without candidates, `AvgShedder.getExpectedBroker`."""
         return self.strategy == "AvgShedder" and not self.candidates
 
     def _rate(self, name: str) -> float:
-        """Average message rate of the candidate's owned and preallocated bundles."""
+        """Return a candidate's message rate: its own bundles and those assigned but not yet
+        reported.
+        """
         owned = self.known.owned(name)
         given = self.known.case["preallocated"].get(name, ())
         ahead = [one for one in given if one not in owned]
         return self._sum(ahead) + self._sum(owned)
 
     def _sum(self, bundles: Sequence[str]) -> float:
-        """Return the sum, added in the release's order."""
+        """Return the sum, in the release's order of addition."""
         total = 0.0
         for bundle in bundles:
             total += self.known.traffic(bundle, "msgRate", FRAME)
         return total
 
     def steps(self) -> Iterator[Step]:
-        """Each candidate's usage and score, and the decision."""
+        """Yield each candidate's usage and score, and the decision, as steps."""
         if self.strategy != LEAST_RATE:
             yield Step("strategy", self.strategy)
         yield Step("threshold", f"{plain(as_percent(self.threshold))} %")
@@ -139,7 +141,9 @@ class ReleasedPlacement:
 
 
 def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
-    """Candidates with the least long-term message rate, of all if all are overloaded."""
+    """Return the candidates with the lowest long-term message rate; overloaded ones only if all
+    are.
+    """
     scores = {name: rate for name, rate in placing.rates.items() if name not in placing.overloaded}
     least = min(scores.values(), default=0.0)
     if not scores or least == float("inf"):
@@ -148,7 +152,9 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return candidates whose weighted usage is below the average by a difference, or all."""
+    """Return the candidates with weighted usage far enough below the average; all if there are
+    none.
+    """
     known, order = placing.known, placing.ordered
     usage = {name: known.usage(name, weighted=True)[0] for name in order}
     total = 0.0
@@ -160,12 +166,12 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _first(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the first candidate in the order of a hash set, since no bundle was placed before."""
+    """Return the first candidate in the order of a hash set, as for the first bundle placed."""
     return placing.ordered[:1]
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the planned destination if it is a candidate, whatever the state of the attempt; else
+    """Return the planned destination if it is a candidate, whatever became of the attempt; else
     all.
     """
     plan = placing.known.case.get("plan")

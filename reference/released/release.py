@@ -1,4 +1,4 @@
-"""A release: its ways, and its settings that no document names."""
+"""A release: its ways and its undocumented settings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ VERSION = re.compile(r"\d+(\.\d+)+")
 
 @dataclass(frozen=True)
 class ReleasedWays:
-    """A released profile's behaviour beyond rules and readings.
+    """How a release behaves beyond rules and readings.
 
     Attributes:
-        title: the profile's title, which names the version.
-        ways: for each way, the alternative that the release takes.
+        title: the profile's title, which contains the version.
+        ways: the release's alternative for each way.
         hidden: undocumented settings, each with the value used if a case sets none.
-        later: a later version whose settings are also read, if any.
+        later: a later version whose settings are also accepted, if any.
     """
 
     title: str
@@ -32,9 +32,9 @@ class ReleasedWays:
 
     @classmethod
     def of(cls, profile: str, neutral: bool = False) -> ReleasedWays | None:
-        """Return the release of a released profile, None for others. Errors: `specs.UnknownName`.
+        """Return the release that a profile describes, or None. Errors: `specs.UnknownName`.
 
-        With `neutral`, the hidden settings have values without effect.
+        With `neutral`, the hidden settings get values without effect.
         """
         bundled = specs.load()
         found = bundled.profile(profile)
@@ -46,21 +46,21 @@ class ReleasedWays:
 
     @cached_property
     def version(self) -> Version:
-        """The version of the release, from the title."""
+        """The version of the release, parsed from the title."""
         found = VERSION.search(self.title)
         return version_of(found[0]) if found else ()
 
     def settings(self, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> Settings:
-        """Return the settings of a broker.conf. Errors: as `settings_of`."""
+        """Return the effective settings. Errors: as `settings_of`."""
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Name of the method that ignores heap memory; empty if heap memory counts."""
+        """Return the method that ignores heap memory; empty if heap memory counts."""
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:
             return ""
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
     def place(self, way: str) -> str:
-        """Return class and method of the behavior in the release's source."""
+        """Return the class and method of a way's alternative in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place

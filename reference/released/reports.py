@@ -38,11 +38,11 @@ OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOu
 
 
 class _Mismatch(Exception):
-    """A value that Jackson cannot read as the field's type."""
+    """A value that Jackson cannot parse as the field's type."""
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """Return the values of a report's getters after parsing, or the reason why parsing fails."""
+    """Return a parsed report's getter values, or the reason why parsing fails."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
@@ -70,13 +70,13 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
 
 
 def is_simple(report: Mapping[str, Any]) -> bool:
-    """True if the simple load manager wrote the report, judged by its marker fields."""
+    """True if the simple load manager wrote the report, judging by its marker fields."""
     kind = report.get(KIND)
     return MARK in report or (isinstance(kind, str) and kind == SIMPLE_KIND)
 
 
 def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
-    """Parse a modular report: resources at the top level; missing numbers are 0."""
+    """Parse a modular report: resources at the top level; a missing number is 0."""
     _check(report, _boolean(release), SWITCHES)
     _check(report, _whole(LONG), ("lastUpdate",))
     known = {name: _usage(report[name]) for name in RESOURCES if report.get(name) is not None}
@@ -92,7 +92,7 @@ def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]
 
 
 def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
-    """Parse a simple report: resources in `systemResourceUsage`; loads summed over bundles."""
+    """Parse a simple report: resources in `systemResourceUsage`, load summed over bundles."""
     _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
     _check(report, _whole(LONG), ("timestamp",))
     _check(report, _whole(LONG if release.version >= V4 else INT), ("numTopics",))
@@ -113,7 +113,7 @@ def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
 
 
 def _check(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -> None:
-    """Parse fields whose values are not needed."""
+    """Check that fields parse; their values are not used."""
     for name in names:
         if name in report:
             parse(report[name])
@@ -126,7 +126,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _usage(value: Any) -> dict[str, float] | None:
-    """Parse usage and limit; None if a limit below 0 means that nothing was measured."""
+    """Parse usage and limit; None for a negative limit, which means not measured."""
     data = _object(value)
     usage, limit = _double(data.get("usage")), _double(data.get("limit"))
     return None if limit < 0 else {"usage": usage, "limit": limit}
@@ -160,7 +160,7 @@ def _whole(most: int) -> Callable[[Any], int]:
 
 
 def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
-    """Parse true, false, a whole number or a text; 2.4 accepts only texts in lower case."""
+    """Parse true, false, an integer or a string; 2.4 accepts strings in lower case only."""
     known = {"true", "false", "", "null"}
     if release.version >= V2_10:
         known |= {"True", "TRUE", "False", "FALSE"}
@@ -175,7 +175,7 @@ def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
 
 
 def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
-    """Return the distinct bundles of a field; nothing if it is null."""
+    """Return the distinct bundles of a field; none if the field is null."""
     value = report.get(field, [])
     if value is None:
         return {}
@@ -202,7 +202,7 @@ def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def _inexpressible(broker: Mapping[str, Any]) -> str | None:
-    """Reason why the protocol cannot express a report, or None."""
+    """Return why the protocol cannot express a report, or None."""
     for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
         if not BUNDLE.fullmatch(bundle):
             return f"the release reads {bundle!r} as a bundle"

@@ -1,4 +1,4 @@
-"""One cycle of a release's modular manager, `ModularLoadManagerImpl.doLoadShedding`."""
+"""One shedding cycle of a release's modular load manager, `ModularLoadManagerImpl.doLoadShedding`."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ def select(
     memory: CycleMemory | None = None,
     minute: Minutes = ZERO,
 ) -> Derivation:
-    """Return the unloads of a cycle. A strategy without a model is unsupported.
+    """Return the unloads of a cycle; a strategy that the model lacks is unsupported.
 
-    `memory` is the strategy's state from earlier cycles, the first of which was `minute` ago.
+    `memory` is the strategy's state from earlier cycles; the first of them ran `minute` minutes
+    ago.
     """
     by_default = cycle.case["strategy"] is None and names_extensible(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
@@ -88,7 +89,7 @@ def select(
 def _transferred(
     cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
 ) -> Derivation:
-    """Return the unloads of the extensible manager's UnloadScheduler."""
+    """Return the unloads of the extensible load manager's UnloadScheduler."""
     from pulsar_conformance.reference.released import transfer_shedder
 
     off = _off(cycle)
@@ -117,7 +118,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 
 def _off(cycle: Cycle) -> str:
-    """Return the reason why nothing is shed in this cycle, or an empty text."""
+    """Return why nothing is shed in this cycle; empty if something may be."""
     if not cycle.settings.flag(BALANCING):
         return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):
@@ -126,7 +127,7 @@ def _off(cycle: Cycle) -> str:
 
 
 def _without_excluded(known: Leader, unloads: BrokerUnloads) -> BrokerUnloads:
-    """Remove the bundles of namespaces that are never shed."""
+    """Remove bundles of namespaces that are excluded from shedding."""
     excluded = str(known.settings.given.get(EXCLUDED, "")).split(",")
     kept = tuple(one for one in unloads.bundles if namespace_of(one) not in excluded)
     return replace(unloads, bundles=kept)

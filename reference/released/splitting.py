@@ -1,4 +1,4 @@
-"""Splits of a bundle in a release, `NamespaceService.splitAndOwnBundle`."""
+"""Splitting a bundle in a release, `NamespaceService.splitAndOwnBundle`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
 def split_answer(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> Derivation:
-    """Return the parts of a bundle, itself if it stays whole, or why the request fails."""
+    """Return the parts of a bundle, the bundle itself if it is not split, or why the request fails."""
     if by != "admin":
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)
@@ -60,9 +60,9 @@ def split_answer(
 def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
-    """Return the algorithm that a release uses, and the reason if it refuses the request.
+    """Return the algorithm that a release uses, and why it refuses the request, if it does.
 
-    A broker that splits automatically names no algorithm; a given algorithm is its default.
+    An automatic split names no algorithm: if one is given, it is the broker's default.
     """
     if release.ways["split-algorithms"] == "range":
         return RANGE, None
@@ -86,7 +86,7 @@ def _default_of_broker(default: str, asked: str | None) -> str:
 
 
 def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays) -> str | None:
-    """Reason why the admin API refuses an algorithm, or None."""
+    """Return why the admin API refuses an algorithm, or None."""
     way = release.ways["unsupported-algorithm"]
     place = release.place("unsupported-algorithm")
     if way != "followed" and asked not in str(settings.value(SUPPORTED)).split(","):
@@ -100,7 +100,7 @@ def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays
 def _boundaries(
     split: Split, algorithm: str, release: ReleasedWays
 ) -> tuple[list[int], str | None]:
-    """Return the boundaries by an algorithm, and the reason if the bundle is not split."""
+    """Return an algorithm's boundaries, and why the bundle is not split, if it is not."""
     few = len(split.hashes) < FEWEST
     by_range = [middle_by_name(split.bundle)]
     if algorithm == TOPICS and few:

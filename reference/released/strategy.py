@@ -1,4 +1,4 @@
-"""Code shared by the strategies of releases: eligible bundles and their selection."""
+"""Code shared by the strategies of releases: which bundles are eligible, and their selection."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 @dataclass
 class CycleMemory:
-    """State kept between cycles: ThresholdShedder's smoothed usage of each broker.
+    """State kept between cycles: the smoothed usage of each broker, for ThresholdShedder.
 
-    `tables` holds the capacities of the leader's maps. `low_hits` and `high_hits` count the cycles
-    in a row in which AvgShedder found a broker far from its counterpart. `transfer` is the state of
-    TransferShedder, which is loaded with its model.
+    `tables` holds the capacities of the leader's hash maps. `low_hits` and `high_hits` count
+    consecutive cycles in which AvgShedder found a broker far from its counterpart. `transfer` is
+    the state of TransferShedder and is created with its model.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class CycleMemory:
     transfer: TransferMemory | None = None
 
     def observe(self, now: Mapping[str, float], kept: float) -> None:
-        """Mix the current usage of each broker into the smoothed one."""
+        """Update the smoothed usage with each broker's current usage."""
         total = 0.0
         for broker, usage in now.items():
             before = self.usage.get(broker)
@@ -44,31 +44,31 @@ class CycleMemory:
         self.average = total / len(now) if now else 0.0
 
     def forget_all_but(self, brokers: Container[str]) -> None:
-        """Forget the usages of all other brokers."""
+        """Remove the usage of brokers that are not in `brokers`."""
         self.usage = {name: usage for name, usage in self.usage.items() if name in brokers}
 
 
 @dataclass(frozen=True)
 class ClusterView:
-    """Input of a strategy: the leader's data, recently unloaded bundles, earlier cycles."""
+    """Input of a strategy: the leader's data, recent unloads and state from earlier cycles."""
 
     known: Leader
     recent: frozenset[str]
     memory: CycleMemory = field(default_factory=CycleMemory)
 
     def free(self, bundles: Sequence[str]) -> list[str]:
-        """The bundles that were not unloaded recently."""
+        """Return the bundles that were not unloaded recently."""
         return [bundle for bundle in bundles if bundle not in self.recent]
 
     def free_of(self, broker: str) -> list[str]:
-        """Return the movable bundles of a broker, in the order of the leader's map."""
+        """Return the bundles that a broker may unload, in the order of the leader's map."""
         owned = set(self.known.owned(broker))
         return self.free([bundle for bundle in self.known.bundles if bundle in owned])
 
 
 @dataclass(frozen=True)
 class BrokerUnloads:
-    """Bundles that one broker sheds, in the order of decision, and the derivation."""
+    """The bundles that a broker sheds, in the order chosen, and the derivation."""
 
     broker: str
     bundles: tuple[str, ...]
@@ -78,7 +78,7 @@ class BrokerUnloads:
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
-    """Select bundles, most bytes first, until they carry enough; at least one."""
+    """Select bundles by descending throughput until they carry enough; at least one."""
     chosen: list[str] = []
     carried = 0.0
     for bundle in view.known.busiest_first(list(bundles), "msgThroughput"):
@@ -96,7 +96,7 @@ def bundle_steps(
     kind: str = "msgThroughput",
     stays: str = "enough has gone",
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: it goes or stays, and why."""
+    """Yield a step for each bundle: shed or kept, and why."""
     known, free = view.known, set(eligible)
     carried = 0.0
     for bundle in known.busiest_first(list(eligible), kind):

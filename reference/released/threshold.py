@@ -1,4 +1,4 @@
-"""ThresholdShedder of a release."""
+"""ThresholdShedder as implemented in releases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
 
 @dataclass(frozen=True)
 class _Cycle:
-    """The outcome of one shedding cycle."""
+    """The result of one shedding cycle."""
 
     usage: Mapping[str, float]
     average: float
@@ -43,7 +43,7 @@ class _Cycle:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Unloads of each broker, after the cycles of its history."""
+    """Yield the unloads of each broker after the cycles in its usage history."""
     memory, reports = view.memory, view.known.case["brokers"].items()
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
@@ -61,7 +61,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _earlier(view: ClusterView, used: float) -> float:
-    """Return a weighted usage in percent as a share of one."""
+    """Convert a weighted usage in percent to a fraction."""
     weight = next((w for w in map(view.known.weight, HISTORY) if w > 0), 0.0)
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
 
@@ -97,7 +97,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Return the busiest broker if any is below the boundary; smooth all usages once more."""
+    """Return the busiest broker if another is below the lower boundary; smooth all usage once more."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))

@@ -1,4 +1,4 @@
-"""TransferShedder of a release, and the state that UnloadScheduler keeps for it."""
+"""TransferShedder as implemented in releases, with the state that UnloadScheduler keeps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate":
 
 
 class Smoothed(NamedTuple):
-    """The load of a broker and its throughput, mixed with earlier ones."""
+    """A broker's smoothed load, and its throughput."""
 
     load: float
     throughput: float
@@ -49,7 +49,7 @@ class Smoothed(NamedTuple):
 
 @dataclass
 class TransferMemory:
-    """State between cycles: loads, hits in a row, and the minute of each broker's last unload."""
+    """State kept between cycles: load, consecutive hits, and when each broker last unloaded."""
 
     loads: dict[str, Smoothed] = field(default_factory=dict)
     hits: int = 0
@@ -57,7 +57,7 @@ class TransferMemory:
 
 
 class Unload(NamedTuple):
-    """A bundle that goes from one broker to another."""
+    """One bundle's move from a broker to another."""
 
     source: str
     bundle: str
@@ -66,7 +66,7 @@ class Unload(NamedTuple):
 
 @dataclass
 class _Stats:
-    """Sums over the loads, and the brokers that are still to be paired."""
+    """Statistics of the load, and the brokers not yet paired."""
 
     order: Sequence[str]
     loads: Mapping[str, Smoothed]
@@ -81,7 +81,7 @@ class _Stats:
         self.high = len(self.order) - 1
 
     def offload(self, most: float, least: float, amount: float) -> None:
-        """Update the sums after a transfer, as LoadStats.offload does."""
+        """Update the statistics after a transfer, as LoadStats.offload does."""
         self.squares -= most * most + least * least
         less, more = max(0.0, most - amount), least + amount
         self.squares += less * less + more * more
@@ -92,7 +92,7 @@ class _Stats:
 
 @dataclass(frozen=True)
 class ReleasedTransfer:
-    """A cycle of a release's UnloadScheduler with TransferShedder."""
+    """One cycle of a release's UnloadScheduler with TransferShedder."""
 
     known: Leader
     cycle: Cycle
@@ -102,7 +102,7 @@ class ReleasedTransfer:
 
     @cached_property
     def brokers(self) -> list[str]:
-        """The brokers in the order of a map of load data."""
+        """The brokers in the iteration order of the load data map."""
         names = with_ports(self.known.case["brokers"])
         return [names[one] for one in in_map(names, concurrent=True)]
 
@@ -127,7 +127,7 @@ class ReleasedTransfer:
         return found
 
     def _smoothed(self, name: str) -> Smoothed:
-        """Return the smoothed load after this report, as BrokerLoadData.update computes it."""
+        """Return the smoothed load after this report, as computed by BrokerLoadData.update."""
         report, kept = self.known.report(name), self.known.number(KEPT)
         used = (percent(report.get(one)) * self.known.weight(one) for one in RESOURCES)
         now = Smoothed(max(used) / 100, self.known.carries(name, "msgThroughput"))
@@ -144,7 +144,7 @@ class ReleasedTransfer:
         return exact(self.known.report(name).get("age", 0))
 
     def _stats(self) -> _Stats | None:
-        """Return the sums, or None if the cycle is skipped."""
+        """Return the statistics, or None if the cycle is skipped."""
         total = squares = 0.0
         count = 0
         for name in self.brokers:
@@ -170,7 +170,7 @@ class ReleasedTransfer:
         return _Stats(order, loads, squares, count, mean, deviation)
 
     def _calls_for_unloads(self, stats: _Stats) -> bool:
-        """True if the deviation, the least or the most loaded broker calls for unloads."""
+        """True if the deviation, or the least or most loaded broker, calls for unloads."""
         return (
             stats.deviation > self.known.number(TRANSFER_TARGET)
             or self._underloaded(stats)
@@ -210,7 +210,7 @@ class ReleasedTransfer:
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
-        """Yield the unloads of a pair: smaller bundles first, then an exchange if it helps."""
+        """Yield the unloads between two brokers: smaller bundles first, then a swap if it helps."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self._top(target))
         marked, left = 0.0, len(top)
@@ -241,7 +241,7 @@ class ReleasedTransfer:
         after: tuple[float, float],
         whole: float,
     ) -> list[Unload]:
-        """Return an exchange: a large bundle, and those sent back for it; empty if it does not
+        """Return a swap: a large bundle and the bundles sent back in return; empty if it does not
         help.
         """
         if not self.known.settings.flag(TRANSFERS):
@@ -262,14 +262,14 @@ class ReleasedTransfer:
 
     @property
     def _takes_unused(self) -> bool:
-        """True in 3.0, which also reports and moves bundles without traffic."""
+        """True in 3.0, which also reports and unloads bundles without traffic."""
         return self.known.release.version < (4,)
 
     def _carried(self, bundle: str) -> float:
         return self.known.traffic(bundle, "msgThroughput")
 
     def _transferable(self, bundle: str, source: str, target: str) -> bool:
-        """True if policies let a bundle go, and a broker take it."""
+        """True if policies allow a bundle to leave its broker and the target to take it."""
         case = self.known.case
         if not (case.get("isolation") or case.get("groups")):
             return True
@@ -281,7 +281,7 @@ class ReleasedTransfer:
         return target in permitted and source != target
 
     def _top(self, broker: str) -> list[str]:
-        """Return the top bundles of a broker, in the order of TopKBundles: the smallest first."""
+        """Return a broker's top bundles in the order of TopKBundles: smallest first."""
         settings, case = self.known.settings, self.known.case
         excluded = str(settings.given.get(EXCLUDED, "")).split(",")
         known = [
@@ -317,7 +317,7 @@ Comparing = Callable[[str, str], int]
 
 
 def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[str]:
-    """Return names with the largest first, in the order that TopKBundles.partitionSort produces."""
+    """Return names, largest first, in the order produced by TopKBundles.partitionSort."""
     found = list(names)
     start, end, target = 0, len(found) - 1, most - 1
     while start < end:
@@ -349,13 +349,13 @@ def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[
 
 
 def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
-    """Return a sort key for unloads in an answer: by broker, the smallest bundle first."""
+    """Return the key that sorts unloads in an answer: by broker, then smallest bundle first."""
     place = list(known.case["brokers"]).index(unload.source)
     return place, known.traffic(unload.bundle, "msgThroughput"), unload.bundle
 
 
 def steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
-    """Yield steps with the load of each broker, the hits, and each unload."""
+    """Yield each broker's load, the hits, and each unload as steps."""
     for name in decision.brokers:
         load = plain(Fraction(decision.memory.loads[name].load) * 100)
         yield Step(name, f"{load} %, smoothed (BrokerLoadData.updateWeightedMaxEMA)")

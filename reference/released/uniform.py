@@ -1,4 +1,4 @@
-"""UniformLoadShedder of a release."""
+"""UniformLoadShedder as implemented in releases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MORE = 1000
 
 @dataclass(frozen=True)
 class _Spread:
-    """The busiest broker, and the highest and lowest traffic of any broker."""
+    """The busiest broker, and the highest and lowest traffic on any broker."""
 
     busiest: str | None
     most: float
@@ -41,7 +41,7 @@ class _Spread:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The broker that unloads, the measure of traffic, and the limits."""
+    """The broker that unloads, the measure used, and the limits."""
 
     broker: str | None
     kind: str
@@ -54,7 +54,7 @@ class _Decision:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Unloads of the busiest broker."""
+    """Yield each broker's unloads; only the busiest broker has any."""
     decision = _decision(view)
     for name in view.known.brokers:
         chosen = decision.chosen if name == decision.broker else ()
@@ -91,7 +91,7 @@ def _need(view: ClusterView, spread: _Spread) -> int:
 
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
-    """Return the spread of one measure over the brokers."""
+    """Return the busiest broker and the extremes of one measure."""
     busiest, most, least = None, -1.0, float(INT - 1)
     for name in view.known.brokers:
         carries = view.known.carries(name, kind)
@@ -102,7 +102,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the spreads of both measures, where the busiest broker is the highest in either."""
+    """Return the extremes of both measures, with the broker that is highest in either as busiest."""
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
@@ -120,7 +120,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
 
 
 def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
-    """True if a difference is over its threshold; a threshold of 0 switches the test off."""
+    """True if a difference exceeds its threshold; a threshold of 0 disables the condition."""
     if kind == "msgRate":
         threshold = view.known.number(RATE_THRESHOLD)
         differs = (spread.most - spread.least) * 100 / spread.least
@@ -131,7 +131,7 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Yield bundles that fit into the remaining need, most traffic first; sums overflow as ints."""
+    """Yield bundles that fit into the remaining amount, most traffic first; sums overflow as ints."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))

@@ -1,1 +1,1 @@
-"""A cluster as a state machine over events. [OWN]"""
+"""A cluster as a state machine driven by events. [OWN]"""

@@ -1,4 +1,4 @@
-"""Bundles that are assigned, unloaded and split during a story. [OWN, SHED, SPLIT]"""
+"""Assigning, unloading and splitting bundles during a story. [OWN, SHED, SPLIT]"""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ OTHER: Mapping[str, bool] = {"any": False, "other": True}
 def assign(
     world: World, result: EventResult, bundle: str, preferred: Sequence[str] | None = None
 ) -> None:
-    """Assign a bundle to a broker that the leader chooses, if there is one. [OWN-01]
+    """Assign a bundle to a broker chosen by the leader, if there is one. [OWN-01]
 
-    If `preferred` is not empty, the choice is limited to it.
+    A non-empty `preferred` limits the choice.
     """
     brokers = preferred or list(world.brokers)
     if not brokers:
@@ -50,13 +50,13 @@ def assign(
 
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
-    """Return the brokers to which a bundle may go from its owner. [OWN-11, SPLIT-20]"""
+    """Return the brokers that may take a bundle from its owner. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return brokers that were less loaded than `broker`, and still are. [SHED-11]"""
+    """Return the brokers that were less loaded than `broker` and still are. [SHED-11]"""
     return [
         name
         for name, member in world.brokers.items()
@@ -65,7 +65,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """Return the brokers that keep the namespaces of an anti-affinity group apart. [ANTI-11]"""
+    """Return the brokers that keep the anti-affinity group spread. [ANTI-11]"""
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers
@@ -78,7 +78,7 @@ def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
 
 
 def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
-    """Return the placement of a bundle: its candidates and their load. [PLACE]"""
+    """Return the placement of a bundle, with the candidates and their load. [PLACE]"""
     data = world.data()
     candidates = [
         Candidate(name, Usage(world.brokers[name].cpu, "cpu"), rate_of(world.owned_by(name), data))
@@ -108,9 +108,9 @@ def split_bundle(
     positions: Sequence[str],
     by: str,
 ) -> bool:
-    """Split a bundle, and unload its parts if so set; return True if it was divided.
+    """Split a bundle and unload the parts if the settings say so; return True if it was split.
 
-    Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
+    Errors: `Refused`, by the rules about splits. [SPLIT-20 … 23]
     """
     topics = list(world.topics_in.get(bundle, ()))
     request = splitting.Split.of(bundle, topics, positions)
@@ -131,7 +131,7 @@ def split_bundle(
 
 
 def run_shedding_cycle(world: World, result: EventResult) -> None:
-    """Run one shedding cycle: unload bundles and assign them elsewhere. [SHED-09, OWN-12]
+    """Run one shedding cycle: unload bundles and assign them to other brokers. [SHED-09, OWN-12]
 
     The cycle is skipped if nothing has changed since the last one.
     """
@@ -152,7 +152,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
 
 
 def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> None:
-    """Unload a bundle to a broker with less load. [OWN-12, SHED-11]"""
+    """Move a bundle to a less loaded broker. [OWN-12, SHED-11]"""
     if not idler:
         result.note(bundle, "stays: no other broker is less loaded")
         return
@@ -163,7 +163,7 @@ def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> N
 
 
 def _case(world: World) -> dict[str, Any]:
-    """The leader's state as a `shed.select` case."""
+    """Return the leader's state as a `shed.select` case."""
     brokers = {
         name: {
             "cpu": {"usage": member.reported.throughput, "limit": member.capacity},
@@ -183,7 +183,7 @@ def _case(world: World) -> dict[str, Any]:
 
 
 def _remember(world: World, cycle: Cycle) -> None:
-    """Store the usage history of ThresholdShedder. [THRESHOLD-07]"""
+    """Store each broker's usage history for ThresholdShedder. [THRESHOLD-07]"""
     if cycle.strategy != "ThresholdShedder":
         return
     for name, usage in Levels(cycle).usage.items():

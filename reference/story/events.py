@@ -1,4 +1,4 @@
-"""Effects of the events of a story. [OWN, SPLIT, SHED, ANTI, MANAGER]"""
+"""The effect of each event on a cluster. [OWN, SPLIT, SHED, ANTI, MANAGER]"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_BUNDLES = 65536
 
 
 def why_invalid(name: str, value: Value) -> str | None:
-    """Return the reason why a setting cannot have a value; None if it can."""
+    """Return why a setting cannot have a value; None if it can."""
     known = specs.load().settings.get(name)
     if known is None:
         return f"there is no setting {name}"
@@ -52,7 +52,7 @@ def why_invalid(name: str, value: Value) -> str | None:
 
 
 def change_setting(world: World, name: str, value: Value, how: str) -> str:
-    """Change a setting, either in broker.conf for the next start or dynamically.
+    """Change a setting: in broker.conf for the next start, or dynamically.
 
     Errors: `Ignored` for an unknown setting or an invalid value.
     """
@@ -77,7 +77,7 @@ DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
 
 def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Let a broker join, and assign bundles without an owner. [OWN-06]"""
+    """Add a broker, and assign bundles that have no owner. [OWN-06]"""
     name = event["broker"]
     if name in world.brokers:
         raise Ignored(f"{name} is up")
@@ -87,7 +87,7 @@ def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> No
 
 
 def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Let a broker crash; other brokers take its bundles at once. [OWN-04, OWN-05]"""
+    """Crash a broker; its bundles go to others immediately. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
     result.note(name, f"goes down; without an owner: {', '.join(lost) or 'no bundle'}")
@@ -95,7 +95,7 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 
 def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Let a broker shut down; it releases its bundles, and others take them. [OWN-17]"""
+    """Shut a broker down; it releases its bundles, and other brokers take them. [OWN-17]"""
     name = _up(world, event)
     owned = world.leave(name)
     for bundle in owned:
@@ -104,7 +104,7 @@ def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Restart a broker; meanwhile, others take its bundles. [SHED-10]"""
+    """Restart a broker; other brokers take its bundles meanwhile. [SHED-10]"""
     name = _up(world, event)
     capacity = world.brokers[name].capacity
     broker_down(world, event, result)
@@ -114,7 +114,7 @@ def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None
 
 
 def leader_lost(world: World, _event: Mapping[str, Any], result: EventResult) -> None:
-    """Let the next broker lead, if there is one; all bundles stay. [MANAGER-10, MANAGER-11]"""
+    """Make the next broker the leader, if there is one; bundles stay. [MANAGER-10, MANAGER-11]"""
     if world.leader is None:
         raise Ignored("no broker leads")
     names = list(world.brokers)
@@ -133,7 +133,7 @@ def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) ->
 
 
 def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Use a topic; if no broker owns its bundle, assign the bundle. [OWN-01, OWN-02]"""
+    """Use a topic; assign its bundle if no broker owns it. [OWN-01, OWN-02]"""
     name = event["topic"]
     tenant, space, _ = name.partition("://")[2].split("/", 2)
     if f"{tenant}/{space}" not in world.namespaces:
@@ -152,7 +152,7 @@ def setting(world: World, event: Mapping[str, Any], result: EventResult) -> None
 
 
 def domain(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Set the brokers of a failure domain; without any it is removed. [ANTI-13]"""
+    """Set the brokers of a failure domain; an empty list removes the domain. [ANTI-13]"""
     name, brokers = event["name"], list(event["brokers"])
     if not brokers and name not in world.domains:
         raise Ignored(f"there is no domain {name}")
@@ -183,7 +183,7 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
 
 
 def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
-    """Set the group of a namespace, replacing any earlier one. [ANTI-12]"""
+    """Set a namespace's anti-affinity group, replacing an earlier one. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
         raise Ignored(f"there is no namespace {name}")
@@ -195,7 +195,7 @@ def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> Non
 
 
 def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Unload a topic, a namespace or a bundle as an administrator. [OWN-07 … 11, OWN-16]"""
+    """Unload a topic, namespace or bundle on an administrator's behalf. [OWN-07 … 11, OWN-16]"""
     if "to" in event and event["to"] not in world.brokers:
         raise Ignored(f"{event['to']} is not up")
     if "namespace" in event:
@@ -218,7 +218,7 @@ def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Split a bundle as an administrator. [SPLIT-10 … 17]"""
+    """Split a bundle on an administrator's behalf. [SPLIT-10 … 17]"""
     name = event["bundleOf"]
     if name not in world.bundle_of:
         raise Ignored(f"{name} is not in use")

@@ -1,4 +1,4 @@
-"""Periodic work: reports, automatic splits, shedding, and writing bundle data."""
+"""Periodic tasks: reports, automatic splits, shedding, and writing bundle data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.story.world import EventResult, World
 
 
 def report_all(world: World) -> None:
-    """Let every broker write its local data; each of its bundles gets a sample. [DATA-01]"""
+    """Let every broker write its local data, which gives each bundle a sample. [DATA-01]"""
     kind = world.readings["window"]
     if world.reported_changes != world.changes:
         for broker in world.brokers:
@@ -27,7 +27,7 @@ def report_all(world: World) -> None:
 
 
 def split_grown(world: World, result: EventResult) -> None:
-    """Split the bundles that exceed a threshold, while the namespace has room. [SPLIT]"""
+    """Split bundles that exceed a threshold, while their namespaces may have more. [SPLIT]"""
     settings = world.settings
     if world.split_checked_changes == world.changes:
         return
@@ -42,7 +42,7 @@ def split_grown(world: World, result: EventResult) -> None:
 
 
 def _reports(world: World) -> dict[str, Any]:
-    """The leader's state as a `bundles.split_candidates` case."""
+    """Return the leader's state as a `bundles.split_candidates` case."""
     return {
         "leader": True,
         "brokers": {
@@ -56,7 +56,7 @@ def _reports(world: World) -> dict[str, Any]:
 
 
 def _stats(world: World, bundle: str) -> dict[str, Any]:
-    """Return the current rates and number of topics of a bundle."""
+    """Return a bundle's current rates and number of topics."""
     return {**fields(world.load_of(bundle)), "topics": len(world.topics_in.get(bundle, ()))}
 
 
@@ -68,7 +68,7 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
     """Advance time: brokers report, and the leader sheds and writes data, at their intervals.
 
-    Intervals start at the beginning of the story. If several end together, reports come first and
+    Intervals count from the start of the story. When several end at once, reports come first and
     writing last. Without an interval for writing, nothing is written. [SHED-09, REPORT-11, DATA-12]
     """
     end = world.clock + minutes

@@ -1,4 +1,4 @@
-"""State of a cluster: brokers, namespaces, topics and the owner of each bundle."""
+"""The state of a cluster: brokers, namespaces, topics and the owner of each bundle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Member:
 
     @property
     def cpu(self) -> Percent:
-        """CPU usage: 100 x the throughput that it last reported / its capacity."""
+        """CPU usage in percent: 100 x the last reported throughput / capacity."""
         return 100 * self.reported.throughput / self.capacity
 
 
@@ -87,14 +87,14 @@ class World:
         self.changed()
 
     def changed(self) -> None:
-        """Record a change that a later decision may depend on."""
+        """Record a change that can affect a later decision."""
         self.changes = next(self.counted)
 
     @property
     def settings(self) -> Settings:
-        """The settings in force: those of the broker that leads.
+        """The effective settings: those of the leader.
 
-        Dynamic settings apply at once, except the shedding strategy. [SHED-10]
+        Dynamic settings take effect immediately, except the shedding strategy. [SHED-10]
         """
         if self.leader is None:
             return Settings({**self.file, **self.dynamic}, self.defaults)
@@ -106,14 +106,14 @@ class World:
         return Settings(given, self.defaults)
 
     def join(self, name: str, capacity: Rate) -> None:
-        """Let a broker join, with the current settings."""
+        """Add a broker with the current settings."""
         strategy = {**self.file, **self.dynamic}.get(STRATEGY)
         self.brokers[name] = Member(capacity, dict(self.file), strategy)
         self.leader = self.leader or name
         self.changed()
 
     def leave(self, name: str) -> list[str]:
-        """Let a broker go down; return the bundles that lost their owner. [OWN-04]"""
+        """Remove a broker; return the bundles that lost their owner. [OWN-04]"""
         del self.brokers[name]
         if self.leader == name:
             self.leader = next(iter(self.brokers), None)
@@ -124,16 +124,16 @@ class World:
         return lost
 
     def owned_by(self, broker: str) -> list[str]:
-        """The bundles of a broker."""
+        """Return a broker's bundles."""
         return [bundle for bundle, owner in self.owner.items() if owner == broker]
 
     def bundles_in(self, namespace: str) -> list[str]:
-        """Return the bundles of a namespace that a broker owns, in the order of their ranges."""
+        """Return a namespace's owned bundles in range order."""
         owned = (bundle for bundle in self.owner if namespace_of(bundle) == namespace)
         return sorted(owned)
 
     def use(self, topic: str, namespace: str, rates: Rates) -> str:
-        """Use a topic with these rates from now on, and return its bundle."""
+        """Set a topic's rates from now on; return its bundle."""
         if topic not in self.bundle_of:
             ranges = self.namespaces[namespace]
             place = LOCATE[self.readings["partitions"]](ranges, topic)
@@ -147,7 +147,7 @@ class World:
         return bundle
 
     def load_of(self, bundle: str) -> Rates:
-        """Current rates of a bundle: the sum over its topics."""
+        """Return a bundle's current rates: the sum over its topics."""
         known = self.carried.get(bundle)
         if known is None:
             known = together(self.topics[topic] for topic in self.topics_in.get(bundle, ()))
@@ -155,13 +155,13 @@ class World:
         return known
 
     def own(self, bundle: str, broker: str) -> None:
-        """Let a broker take a bundle, and report it. [OWN-01]"""
+        """Make a broker the owner of a bundle, and update its report. [OWN-01]"""
         self.owner[bundle] = broker
         self.changed()
         self.report(broker)
 
     def release(self, bundle: str) -> str:
-        """Release a bundle from its owner, update its report and return the owner."""
+        """Take a bundle from its owner, update the owner's report and return the owner."""
         broker = self.owner.pop(bundle)
         self.report(broker)
         return broker
@@ -186,7 +186,7 @@ class World:
         }
 
     def cut(self, bundle: str, parts: Iterable[HashRange]) -> list[str]:
-        """Divide a bundle; its owner keeps the parts. [SPLIT-14]"""
+        """Split a bundle; its owner keeps the parts. [SPLIT-14]"""
         namespace, whole = namespace_of(bundle), HashRange.parse(bundle)
         ranges = self.namespaces[namespace]
         place = ranges.index(whole)
@@ -205,15 +205,15 @@ class World:
         return names
 
     def data(self) -> dict[str, Any]:
-        """Return the averages of each bundle, in the format of bundle data."""
+        """Return each bundle's averages in the format of bundle data."""
         return {bundle: samples.data for bundle, samples in self.samples.items()}
 
     def unowned(self) -> list[str]:
-        """The bundles in use that no broker owns."""
+        """Return the bundles with topics that no broker owns."""
         return [bundle for bundle in self.topics_in if bundle not in self.owner]
 
     def owners(self) -> dict[str, str | None]:
-        """The owner of each topic in use."""
+        """Return the owner of each topic in use."""
         return {topic: self.owner.get(self.bundle_of[topic]) for topic in self.topics}
 
 
@@ -221,12 +221,12 @@ Explanation = Callable[[], Iterable[Step]]
 
 
 class Ignored(Exception):
-    """An event that makes no sense in the current state; the message gives the reason."""
+    """Raised for an event that is impossible in the current state; the message gives the reason."""
 
 
 @dataclass
 class EventResult:
-    """Outcome of an event: assignments, unloads, splits and written data."""
+    """Result of an event: assignments, unloads, splits and written data."""
 
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
@@ -239,7 +239,7 @@ class EventResult:
     explanations: list[Explanation] = field(default_factory=list)
 
     def note(self, label: str, text: str) -> None:
-        """Add an explanation without arithmetic."""
+        """Add an explanation without a calculation."""
         self.explanations.append(lambda: (Step(label, text),))
 
     def reported(self, world: World) -> None:
@@ -258,7 +258,7 @@ class EventResult:
         self.written = {"minutes": [*minutes, jsonable(world.clock)], "bundles": bundles}
 
     def step(self, world: World, owners: dict[str, str | None]) -> dict[str, Any]:
-        """The step that answers the event."""
+        """Return the result of the event in the protocol's format."""
         step: dict[str, Any] = {"owners": owners, "leader": world.leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         step |= {name: found for name, found in lists.items() if found}
