@@ -1,4 +1,4 @@
-"""Arguments that commands share: adapter, profile, readings and time limit."""
+"""Arguments shared by several commands: adapter, profile, readings and time limit."""
 
 import argparse
 import math
@@ -31,16 +31,16 @@ UNUSABLE = 2
 
 
 class BadReading(UserError):
-    """A `--reading` that is not NAME=VALUE."""
+    """A `--reading` that is not of the form NAME=VALUE."""
 
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
-    """Add the implementation to ask."""
+    """Add the argument for the implementation to ask."""
     parser.add_argument("adapter", type=without_secret, metavar="ADAPTER", help=ADAPTER)
 
 
 def without_secret(name: str) -> str:
-    """Return an adapter's name without secrets, since messages repeat it."""
+    """Return an adapter's name; reject one with a secret, because messages repeat it."""
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -51,7 +51,7 @@ def without_secret(name: str) -> str:
 def add_profile(
     parser: argparse.ArgumentParser, what: str, default: str | None = DEFAULT_PROFILE
 ) -> None:
-    """Add `--judge-by`, also `--profile`; `what` is its help."""
+    """Add `--judge-by` and its alias `--profile`; `what` is the help text."""
     parser.add_argument(
         "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
     )
@@ -69,7 +69,7 @@ def add_dynamic(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add `--reading`, which may be repeated; `what` is its help."""
+    """Add the repeatable `--reading`; `what` is the help text."""
     parser.add_argument(
         "--reading",
         action="append",
@@ -80,8 +80,9 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
-    """Add `--judge-by`, `--reading` and `--time-limit`; without a default, files give
-    the profile.
+    """Add `--judge-by`, `--reading` and `--time-limit`.
+
+    Without a default, the profile comes from the files.
     """
     usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
     add_profile(
@@ -96,7 +97,7 @@ def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT
 
 
 def add_drawn(parser: argparse.ArgumentParser) -> None:
-    """Add `--operation`, `--examples` and `--seed`, which decide what is drawn."""
+    """Add `--operation`, `--examples` and `--seed`, which determine the drawn questions."""
     parser.add_argument(
         "--operation",
         action="append",
@@ -113,7 +114,7 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the documents for the version of Pulsar that all adapters share, or the default."""
+    """Return the documents for the Pulsar version that all adapters share, else the default."""
     found = [RELEASED.match(name) for name in adapters]
     if not found or not all(found):
         return DEFAULT_PROFILE
@@ -137,7 +138,7 @@ def limits_of(given: float | None) -> Limits:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and all its readings, with the given ones replacing its own.
+    """Return the profile and all its readings, with the given ones replaced.
 
     Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
     reading without a value.

@@ -1,4 +1,4 @@
-"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: print answers without judging."""
+"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: print answers, judge nothing."""
 
 import argparse
 import os
@@ -43,7 +43,7 @@ class BadLine(UserError):
 
 @dataclass
 class Group:
-    """Consecutive questions of one operation, which are sent together."""
+    """Consecutive questions of one operation, sent together."""
 
     operation: str = ""
     first: int = 0
@@ -58,8 +58,8 @@ Row = tuple[int, bytes]
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
     """Yield each JSON value with the number of its first line, and each invalid line.
 
-    A value is on one line, or on several lines as in the case files that the suite writes. If a
-    value is incomplete, the following lines are read as if it were absent.
+    A value is on one line, or on several as in case files. After an incomplete value, the following
+    lines are read as if it were absent.
     """
     rows, again = enumerate(lines, 1), deque[Row]()
     begun: list[Row] = []
@@ -93,7 +93,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _read(begun: list[Row]) -> tuple[str, JSON]:
-    """Parse lines as one value; return the problem, if any, and the value."""
+    """Parse lines as one value; return the problem (empty if none) and the value."""
     try:
         return "", parse_line(b"".join(line for _, line in begun))
     except NotJSON as error:
@@ -105,7 +105,7 @@ def _wrong_in(begun: list[Row]) -> str:
 
 
 def _is_question(begun: list[Row], line: bytes) -> bool:
-    """True if a line is a complete question, not part of a value begun earlier."""
+    """True if a line is a complete question and not part of an unfinished value."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
     wrong, value = _read([(0, line)])
@@ -113,7 +113,7 @@ def _is_question(begun: list[Row], line: bytes) -> bool:
 
 
 def _next_values(begun: list[Row]) -> list[Row]:
-    """Return the lines from the next possible start of a value, at the start of a line."""
+    """Return the lines from the next one that can start a value."""
     starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
     return begun[next(starts, len(begun)) :]
 
@@ -132,7 +132,7 @@ def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
 
 
 def question(number: int, found: JSON) -> tuple[str, JSON]:
-    """Return the operation and case of one question; raises BadLine if it is not legal."""
+    """Return a question's operation and case; raise BadLine if it is invalid."""
     form = {"ask", "case"}
     if not isinstance(found, dict) or not form <= set(found) <= form | ABOUT:
         raise BadLine(number, f"it isn't of the form {FORM}")
@@ -155,7 +155,7 @@ def _asked(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | Bad
 
 
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
-    """Yield questions in groups of at most `size`, in order, and invalid lines between them."""
+    """Yield questions in groups of up to `size`, in order, with invalid lines in between."""
     group = Group()
     for number, one in _asked(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -179,11 +179,11 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
 def ask_lines(
     connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int, file: str = ""
 ) -> int:
-    """Write one line for each question, in order; return the number of invalid lines.
+    """Print one output line per question, in order; return the number of invalid lines.
 
-    For an invalid line, the output is an object with its `error`, which is also reported on
-    standard error. Raises AdapterError if the implementation cannot answer, after writing the
-    answers so far.
+    For an invalid line, an object with an `error` is printed, which is also reported on standard
+    error. Raises AdapterError if the implementation cannot answer, after printing the answers so
+    far.
     """
     bad = 0
     for group in groups(lines, min(batch, connection.hello.batch)):
@@ -205,7 +205,7 @@ def ask_lines(
 
 
 def _ask_file(connection: Connection, name: str, batch: int) -> int:
-    """Ask the questions of a file as `ask_lines` does; messages include the file's name."""
+    """Ask the questions in a file as `ask_lines` does; messages name the file."""
     with Path(name).open("rb") as lines:
         return ask_lines(connection, lines, sys.stdout, batch, name)
 
@@ -231,7 +231,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _profile_of(files: Iterable[str]) -> str:
-    """Return the profile that files give, or the default one. Errors: `UserError` for several."""
+    """Return the profile named in files, or the default. Errors: `UserError` for several."""
     named: dict[str, str] = {}
     for name in files:
         with Path(name).open("rb") as lines:
@@ -253,7 +253,7 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answers; return 0, or 2 with a message for each invalid line."""
+    """Print the answers; return 0, or 2 if lines were invalid."""
     bad = 0
     try:
         args.profile = args.profile or _profile_of(args.files)

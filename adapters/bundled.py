@@ -1,4 +1,4 @@
-"""The implementations included in the suite, and which of them this machine can run."""
+"""The implementations that come with the suite, and which of them this machine can run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUILD = 300
 
 
 class NotBuilt(UserError):
-    """A sample that could not be compiled; the message is the compiler's."""
+    """A sample that could not be compiled; the message is the compiler's output."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Sample:
     """Leading part of the version that is left out of `least`, if any."""
 
     def command(self) -> list[str]:
-        """Return the words of the command that starts it. Raises NotBuilt on failure."""
+        """Return the command that starts it. Raises NotBuilt."""
         return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
 
     def lacking(self) -> str | None:
-        """Return the reason why this machine cannot run it, or None."""
+        """Return why this machine cannot run it, or None."""
         wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
             return f"{wanted}, and there is none on the PATH"
@@ -66,7 +66,7 @@ BUNDLED: Mapping[str, Sample] = {
 
 
 def built(sample: Sample) -> Path:
-    """Return the compiled program of a sample, compiling it if its source has changed.
+    """Return a sample's compiled program, compiling it if the source has changed.
 
     The program is cached under a name derived from its source. Raises NotBuilt.
     """
@@ -128,7 +128,7 @@ def connect_sample(
 
 
 def runnable() -> tuple[list[str], list[str]]:
-    """Return the adapters of bundled implementations that can run, and why others cannot."""
+    """Return the adapters of samples that this machine can run, and why others cannot run."""
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
         why = sample.lacking()

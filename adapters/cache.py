@@ -9,7 +9,7 @@ ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
 
 
 def root() -> Path:
-    """Return the folder: `$PULSAR_CONFORMANCE_CACHE`, or else one in the user's own cache."""
+    """Return `$PULSAR_CONFORMANCE_CACHE`, or else a folder in the user's cache."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         return Path(

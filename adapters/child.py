@@ -1,4 +1,4 @@
-"""A child process and its three pipes: one line in, one line out, within limits."""
+"""A child process with three pipes that exchanges lines within time and size limits."""
 
 import os
 import selectors
@@ -32,7 +32,7 @@ DRAIN = 0.3
 
 
 class ChildError(Exception):
-    """An unusable child; the message says what it did and what to do."""
+    """An unusable child process; the message says what it did and what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -41,14 +41,14 @@ class ChildError(Exception):
 
 
 class Child:
-    """A process in its own process group. Both its outputs are read during every wait.
+    """A child in its own process group; both outputs are read whenever it is waited for.
 
     The group, and descendants outside it that can be found, are killed when this object is closed
-    or collected, or when the interpreter ends.
+    or collected, or when the interpreter exits.
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
-        """Start the process; raises OSError on failure."""
+        """Start the process; raise OSError on failure."""
         pipe, mark = subprocess.PIPE, descendants.new_mark()
         self._process = subprocess.Popen(
             argv,
@@ -80,11 +80,11 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process ID, which is also the ID of its process group."""
+        """The process ID, which is also the process group ID."""
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line and read a line (without its end); raises ChildError on failure."""
+        """Write a line and read a line (without its newline); raise ChildError on failure."""
         deadline = time.monotonic() + seconds
         unsent = memoryview(line)
         if line:
@@ -113,9 +113,7 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close the input and wait; raises ChildError if the child
-        does not end.
-        """
+        """Write a last line, close the input and wait; raise ChildError if it keeps running."""
         deadline = time.monotonic() + seconds
         with suppress(OSError):
             os.write(self._in, line)
@@ -149,7 +147,7 @@ class Child:
         return "\n".join(line for line in lines[-TAIL_LINES:] if line)
 
     def close(self) -> None:
-        """Kill what is left of the process group, and close the pipes."""
+        """Kill the remaining process group and close the pipes."""
         self.kill()
         self._selector.close()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -164,7 +162,7 @@ class Child:
         return {key.fd for key, _ in self._selector.select(seconds)}
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write as much as fits; drop all unsent text if the reader has gone."""
+        """Write as much as possible; drop unsent data if the reader has closed the pipe."""
         try:
             unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
         except BlockingIOError:
@@ -204,7 +202,7 @@ class Child:
             self._read(self._out)
 
     def _read(self, descriptor: int) -> bytes:
-        """Return the available output, which may be empty; drop an output that has ended."""
+        """Return available output, possibly empty; stop watching an output that has ended."""
         try:
             chunk = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -265,9 +263,9 @@ def _quoted(chunks: Sequence[bytes]) -> str:
 
 
 def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
-    """Terminate the group, then kill it and all descendants of its leader, which is reaped.
+    """Terminate the group, then kill it and all descendants of its leader, and reap the leader.
 
-    Do nothing in a fork of the owner.
+    Does nothing in a forked copy of the owner.
     """
     if os.getpid() != owner:
         return

@@ -19,7 +19,7 @@ END_AT_LEAST = 1.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an implementation's answers: seconds and size.
+    """Time and size limits for an implementation's answers.
 
     Attributes:
         start: from its start to its answer to hello.
@@ -36,9 +36,9 @@ class Limits:
 
     @classmethod
     def within(cls, seconds: float) -> Self:
-        """Return limits with a different `base`, and all others in proportion.
+        """Return limits with another `base`, and all others in proportion.
 
-        The limit of a start is at least `START_AT_LEAST`, since interpreters start slowly.
+        The limit for starting is at least `START_AT_LEAST`, because interpreters start slowly.
         """
         usual = cls()
         share = seconds / usual.base
@@ -48,13 +48,13 @@ class Limits:
 
 
 class Connection(ABC):
-    """An implementation that has said hello.
+    """An implementation that has answered hello.
 
     A kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and ends in `bye`
-    and `close`. It may be asked by as many threads at a time as `concurrency` says.
+    and `close`. It may be asked by up to `concurrency` threads at a time.
 
     Attributes:
-        adapter: the name that was given to `connect`, for messages.
+        adapter: the name given to `connect`, for messages.
         hello: who answers, and what it offers.
     """
 
@@ -68,7 +68,7 @@ class Connection(ABC):
 
     @property
     def in_process(self) -> bool:
-        """True if it gets the original cases, and could modify them, rather than copies."""
+        """True if it receives the original cases, which it could modify, rather than copies."""
         return False
 
     @property
@@ -83,18 +83,18 @@ class Connection(ABC):
 
     @abstractmethod
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return the answers to one batch, one for each case, not yet validated."""
+        """Return one answer per case of a batch, not yet validated."""
 
     @abstractmethod
     def bye(self) -> None:
-        """End it; raises AdapterError if it had to be killed. It is closed in any case."""
+        """End it, closing it in any case; raise AdapterError if it had to be killed."""
 
     @abstractmethod
     def close(self) -> None:
-        """End it, and kill what is left; never raises an error, and may be called repeatedly."""
+        """End it and kill whatever remains; never raises, and may be called repeatedly."""
 
     def remarks(self) -> list[str]:
-        """Return remarks about the way it worked, not about its answers, one per line."""
+        """Return remarks about how it worked, not about its answers, one per line."""
         return []
 
     def stderr_tail(self) -> str:
@@ -104,9 +104,10 @@ class Connection(ABC):
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case, in order, each valid by the operation's schema.
 
-        Any number of cases is allowed: they travel in batches of `hello.batch`. Raises
+        Any number of cases is allowed; they are sent in batches of `hello.batch`. Raises
         AdapterError. After an `error` message (`.code`), a wrong number of answers or an answer
-        outside its schema, the connection can still be asked; after any other error it is closed.
+        that violates its schema, the connection can still be asked; after any other error, it is
+        closed.
         """
         answers: list[JSON] = []
         for first in range(0, len(cases), self.hello.batch):

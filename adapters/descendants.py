@@ -1,8 +1,8 @@
-"""Processes that a child has started, including those outside its group.
+"""Finding the processes that a child has started, including those outside its group.
 
-Each child has a mark in its environment, which its descendants inherit, and its descendants are
-also looked up while it lives. Neither way finds a process that cleared its environment and was
-adopted by another parent, a process of another user, or one on another machine or in a container.
+Each child has a mark in its environment, which its descendants inherit; they are also looked up
+while it lives. Neither way finds a process that cleared its environment and was adopted by another
+parent, a process of another user, or one on another machine or in a container.
 """
 
 import os
@@ -37,7 +37,7 @@ def below(parent: int) -> list[psutil.Process]:
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return all other living processes with this mark whose environment is readable."""
+    """Return all other living processes with this mark, as far as environments are readable."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -47,9 +47,9 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
-    """Kill the known processes, and all processes with the mark.
+    """Kill the known processes and all processes with the mark.
 
-    A new process that reuses the ID of one that ended is not killed.
+    A new process that reuses the ID of an ended one is not killed.
     """
     left = list(known)
     for _ in range(ROUNDS):

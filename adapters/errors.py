@@ -10,19 +10,19 @@ Phase = Literal["start", "hello", "ask", "answer", "bye"]
 
 
 class AdapterError(UserError):
-    """A failure to use an implementation, whose answers then must not be judged.
+    """An implementation could not be used, and its answers must not be judged.
 
     `str()` gives the complete message for the user: adapter and phase, what happened, what to do
     about it, and the last lines that the implementation wrote to standard error.
 
     Attributes:
-        phase: where it broke.
-        problem: what happened, one sentence, with the place ("answers[3].unload[0].bundle").
-        hint: what to do next, may be empty.
-        stderr_tail: last lines of the implementation's standard error, may be empty.
-        adapter: the name that was given to `connect`, such as `exec:./my-balancer`.
-        code: code of an `error` message that the implementation itself sent, else empty.
-        index: of the case whose answer is invalid, in its `ask`, from 0; else None.
+        phase: the phase in which it failed.
+        problem: what happened, in one sentence, with the place ("answers[3].unload[0].bundle").
+        hint: what to do next; may be empty.
+        stderr_tail: the last lines of its standard error; may be empty.
+        adapter: the name given to `connect`, such as `exec:./my-balancer`.
+        code: the code of an `error` message from the implementation itself, else empty.
+        index: of the case in its `ask` whose answer is invalid, from 0; else None.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class AdapterError(UserError):
 
 
 class ProtocolBreach(AdapterError):
-    """A message that violates the protocol; the case is not to blame."""
+    """A message that violates the protocol, whatever the case."""
 
 
 class AdapterTrouble(Exception):
-    """A failure of the adapter itself, not of the implementation that it asks."""
+    """A failure in the adapter itself, not in the implementation that it asks."""
 
 
 class CannotLoad(UserError):
-    """The object that should answer is missing or unusable; the message gives the reason."""
+    """An object that should answer is missing or unusable; the message gives the reason."""

@@ -1,7 +1,7 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
-Each kind of adapter is an entry point of `GROUP`, loaded when a name needs it. Packages can declare
-entry points to add kinds of their own. The module of an entry point may define `check(rest)`, which
+Each kind of adapter is an entry point of `GROUP`, loaded when a name needs it. Other packages can
+declare entry points to add kinds. The module of an entry point may define `check(rest)`, which
 raises UserError for an invalid name before anything is started.
 """
 
@@ -36,7 +36,7 @@ BREAK = "\n"
 
 
 def form_lines(width: int = WIDTH) -> Iterator[str]:
-    """Yield the formats of all names, breaking lines only before options."""
+    """Yield the forms of all names, breaking lines only before options."""
     for forms in FORMS.values():
         for form in forms.split(" or "):
             apart = form.replace("[,", f"{BREAK}[,").replace(" ", NO_BREAK).replace(BREAK, " ")
@@ -50,7 +50,7 @@ def connect(
     """Connect to an implementation by name, and exchange hello.
 
     It will be judged by `profile` and `readings`. Raises AdapterError if it cannot be used, and
-    `UnknownName` if the reference has no such profile or reading.
+    `UnknownName` if the reference model has no such profile or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")
@@ -58,7 +58,7 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if the name has no installed kind, or contains a secret."""
+    """Raise AdapterError if a name's kind is not installed, or if the name contains a secret."""
     kind = name.partition(":")[0]
     if kind not in _kinds():
         raise AdapterError("start", _unknown(name, kind))
@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
 
 
 def _check_rest(kind: str, name: str) -> None:
-    """Check the rest of a name by the function `check` of the kind's module, if it has one."""
+    """Check the rest of a name with the `check` function of the kind's module, if it has one."""
     check = getattr(sys.modules[_loaded(kind, name).__module__], "check", None)
     if check is not None:
         try:
@@ -88,7 +88,7 @@ def check_no_secret(name: str) -> None:
 
 @cache
 def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of each kind: one, unless several packages define the same kind."""
+    """Return the entry points of each kind; usually one, unless several packages define it."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for one in entry_points(group=GROUP):
         found.setdefault(one.name, {})[one.value] = one
@@ -96,7 +96,7 @@ def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def _loaded(kind: str, name: str) -> Connect:
-    """Return the function that connects to implementations of a kind."""
+    """Return the function that connects to a kind of implementation."""
     first, *others = _kinds()[kind]
     if others:
         packages = " and ".join(map(_package, (first, *others)))

@@ -13,7 +13,7 @@ from pulsar_conformance.specs.errors import UserError
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A language: the file in the package, the file to write, and the adapter's name."""
+    """A language: the skeleton in the package, the file to write, and the adapter's name."""
 
     shipped: str
     written: str
@@ -39,7 +39,7 @@ QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
 
 
 def write_skeleton(language: str, folder: Path) -> Path:
-    """Write the skeleton of a language; raises FileExistsError if the file exists."""
+    """Write a language's skeleton; raise FileExistsError if the file exists."""
     skeleton = SKELETONS[language]
     shipped = files("pulsar_conformance.adapters").joinpath("skeletons", skeleton.shipped)
     folder.mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,7 @@ class RuleItem(pytest.Item):
 
 
 class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-    """Assigns all rules of an implementation and profile to one worker, because they share cases."""
+    """Assigns the rules of an implementation and profile to one worker: they share cases."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.rpartition("[")[2]

@@ -191,7 +191,7 @@ def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
-    """Return the recent unloads that covered a bundle's range, such as those of its parent bundle."""
+    """Return recent unloads that covered a bundle's range, such as those of its parent."""
     part = HashRange.parse(bundle)
     return [
         moved

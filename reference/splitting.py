@@ -52,7 +52,7 @@ class PartLimits:
 
 @dataclass(frozen=True)
 class Split:
-    """A split request: the bundle's range, the hashes of its topics, and the requested positions."""
+    """A split request: the bundle's range, its topics' hashes, and the requested positions."""
 
     bundle: HashRange
     hashes: tuple[int, ...]

@@ -198,7 +198,7 @@ class Client:
 
 
 def _reason(error: BaseException) -> str:
-    """Return in a few words why there is no answer."""
+    """Describe in a few words why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in REASONS.items():
         if any(type(one) is kind for one in causes):

@@ -1,4 +1,4 @@
-"""Changes of a cluster between two observations: bundles assigned, unloaded and split."""
+"""Changes of a cluster between two observations: bundles assigned, unloaded or split."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Held = tuple[str, int | None]
 
 
 class Declined(Exception):
-    """An event without effect: `ignored` or `refused`, with the reason."""
+    """Raised for an event without effect: `ignored` or `refused`, with the reason."""
 
     def __init__(self, how: str, why: str) -> None:
         super().__init__(how, why)
@@ -23,10 +23,10 @@ class Declined(Exception):
 
 
 class BundleSource(Protocol):
-    """Source of the bundles of namespaces."""
+    """A source for the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return the bundles of a namespace by range; empty if the namespace is unused."""
+        """Return a namespace's bundles by range; empty if the namespace is unused."""
 
 
 class Watchable(Protocol):
@@ -41,12 +41,12 @@ class Watchable(Protocol):
         """The bundles of its namespaces."""
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Return the owned bundles of these namespaces, each with broker and acquisition."""
+        """Return the owned bundles of these namespaces, with their owners."""
 
 
 @dataclass
 class SeenStep:
-    """The outcome of one event."""
+    """The observed result of one event."""
 
     reason: str
     """Reason why bundles are released in this step, unless a more specific one is known."""
@@ -66,11 +66,11 @@ class SeenStep:
     """The broker that the leader's node names at the end of the step."""
 
     def parted(self, bundle: str) -> bool:
-        """True if a bundle is a part of one that was split in this step."""
+        """True if a bundle is part of one that was split in this step."""
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
-        """Return the result in the format of the protocol."""
+        """Return the result in the protocol's format."""
         found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         found |= {name: one for name, one in lists.items() if one}
@@ -96,9 +96,9 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Record in a step the changes since the last observation; return True if there are any.
+        """Record the changes since the last observation in a step; return True if there are any.
 
-        `reason` returns why a bundle was released, if that is known.
+        `reason` returns why a bundle was released, if known.
         """
         spaces = list(namespaces)
         before = dict(self.held)
@@ -121,7 +121,7 @@ class Observed:
         return before != self.held
 
     def _together(self, spaces: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, Owner]]:
-        """Return a consistent pair of the ranges of each namespace and the owners of these ranges.
+        """Return the ranges of each namespace and their owners, read consistently.
 
         A split bundle stays locked for a moment after the split, and its parts are locked before
         it. A lock outside the ranges of its namespace is therefore ignored.
@@ -137,9 +137,7 @@ class Observed:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _divided(self, space: str, new: list[str], step: SeenStep) -> None:
-        """Record the bundles that were split; their parts belong to the owner of the
-        whole bundle.
-        """
+        """Record the bundles that were split; the parts belong to the owner of the whole bundle."""
         old = self._ranges.get(space)
         self._ranges[space] = new
         if not old or old == new:
@@ -157,5 +155,5 @@ class Observed:
                 self.held |= dict.fromkeys(names, (owner, None))
 
     def divided(self, space: str) -> list[str]:
-        """Return the ranges of a namespace at the last observation."""
+        """Return a namespace's ranges at the last observation."""
         return self._ranges.get(space, [])

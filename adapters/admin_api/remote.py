@@ -1,4 +1,4 @@
-"""The admin API of a user's own cluster, for reading and, if requested, for changes.
+"""The admin API of a user's cluster, for reading and, if requested, for changes.
 
 A token comes from the environment or a file. It is never sent over plain HTTP after a redirect from
 TLS, and never appears in a message.
@@ -29,13 +29,13 @@ class BadUrl(UserError):
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a cluster: its admin URL and its credentials.
+    """Access to a cluster: its admin URL and credentials.
 
     Attributes:
-        base: scheme and host with port, such as `https://pulsar.example.com:8443`.
-        token: sent as a bearer token, or none.
+        base: scheme, host and port, such as `https://pulsar.example.com:8443`.
+        token: the bearer token, or none.
         trust: a file of certificates to trust instead of the system's, or none.
-        seconds: how long one request may take, from its beginning to the end of its answer.
+        seconds: time limit for a request, including its complete answer.
     """
 
     base: str
@@ -47,7 +47,7 @@ class Access:
     def of(
         cls, url: str, token_file: Path | None, trust: Path | None, seconds: float = 10.0
     ) -> Access:
-        """Parse the options that a user gives. Errors: `BadUrl`."""
+        """Parse the options given by a user. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
             raise BadUrl(f"a URL must hold no secret: give a token in ${TOKEN} or a file")
@@ -86,7 +86,7 @@ class AdminApi:
         self._client = Client(_stays_secure, token=access.token, trust=access.trust, keep=True)
 
     def of(self, broker: str) -> str:
-        """Return the admin URL of a broker, by its registered name `host:port`."""
+        """Return a broker's admin URL, given its registered name `host:port`."""
         return f"{urlsplit(self.access.base).scheme}://{broker}"
 
     def get(self, path: str, base: str | None = None, *, text: bool = False) -> Any:
@@ -97,7 +97,7 @@ class AdminApi:
         return self._answer(READING, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
-        """Send a change; a text is sent as it is, any other body as JSON.
+        """Send a change; a text is sent unchanged, any other body as JSON.
 
         Errors: `NoAnswer`.
         """
@@ -105,7 +105,7 @@ class AdminApi:
         self._answer(method, path, content, None, max(self.access.seconds, CHANGING), text=True)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         self._client.close()
 
     def _answer(

@@ -1,4 +1,4 @@
-"""Requests to the admin API, by administrators and by clients."""
+"""Requests to the admin API, as administrators and clients send them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Request = tuple[str, str, Any]
 
 
 def namespace_of_topic(topic: str) -> str:
-    """Return the tenant and namespace of a topic."""
+    """Return a topic's tenant and namespace."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 
@@ -25,7 +25,7 @@ def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """Create a namespace with a number of bundles, or with the broker's default number."""
+    """Create a namespace with a number of bundles, or with the broker's default."""
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
 
@@ -37,7 +37,7 @@ def divide_namespace(name: str, boundaries: Sequence[str]) -> Request:
 
 
 def boundaries_of(name: str) -> Request:
-    """Read the boundaries of a namespace."""
+    """Read a namespace's boundaries."""
     return "GET", f"{ADMIN}/namespaces/{quote(name)}/bundles", None
 
 
@@ -52,7 +52,7 @@ def look_up(topic: str) -> Request:
 
 
 def bundle_of(topic: str) -> Request:
-    """Read the range of the bundle that contains a topic."""
+    """Read the range of a topic's bundle."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}/bundle", None
 
 
@@ -89,7 +89,7 @@ def set_dynamic(name: str, value: str) -> Request:
 
 
 def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Request:
-    """Register brokers in a failure domain, or delete the domain if there are none."""
+    """Register brokers in a failure domain; an empty list deletes the domain."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
 
@@ -101,13 +101,13 @@ def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> 
 
 
 def set_group(namespace: str, group: str | None) -> Request:
-    """Set the anti-affinity group of a namespace, or remove it; the body is the bare name."""
+    """Set a namespace's anti-affinity group, or remove it; the body is the bare name."""
     _, path, _ = read_group(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
 
 
 def read_group(namespace: str) -> Request:
-    """Read the anti-affinity group of a namespace, as the broker knows it."""
+    """Read a namespace's anti-affinity group as the broker knows it."""
     return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 
 

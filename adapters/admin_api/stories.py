@@ -1,4 +1,4 @@
-"""Playing stories on a cluster: events that administrators and clients cause by requests.
+"""Playing stories on a cluster: the events that administrators and clients cause by requests.
 
 Subclasses define how requests reach the cluster, and which further events are possible.
 """
@@ -22,19 +22,19 @@ About = Mapping[str, Any]
 
 
 def how_declined(status: int) -> str:
-    """Return the protocol's word for a request that was answered with this status."""
+    """Return the protocol's word for a rejected request with this HTTP status."""
     return "ignored" if status in (MISSING, CONFLICT) else "refused"
 
 
 def setting_text(value: Any) -> str:
-    """Format the value of a setting for a request."""
+    """Format a setting's value for a request."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class StoryPlayer(ABC):
     """A story played on a cluster.
 
-    Names are those of the story; `real` returns the cluster's own names.
+    Names are those of the story; `real` returns the names on the cluster.
     """
 
     EVENTS: ClassVar[frozenset[str]] = frozenset(
@@ -51,7 +51,7 @@ class StoryPlayer(ABC):
         self.domains: set[str] = set()
 
     def happen(self, kind: str, about: About) -> dict[str, Any]:
-        """Play an event, and return its result in the format of the protocol."""
+        """Play an event; return its result in the protocol's format."""
         step = SeenStep(self.reason(kind))
         try:
             getattr(self, kind)(about, step)
@@ -61,7 +61,7 @@ class StoryPlayer(ABC):
         return self.answer(step)
 
     def namespace(self, about: About, _step: SeenStep) -> None:
-        """Create a namespace as an administrator."""
+        """Create a namespace on an administrator's behalf."""
         name = about["name"]
         if name in self.spaces:
             raise Declined("ignored", f"{name} exists")
@@ -69,7 +69,7 @@ class StoryPlayer(ABC):
         self.spaces.append(name)
 
     def topic(self, about: About, step: SeenStep) -> None:
-        """Let clients use a topic from now on."""
+        """Let clients use a topic with the event's traffic from now on."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.carry(topic, about)
@@ -86,7 +86,7 @@ class StoryPlayer(ABC):
         self.set(about["name"], about["value"], about["how"])
 
     def domain(self, about: About, _step: SeenStep) -> None:
-        """Register brokers in a failure domain as an administrator."""
+        """Register brokers in a failure domain on an administrator's behalf."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
             raise Declined("ignored", f"there is no domain {name}")
@@ -97,12 +97,12 @@ class StoryPlayer(ABC):
         (self.domains.add if brokers else self.domains.discard)(name)
 
     def group(self, about: About, _step: SeenStep) -> None:
-        """Set or remove the anti-affinity group of a namespace as an administrator."""
+        """Set or remove a namespace's anti-affinity group on an administrator's behalf."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
     def unload(self, about: About, _step: SeenStep) -> None:
-        """Unload a topic, a bundle or a namespace as an administrator."""
+        """Unload a topic, bundle or namespace on an administrator's behalf."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
@@ -118,7 +118,9 @@ class StoryPlayer(ABC):
         self.ask_granted(asked)
 
     def split(self, about: About, _step: SeenStep) -> None:
-        """Split a bundle as an administrator; a setting decides whether its parts are unloaded."""
+        """Split a bundle on an administrator's behalf; a setting decides whether the parts are
+        unloaded.
+        """
         topic = about["bundleOf"]
         if topic not in self.bundle or not self.any_broker():
             raise Declined("ignored", f"{topic} is not in use")
@@ -127,7 +129,7 @@ class StoryPlayer(ABC):
         self.ask_granted(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def settle(self, step: SeenStep) -> None:
-        """Observe the changes, have clients look up their topics, and observe again."""
+        """Observe changes, let clients look up their topics, and observe again."""
         spaces = dict.fromkeys(map(namespace_of_topic, self.owners))
         divided = len(step.split)
         self.observed.look(spaces, step, self.why_released)
@@ -151,15 +153,15 @@ class StoryPlayer(ABC):
             raise Declined("ignored", f"there is no namespace {name}")
 
     def real(self, name: str) -> str:
-        """Return the cluster's own name of a namespace, bundle or topic."""
+        """Return the name on the cluster of a namespace, bundle or topic."""
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return why bundles are released in an event, unless another reason is known."""
+        """Return why an event releases bundles, unless another reason is known."""
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above
-        """Return why a bundle was released, if that is known."""
+        """Return why a bundle was released, if known."""
         return None
 
     def any_broker(self) -> bool:
@@ -167,11 +169,11 @@ class StoryPlayer(ABC):
         return True
 
     def carry(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
-        """Set the traffic of a topic to that of the event."""
+        """Set a topic's traffic as given by the event."""
 
     @abstractmethod
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return the result of an event that has ended."""
+        """Return the result of a completed event."""
 
     @abstractmethod
     def ask(self, request: Request) -> object:
@@ -187,7 +189,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def set(self, name: str, value: Any, how: str) -> None:
-        """Change a setting in the brokers' files or at runtime. Errors: `Declined`."""
+        """Change a setting in the brokers' files or dynamically. Errors: `Declined`."""
 
     @abstractmethod
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
@@ -203,8 +205,8 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner has released the parts that it will not keep."""
+        """Wait until the owner has released the parts that it does not keep."""
 
     @abstractmethod
     def find(self, topic: str, step: SeenStep) -> None:
-        """Let a client look up its topic if the topic has no known owner."""
+        """Let a client look up a topic that has no known owner."""

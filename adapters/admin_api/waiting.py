@@ -1,4 +1,4 @@
-"""Waiting for a state of another process, which is announced or has to be polled."""
+"""Waiting for a state of another process that is signalled or must be polled."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ GLANCE = 0.02
 
 
 class Unsettled(Exception):
-    """A state was not reached in time; the message gives the state and the time."""
+    """Raised when a state was not reached in time; the message names both."""
 
 
 class Alarm:
-    """Wakes all waiting threads when something happens."""
+    """Wakes all waiting threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._changes = 0
 
     def wake(self) -> None:
-        """Wake all waiting threads, which then test their conditions again."""
+        """Wake all waiting threads, which then check their conditions again."""
         with self._changed:
             self._changes += 1
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""One broker: its start, its end, and the two sensors by which it measures its load."""
+"""One broker: starting it, stopping it, and the two sensors that measure its load."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ class LiveBroker:
 
     @property
     def follows(self) -> str | None:
-        """The broker that it considers the leader, by its registered name."""
+        """Return the registered name of the broker that it considers the leader."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():
             return None
         return str(leader.get().getServiceUrl()).rpartition("//")[2]
 
     def setting(self, name: str) -> Any:
-        """Return the value of a setting in force."""
+        """Return a setting's effective value."""
         configuration = self.service.getConfiguration()
         return field(configuration, name).get(configuration)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what its sensors report: bytes per second, and the statistics of each bundle."""
+        """Set what its sensors report: bytes per second, and each bundle's statistics."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(java_class(USAGE)(usage, capacity))
@@ -103,16 +103,16 @@ class LiveBroker:
         self.manager.update_traffic(stats)
 
     def stop(self) -> None:
-        """Stop it in an orderly way: it releases its bundles, and announces its end."""
+        """Shut it down gracefully: it releases its bundles and deregisters."""
         self.service.close()
 
     def leave(self) -> None:
-        """Stop it together with all others, without a handover."""
+        """Stop it together with all other brokers, without handing bundles over."""
         self.manager.leave()
         self.service.close()
 
     def crash(self) -> None:
-        """Stop it at once, closing all its connections."""
+        """Stop it immediately, closing all connections."""
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
             channel = field(brokers, name).get(brokers)
@@ -125,7 +125,7 @@ class LiveBroker:
         self.service.getLocalMetadataStore().close()
 
     def clear_away(self) -> None:
-        """Release the threads and memory of a crashed broker, as far as possible."""
+        """Release a crashed broker's threads and memory as far as possible."""
         clear_away(self.service)
 
 
@@ -147,7 +147,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Exit:
-    """Records the status with which a broker would end its JVM."""
+    """Records the exit status with which a broker would end its JVM."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -160,7 +160,7 @@ class _Exit:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Notified:
-    """Counts notifications by the metadata store, after the load manager has received them."""
+    """Counts the metadata store's notifications after the load manager has received them."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm

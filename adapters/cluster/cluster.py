@@ -1,4 +1,4 @@
-"""The brokers and metadata of a cluster: starting, asking, watching, and waiting for rest."""
+"""The brokers and metadata of a cluster: starting, asking, observing, waiting until idle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATIENCE = 20.0
 
 
 class LiveCluster:
-    """A cluster that starts without brokers."""
+    """A cluster that starts with no brokers."""
 
     def __init__(
         self, folder: Path, manager: str, most: int, jars: Sequence[str] | None = None
@@ -63,9 +63,9 @@ class LiveCluster:
         return Metadata(folder, self.alarm)
 
     def begin(self) -> None:
-        """Reset the cluster: no brokers, and no metadata.
+        """Reset the cluster to no brokers and no metadata.
 
-        Two sets of metadata take turns, so that the old one is cleared while the new one is in use.
+        Two sets of metadata alternate, so that the old one is cleared while the new one is in use.
         """
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
@@ -82,7 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the metadata without brokers, or new metadata if these do not stop cleanly."""
+        """Return the emptied metadata, or new metadata if the brokers do not stop cleanly."""
         for broker in crashed:
             broker.clear_away()
         try:
@@ -95,7 +95,7 @@ class LiveCluster:
     def _replacement(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
-        """Return new metadata to replace metadata that was discarded with its brokers."""
+        """Return new metadata after discarding these with their brokers."""
         for broker in brokers:
             broker.clear_away()
         with suppress(jpype.JException):
@@ -103,22 +103,22 @@ class LiveCluster:
         return self._metadata()
 
     def renew(self) -> None:
-        """Discard the brokers and the metadata, and start new metadata."""
+        """Discard the brokers and the metadata, and create new metadata."""
         self.metadata = self._replacement(self.metadata, (*self.brokers.values(), *self._crashed))
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Return the ports at which a broker of the story listens, or will listen."""
+        """Return the ports on which a broker of the story listens or will listen."""
         if name not in self._ports:
             self._ports[name] = Ports.free()
         return self._ports[name]
 
     def names(self) -> dict[str, str]:
-        """Return each broker of the story with the name under which it is or will be registered."""
+        """Map each broker of the story to its registered name."""
         return {name: ports.broker for name, ports in self._ports.items()}
 
     def name_of(self, port: int) -> str:
-        """Return the story's name of the broker with this web port."""
+        """Return the story's name for the broker with this web port."""
         return next(
             (name for name, ports in self._ports.items() if ports.web == port), f"port {port}"
         )
@@ -131,7 +131,7 @@ class LiveCluster:
         file: Mapping[str, Any],
         overrides: Mapping[str, Any],
     ) -> None:
-        """Start a broker, and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
+        """Start a broker and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
         if len(self.brokers) >= self._most:
             problem = f"more than {self._most} brokers at a time"
             raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
@@ -145,7 +145,7 @@ class LiveCluster:
         self.wait_processed()
 
     def _within(self, name: str, ports: Ports, capacity: float, conf: Conf) -> LiveBroker:
-        """Start a broker in the JVM of the cluster."""
+        """Start a broker in the cluster's JVM."""
         metadata = self.metadata.port
         configuration = broker_conf(*conf, manager=self._manager, metadata=metadata, ports=ports)
         return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
@@ -166,7 +166,7 @@ class LiveCluster:
     def manager_of(self, defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> str:
         """Return the class of the load manager that a broker with this broker.conf runs.
 
-        The broker is started and stopped. Errors: `JException` if it does not start.
+        Starts a broker and stops it. Errors: `JException` if it does not start.
         """
         ports = Ports.free()
         configuration = broker_conf(
@@ -180,12 +180,12 @@ class LiveCluster:
             clear_away(service)
 
     def stop(self, name: str) -> None:
-        """Stop a broker in an orderly way."""
+        """Shut a broker down gracefully."""
         self.brokers.pop(name).stop()
         self.wait_idle()
 
     def crash(self, name: str) -> None:
-        """Let a broker crash."""
+        """Crash a broker."""
         broker = self.brokers.pop(name)
         if isinstance(broker, SeparateBroker):
             broker.crash()
@@ -197,17 +197,17 @@ class LiveCluster:
         self.wait_idle()
 
     def leader(self) -> str | None:
-        """The leading broker, if all agree on it."""
+        """Return the leading broker, if all agree on it."""
         leading = [name for name, broker in self.brokers.items() if broker.leads]
         return leading[0] if len(leading) == 1 else None
 
     def leader_node(self) -> str | None:
-        """The broker named by the leader's node in the metadata."""
+        """Return the broker named by the leader node in the metadata."""
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
     def depose(self) -> None:
-        """Make the leader lose the lead; wait until all brokers know the new leader."""
+        """Make the leader lose the lead, and wait until all brokers know the new one."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
         counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
@@ -235,7 +235,7 @@ class LiveCluster:
         of: int = 0,
         seconds: float = loopback.SECONDS,
     ) -> Reply:
-        """Send a request to running broker number `of`, counted in a circle. Errors: `NoAnswer`."""
+        """Send a request to running broker number `of`, modulo their count. Errors: `NoAnswer`."""
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
@@ -247,7 +247,7 @@ class LiveCluster:
             raise Unsettled(f"{method} {path}: {reply.why}")
 
     def wait_idle(self) -> None:
-        """Wait until the brokers are idle, and agree on members and leader."""
+        """Wait until the brokers are idle and agree on members and leader."""
         if not self.brokers:
             return
         there = {broker.ports.broker for broker in self.brokers.values()}
@@ -275,7 +275,8 @@ class LiveCluster:
     def wait_notified(self) -> None:
         """Wait until every broker has been notified of all writes so far.
 
-        ZooKeeper reports writes in order: a broker that knows the last one knows all earlier ones.
+        ZooKeeper notifies in order of writing: a broker that knows the last write knows all earlier
+        ones.
         """
         before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
         self.metadata.mark()
@@ -287,7 +288,7 @@ class LiveCluster:
         )
 
     def wait_processed(self) -> None:
-        """Wait until every broker has processed everything written so far."""
+        """Wait until every broker has processed all writes so far."""
         self.wait_notified()
         for broker in self.brokers.values():
             broker.manager.settle()
@@ -295,7 +296,9 @@ class LiveCluster:
             broker.manager.receive()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Return the owned bundles of these namespaces, each with broker and acquisition."""
+        """Return the owned bundles of these namespaces, each with its broker and when it was
+        acquired.
+        """
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
         known = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
@@ -308,7 +311,7 @@ class LiveCluster:
 
 
 def _end(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
-    """Stop brokers concurrently, since each mostly waits. Errors: `Unsettled`."""
+    """Stop brokers concurrently, because each mostly waits. Errors: `Unsettled`."""
     threads = ThreadPoolExecutor(max(1, len(brokers)))
     leaving = [threads.submit(broker.leave) for broker in brokers]
     threads.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""`cluster:VERSION` and `cluster:PATH`, in a child process with a JVM; and `cluster:URL`."""
+"""`cluster:VERSION` and `cluster:PATH` in a child process with a JVM, and `cluster:URL`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FRAME = "# Problematic frame:"
 
 
 class ClusterConnection(ProcessConnection):
-    """A child whose JVM holds a whole cluster.
+    """A child process whose JVM runs a whole cluster.
 
     If that JVM crashes, the cluster is lost, and the story is retried once on a new one.
     """
@@ -50,9 +50,7 @@ class ClusterConnection(ProcessConnection):
         super().__init__(argv, name, profile, readings, limits)
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return the answers to one batch, one for each case, not yet validated. Errors:
-        `AdapterError`.
-        """
+        """Return one answer per case of a batch, not yet validated. Errors: `AdapterError`."""
         try:
             return super().exchange(operation, batch)
         except AdapterError as error:
@@ -66,7 +64,7 @@ class ClusterConnection(ProcessConnection):
         return super().exchange(operation, batch)
 
     def remarks(self) -> list[str]:
-        """Return the place at which the JVM crashed, if it did."""
+        """Return where the JVM crashed, if it did."""
         return [f"{self.adapter}: its JVM crashed and was restarted, {one}" for one in self._breaks]
 
 
@@ -79,7 +77,7 @@ def check(rest: str) -> None:
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or download the jars and start the child; a cluster at a URL already exists."""
+    """Find or download the jars and start the child; at a URL, use the existing cluster."""
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated
 

@@ -28,7 +28,7 @@ TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "to
 
 
 class ExtensibleManager(LoadManager):
-    """Operates an `ExtensibleLoadManagerImpl`."""
+    """Access to an `ExtensibleLoadManagerImpl`."""
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     parts_go: ClassVar[float] = 1.0
@@ -55,7 +55,7 @@ class ExtensibleManager(LoadManager):
         return field(probe, "usage").get(probe)
 
     def update_traffic(self, stats: Java) -> None:
-        """Update the traffic total, and mark the traffic table as new."""
+        """Update the total traffic, and mark the traffic table as changed."""
         bundles = list(field(stats, "bundleStats").get(stats).values().toArray())
         total = field(stats, "brokerStats").get(stats)
         for name in TRAFFIC:
@@ -72,7 +72,7 @@ class ExtensibleManager(LoadManager):
             _wait(reporter.reportAsync(True))
 
     def settle(self) -> None:
-        """Wait until pending tasks have ended and their messages have been sent."""
+        """Wait until pending tasks are complete and their messages are sent."""
         self._run_through()
         for store in self._stores:
             producer = field(store, "producer").get(store)
@@ -80,7 +80,7 @@ class ExtensibleManager(LoadManager):
                 _wait(producer.flushAsync())
 
     def receive(self) -> None:
-        """Read every system topic that it subscribes to, up to the end."""
+        """Read all subscribed system topics up to the end."""
         self._units.flush(PATIENCE * 1000)
         for store in self._stores:
             view = field(store, "tableView").get(store)
@@ -91,12 +91,12 @@ class ExtensibleManager(LoadManager):
                 echo.wait()
 
     def leave(self) -> None:
-        """Stop without a handover, which would wait for other brokers to take the bundles."""
+        """Stop without handing bundles over, which would wait for other brokers to take them."""
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
-        """Return the owned bundles and their owners, by the latest messages in the system topic."""
+        """Return the owned bundles and their owners, from the system topic's latest messages."""
         self._units.flush(PATIENCE * 1000)
         known = self.known()
         return {
@@ -119,7 +119,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def age(self, minutes: float) -> None:
-        """Make everything it remembers older by some minutes."""
+        """Make everything it remembers some minutes older."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
@@ -128,12 +128,12 @@ class ExtensibleManager(LoadManager):
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
 
     def known(self) -> set[str]:
-        """The brokers that it considers running."""
+        """Return the brokers that it considers running."""
         found = _wait(self.java.getBrokerRegistry().getAvailableBrokersAsync())
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """Return None: its shedding is not judged, see `check_story_is_decided`."""
+        """Return an empty set: shedding is not judged, see `check_story_is_decided`."""
         return set()
 
     def _run_through(self) -> None:
@@ -142,9 +142,7 @@ class ExtensibleManager(LoadManager):
             pool.submit(no_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def _states(self) -> Iterator[tuple[str, str, str, int]]:
-        """Yield each bundle with its state, its present or future owner, and the time
-        of the state.
-        """
+        """Yield each bundle with its state, its owner (current or future), and the state's time."""
         for entry in list(self._units.entrySet().toArray()):
             data = entry.getValue()
             since = int(data.timestamp()) * STATES + int(data.versionId()) % STATES
@@ -153,27 +151,27 @@ class ExtensibleManager(LoadManager):
 
 @jpype.JImplements("java.util.function.BiConsumer", deferred=True)
 class _Echo:
-    """Waits for the arrival of a message in a system topic that stores nothing."""
+    """Waits for a marker message in a system topic."""
 
     def __init__(self) -> None:
         self._arrived = threading.Event()
         self._listens = False
 
     def listen(self, view: Java) -> None:
-        """Discard earlier messages and listen from now on."""
+        """Discard earlier messages and start listening."""
         self._arrived.clear()
         if not self._listens:
             view.listen(self)
             self._listens = True
 
     def wait(self) -> None:
-        """Wait until the mark arrives. Errors: `Unsettled`."""
+        """Wait until the marker message arrives. Errors: `Unsettled`."""
         if not self._arrived.wait(PATIENCE):
             raise Unsettled(f"a mark in a system topic: not received within {PATIENCE} s")
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
-        """Called for each message."""
+        """Receive a message; called by Pulsar."""
         if str(key) == MARK:
             self._arrived.set()
 
@@ -183,7 +181,7 @@ def _wait(future: Java) -> Java:
 
 
 def check_version(version: str) -> None:
-    """Check that a release has this manager, and that it is observable. Errors: `CannotLoad`."""
+    """Check that a release has this manager in an observable form. Errors: `CannotLoad`."""
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"
@@ -195,7 +193,10 @@ def check_version(version: str) -> None:
 
 
 def check_story_is_decided(case: Mapping[str, Any]) -> None:
-    """Check that a story can show this manager's decisions. Errors: `Unsayable`."""
+    """Check that a story does not depend on decisions of this manager that cannot be observed.
+
+    Errors: `Unsayable`.
+    """
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])

@@ -1,4 +1,4 @@
-"""The temporary folder of a cluster, which is locked while its process lives."""
+"""A cluster's temporary folder, locked while its process lives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNLOCKED = 3600.0
 
 
 def create_locked_folder() -> tuple[Path, IO[bytes]]:
-    """Create and lock a folder; return both. The lock ends with this process at the latest."""
+    """Create and lock a folder; the lock ends with this process at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -29,9 +29,9 @@ def create_locked_folder() -> tuple[Path, IO[bytes]]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of processes that have ended, wherever they ran on this file system.
+    """Remove the folders of ended processes, on whatever machine they ran.
 
-    Process IDs do not show that: a container that shares the folder has its own IDs.
+    Process IDs would not show that: a container that shares the folder has its own IDs.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_abandoned(folder):
@@ -50,7 +50,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder in which a bookie may still be writing, within `REMOVES` seconds."""
+    """Remove a folder to which a bookie may still be writing, within `REMOVES` seconds."""
     end = time.monotonic() + REMOVES
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)

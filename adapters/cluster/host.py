@@ -1,4 +1,4 @@
-"""The child process of a cluster: a JVM with one release, and the code that speaks the protocol.
+"""A cluster's child process: a JVM with one release, and the code that speaks the protocol.
 
 `python -m pulsar_conformance.adapters.cluster.host JSON` speaks it on standard input and output.
 """
@@ -51,7 +51,7 @@ OPTIONS = (
 
 
 class ClusterHost:
-    """Speaks the protocol for a cluster of the release in the command line."""
+    """Speaks the protocol for a cluster of the release given on the command line."""
 
     # Every host receives readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
@@ -95,7 +95,7 @@ class ClusterHost:
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return name, operations, and the parts that are stubbed."""
+        """Return the name, the operations, and what is stubbed."""
         from pulsar_conformance.adapters.cluster.decisions import QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
@@ -122,7 +122,7 @@ class ClusterHost:
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the cluster's answer; any obstacle becomes a failure of the case.
 
-        After a failure the cluster is discarded, and a story is tried again once on a new one.
+        After a failure, the cluster is discarded, and a story is retried once on a new one.
         """
         found = self._outcome(operation, case)
         if "failed" in found:
@@ -170,7 +170,7 @@ class ClusterHost:
 
 
 def end_with(suite: int, signals: int, folder: Path) -> None:
-    """End this process and all that it started, when the suite ends or a signal arrives."""
+    """Exit with everything that this process started, when the suite exits or a signal arrives."""
     poll = select.poll()
     poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)
@@ -180,7 +180,7 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
 
 
 def signalled() -> int:
-    """Return a pipe that becomes readable on a signal; the main thread may be busy in Java."""
+    """Return a pipe that becomes readable on a signal: the main thread may be busy in Java."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
@@ -190,7 +190,7 @@ def signalled() -> int:
 
 
 def main() -> int:
-    """Answer until bye, or until the suite has ended."""
+    """Answer until bye, or until the suite has exited."""
     options = json.loads(sys.argv[1])
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()

@@ -1,4 +1,4 @@
-"""Requests to brokers on loopback; a redirect to any other host is an error."""
+"""Requests to brokers on loopback; a redirect to another host is an error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Ports:
-    """Ports of a broker, the same before and after a restart.
+    """A broker's ports, the same before and after a restart.
 
-    They are reserved while this object lives: its sockets are bound but do not listen. Servers that
-    set SO_REUSEADDR, as brokers do, can bind the same port.
+    They stay reserved while this object lives: its sockets are bound but do not listen. Servers
+    that set SO_REUSEADDR, as brokers do, can bind the same port.
     """
 
     web: int
@@ -39,7 +39,7 @@ class Ports:
 
     @property
     def broker(self) -> str:
-        """Return the name under which a broker is registered."""
+        """Return the broker's registered name."""
         return f"{LOOPBACK}:{self.web}"
 
 
@@ -54,7 +54,7 @@ _CLIENT = Client(_guard, keep=False)
 
 
 def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
-    """Send a request to a port, following redirects; texts are sent as they are, else JSON.
+    """Send a request to a port, following redirects; text is sent unchanged, other bodies as JSON.
 
     Errors: `NoAnswer`.
     """

@@ -1,4 +1,4 @@
-"""Parts of a load manager that are accessed from outside: its clock and its pending work."""
+"""Access to a load manager's internals: its clock and its pending work."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LoadManager(ABC):
         self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
-        """Wait for the thread in which it processes reports and requests splits."""
+        """Wait for the thread that processes reports and requests splits."""
         for name in ("executors", "scheduler"):
             threads = field(self.java, name)
             if threads is not None:
@@ -52,16 +52,16 @@ class LoadManager(ABC):
                     )
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Notify it of a new traffic table, unless it checks the table by itself."""
+        """Announce a new traffic table, unless the manager checks the table itself."""
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
         """Process what other brokers have sent, unless that is in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
-        """Stop without a handover, as no other broker is left."""
+        """Stop without handing bundles over, because no other broker is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that it knows; None if the metadata have them."""
+        """Return the bundles and owners that it knows; None if they are in the metadata."""
         return None
 
     @property
@@ -71,22 +71,22 @@ class LoadManager(ABC):
 
     @abstractmethod
     def age(self, minutes: float) -> None:
-        """Make everything it remembers older by some minutes."""
+        """Make everything it remembers some minutes older."""
 
     @abstractmethod
     def known(self) -> set[str]:
-        """The brokers of which it has a report."""
+        """Return the brokers whose reports it has."""
 
     @abstractmethod
     def shed(self) -> set[str]:
-        """The bundles that it remembers having shed."""
+        """Return the bundles that it remembers having shed."""
 
 
 class ModularManager(LoadManager):
-    """Operates a `ModularLoadManagerImpl`."""
+    """Access to a `ModularLoadManagerImpl`."""
 
     def age(self, minutes: float) -> None:
-        """Make its last report and its grace map older."""
+        """Make its last report and its recent unloads older."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
@@ -96,11 +96,11 @@ class ModularManager(LoadManager):
             recent.put(bundle, java_class("java.lang.Long").valueOf(at - ago))
 
     def known(self) -> set[str]:
-        """The brokers of which it has a report."""
+        """Return the brokers whose reports it has."""
         return _texts(self._load_data().getBrokerData().keySet())
 
     def shed(self) -> set[str]:
-        """The bundles in the grace map."""
+        """Return the bundles that it unloaded recently."""
         return _texts(self._load_data().getRecentlyUnloadedBundles().keySet())
 
     def _load_data(self) -> Java:
@@ -108,7 +108,7 @@ class ModularManager(LoadManager):
 
 
 class SimpleManager(LoadManager):
-    """Operates a `SimpleLoadManagerImpl`."""
+    """Access to a `SimpleLoadManagerImpl`."""
 
     def __init__(self, service: Java) -> None:
         super().__init__(service)
@@ -116,7 +116,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Make its last report older, and remove bundles that were shed long ago."""
+        """Make its last report older, and forget bundles that were shed long ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
@@ -129,13 +129,13 @@ class SimpleManager(LoadManager):
                 self._hot().invalidate(bundle)
 
     def known(self) -> set[str]:
-        """The brokers of which it has a report."""
+        """Return the brokers whose reports it has."""
         reports = field(self.java, "currentLoadReports").get(self.java)
         units = list(reports.keySet().toArray())
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def shed(self) -> set[str]:
-        """The bundles that it protects from being shed again."""
+        """Return the bundles that it does not shed again yet."""
         return _texts(self._hot().asMap().keySet())
 
     def _hot(self) -> Java:

@@ -46,7 +46,7 @@ BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-averag
 
 @dataclass(frozen=True)
 class Node:
-    """Content of a node, the transaction that created it, and the number of changes."""
+    """A node's content, the transaction that created it, and its number of changes."""
 
     data: Any
     since: int
@@ -55,14 +55,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Lock:
-    """Ownership of a bundle: the web port of the broker, and the transaction of acquisition."""
+    """Ownership of a bundle: the broker's web port, and the transaction that acquired it."""
 
     port: int
     since: int
 
 
 class Metadata:
-    """The metadata of one cluster, accessed directly rather than through a broker."""
+    """A cluster's metadata, accessed directly rather than through a broker."""
 
     def __init__(self, folder: Path, alarm: Alarm) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
@@ -96,7 +96,7 @@ class Metadata:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
-        """Write a mark after all earlier writes; every broker is notified of it."""
+        """Write a marker after all earlier writes; every broker is notified of it."""
         if self._client.exists(MARK, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
@@ -105,7 +105,7 @@ class Metadata:
             self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
-        """Return each owned bundle of a namespace, with its lock."""
+        """Return a namespace's owned bundles with their locks."""
         found = {}
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")
@@ -115,14 +115,14 @@ class Metadata:
         return found
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return the bundles of a namespace by range; empty if the namespace is unused."""
+        """Return a namespace's bundles by range; empty if the namespace is unused."""
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
         return ranges_between(read.data["bundles"]["boundaries"])
 
     def reports(self) -> dict[str, int]:
-        """Return each registered broker, and the number of its reports."""
+        """Return each registered broker with the number of its reports."""
         found = {}
         for name in self._children(BROKERS):
             state = self._client.exists(f"{BROKERS}/{name}", False)
@@ -131,35 +131,35 @@ class Metadata:
         return found
 
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
-        """Yield each node below a path that contains JSON, by the rest of its path."""
+        """Yield each node with JSON content below a path, with its relative path."""
         for name in self.tree(path):
             read = self._read(name)
             if read is not None:
                 yield name.removeprefix(f"{path}/"), read
 
     def report(self, broker: str) -> str:
-        """Return the last report of a broker as written."""
+        """Return a broker's last report as written."""
         return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
 
     def register(self, broker: str, report: str) -> None:
-        """Register a broker that has this report, but does not run."""
+        """Register a broker that has a report but does not run."""
         open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
         mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
         self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
 
     def end_session(self, broker: str) -> None:
-        """Make ZooKeeper consider a broker dead at once."""
+        """Make ZooKeeper consider a broker dead immediately."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
     def since(self, path: str) -> int | None:
-        """Return the transaction that created a node; None if it does not exist."""
+        """Return the transaction that created a node; None if there is no such node."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """Return the leader's web port by its node; None if the node names no broker."""
+        """Return the leader's web port from its node; None if the node names no broker."""
         read = self._read(LEADER)
         return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 
@@ -176,7 +176,7 @@ class Metadata:
             raise
 
     def _read(self, path: str) -> Node | None:
-        """Return the content of a node; None if it is missing or empty."""
+        """Return a node's content; None if it is missing or empty."""
         state = java_class("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)
@@ -189,19 +189,19 @@ class Metadata:
         return Node(json.loads(bytes(data)), int(state.getCzxid()), int(state.getVersion()))
 
     def tree(self, path: str = "") -> Iterator[str]:
-        """Yield every node below a path."""
+        """Yield all nodes below a path."""
         for name in self._children(path or "/"):
             yield f"{path}/{name}"
             yield from self.tree(f"{path}/{name}")
 
 
 def ranges_between(cuts: Iterable[str]) -> list[str]:
-    """Return the bundles between boundaries, by range."""
+    """Return the ranges between boundaries."""
     return [f"{first}_{last}" for first, last in pairwise(cuts)]
 
 
 def _zookeeper(folder: Path) -> tuple[Java, Java]:
-    """Start a server that listens only on loopback, which ZooKeeper's own server would not."""
+    """Start a ZooKeeper server that listens only on loopback, which the standard one would not."""
     folder.mkdir()
     place = java_class("java.io.File")(str(folder))
     server = java_class("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
@@ -238,12 +238,12 @@ def _absent(error: jpype.JException) -> bool:
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
 class _Waker:
-    """Wakes the threads that wait for a write."""
+    """Wakes threads that wait for a write."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm
 
     @jpype.JOverride
     def process(self, event: Java) -> None:  # noqa: ARG002  ZooKeeper's signature
-        """Called by ZooKeeper's client."""
+        """Receive an event; called by the ZooKeeper client."""
         self._alarm.wake()

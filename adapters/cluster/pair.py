@@ -1,6 +1,6 @@
 """Two clusters of the same kind, each asked half of a batch.
 
-A cluster waits half of the time, for metadata or the start of a broker; two of them use two cores.
+A cluster waits half of the time, for metadata or for a broker to start; two of them use two cores.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ WORTH = 8
 class ClusterPair(Connection):
     """A cluster and, from the first long batch on, a second one.
 
-    The position of a case decides which cluster is asked, so that equal batches in equal order get
-    equal answers.
+    The position of a case determines which cluster is asked, so that equal batches in equal order
+    get equal answers.
     """
 
     def __init__(self, start: Callable[[], ProcessConnection]) -> None:
@@ -47,7 +47,7 @@ class ClusterPair(Connection):
 
     @property
     def pid(self) -> int:
-        """The process ID of the first cluster."""
+        """The first cluster's process ID."""
         return self._first.pid
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -65,26 +65,26 @@ class ClusterPair(Connection):
         return list(chain.from_iterable(both))[: len(batch)]
 
     def bye(self) -> None:
-        """Say bye to both; raises `AdapterError` if one had to be killed."""
+        """Say bye to both; raise `AdapterError` if one had to be killed."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.bye(), self._both))
 
     def close(self) -> None:
-        """Say bye to both, and kill what is left; never raises an error."""
+        """Say bye to both and kill whatever remains; never raises."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.close(), self._both))
 
     def kill(self) -> None:
-        """Kill the second cluster at once, whatever it is doing."""
+        """Kill the second cluster immediately."""
         if self._second is not None:
             self._second.kill()
 
     def remarks(self) -> list[str]:
-        """Return remarks about their work."""
+        """Return both clusters' remarks about how they worked."""
         return [remark for one in self._both for remark in one.remarks()]
 
     def stderr_tail(self) -> str:
-        """Last lines of the first cluster's standard error."""
+        """Return the last lines of the first cluster's standard error."""
         return self._first.stderr_tail()
 
     @property

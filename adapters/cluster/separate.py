@@ -1,4 +1,4 @@
-"""A broker in a JVM of its own, which can be killed, as its cluster sees it."""
+"""A broker in its own JVM, which can be killed, as seen by its cluster."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class SeparateBroker:
 
     @property
     def follows(self) -> str | None:
-        """The broker that it considers the leader, by its registered name."""
+        """Return the registered name of the broker that it considers the leader."""
         found: str | None = self._line.ask("broker", "follows")
         return found
 
     def setting(self, name: str) -> Any:
-        """Return the value of a setting in force as JSON, or as text if JSON has no such value."""
+        """Return a setting's effective value as JSON, or as text if JSON cannot express it."""
         return self._line.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
@@ -63,12 +63,12 @@ class SeparateBroker:
         self._line.ask("broker", "set_load", throughput, table)
 
     def stop(self) -> None:
-        """Stop it in an orderly way."""
+        """Shut it down gracefully."""
         self._line.ask("broker", "stop")
         self._line.end()
 
     def leave(self) -> None:
-        """Stop it together with all others."""
+        """Stop it together with all other brokers."""
         self._line.ask("broker", "leave")
         self._line.end()
 
@@ -77,7 +77,7 @@ class SeparateBroker:
         self._line.kill()
 
     def clear_away(self) -> None:
-        """Do nothing: a killed broker leaves nothing behind."""
+        """Reap the process; a killed broker leaves nothing else behind."""
         self._line.kill()
 
 
@@ -94,7 +94,7 @@ class SeparateManager:
         self._line.ask("manager", "report")
 
     def settle(self) -> None:
-        """Wait until pending tasks have ended."""
+        """Wait until pending tasks are complete."""
         self._line.ask("manager", "settle")
 
     def receive(self) -> None:
@@ -102,7 +102,7 @@ class SeparateManager:
         self._line.ask("manager", "receive")
 
     def age(self, minutes: float) -> None:
-        """Make everything it remembers older by some minutes."""
+        """Make everything it remembers some minutes older."""
         self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
@@ -116,11 +116,11 @@ class SeparateManager:
         return bool(self._line.ask("manager", "is_idle"))
 
     def known(self) -> set[str]:
-        """The brokers of which it has a report."""
+        """Return the brokers whose reports it has."""
         return set(self._line.ask("manager", "known"))
 
     def shed(self) -> set[str]:
-        """The bundles that it remembers having shed."""
+        """Return the bundles that it remembers having shed."""
         return set(self._line.ask("manager", "shed"))
 
 
@@ -131,34 +131,34 @@ class SeparateTimers:
         self._line = line
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that have been scheduled since."""
+        """Intercept all tasks scheduled since the last call."""
         self._line.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due at a minute of the story."""
+        """Yield the tasks due at a minute of the story."""
         for one in self._line.ask("timers", "due", by):
             yield Timer(*one)
 
     def run(self, timer: Timer) -> None:
-        """Run a task of the broker now, and wait until it ends."""
+        """Run a task and wait until it is complete."""
         self._line.ask("timers", "run", timer.task)
 
 
 class SeparateNotifications:
-    """The notifications from its metadata store."""
+    """Notifications that another process's metadata store sent."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     @property
     def count(self) -> Mapping[str, int]:
-        """Return the number of notifications of each node."""
+        """Return the number of notifications about each node."""
         found: dict[str, int] = self._line.ask("notified", "count")
         return found
 
 
 class Line:
-    """The process, and a pipe to it: a line of JSON for each request and each answer."""
+    """A process and a pipe to it: one line of JSON per request and per answer."""
 
     def __init__(self, options: Options) -> None:
         words = [sys.executable, "-m", HOST, json.dumps(options)]
@@ -197,6 +197,6 @@ class Line:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process without a chance to clean up."""
+        """Kill the process without letting it clean up."""
         self._child.kill()
         self._child.wait()

@@ -1,4 +1,4 @@
-"""The process of one broker that can be killed.
+"""The process of a single broker, which can be killed.
 
 A `SeparateBroker` starts it as `python -m pulsar_conformance.adapters.cluster.separate_host JSON`.
 """
@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.pulsar import jvm
 
 
 class BrokerHost:
-    """Hosts one broker and answers requests for its parts."""
+    """Hosts one broker and answers requests for its attributes and methods."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         from pulsar_conformance.adapters.admin_api.waiting import Alarm
@@ -59,7 +59,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """Return the tasks that are due, by numbers under which they can be run."""
+        """Return the due tasks, with numbers by which they can be run."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
@@ -68,7 +68,7 @@ class BrokerHost:
         self._broker.timers.run(self._timers[number])
 
     def locks(self) -> dict[str, list[int]] | None:
-        """Bundles and their owners."""
+        """Return the bundles and their owners."""
         found = self._broker.manager.locks()
         if found is None:
             return None
@@ -84,7 +84,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
 
 
 def java_as_json(found: Any) -> Any:
-    """Return a value of Python or Java as JSON."""
+    """Convert a Python or Java value to JSON."""
     if isinstance(found, set):
         return sorted(found)
     boxes = jpype.java.lang
@@ -95,7 +95,7 @@ def java_as_json(found: Any) -> Any:
 
 
 def end_with(suite: int) -> None:
-    """End this process together with the one that started it, whatever it is doing."""
+    """Exit when the process that started this one exits."""
     poll = select.poll()
     poll.register(suite, 0)
     poll.poll()

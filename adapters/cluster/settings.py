@@ -1,4 +1,4 @@
-"""The broker.conf of a broker of a test cluster."""
+"""The broker.conf of a broker in a test cluster."""
 
 from __future__ import annotations
 

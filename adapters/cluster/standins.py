@@ -1,4 +1,4 @@
-"""Stubs that replace the world around a cluster, each with its justification."""
+"""Stubs for everything outside a cluster, each with its justification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A story that really takes place: each event happens to the cluster, and is then observed."""
+"""A story played for real: each event is carried out on the cluster, then observed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 
 class LiveStory(StoryPlayer):
-    """A story on a cluster of our own, where every event is possible."""
+    """A story on a cluster that the suite starts, where every event is possible."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up", "broker_down", "restart", "leader_lost", "tick"}
 
@@ -57,7 +57,7 @@ class LiveStory(StoryPlayer):
         return "admin" if kind in ("unload", "split") else "shed"
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return the result of an event, with everything written and the leader's node."""
+        """Return an event's result, with everything that was written and the leader node."""
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
@@ -67,7 +67,7 @@ class LiveStory(StoryPlayer):
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Start a broker, then send the administrator's requests that had to wait for one."""
+        """Start a broker, then send the administrator's requests that were waiting for one."""
         name = about["broker"]
         if name in self._cluster.brokers:
             raise Declined("ignored", f"{name} is up")
@@ -82,13 +82,13 @@ class LiveStory(StoryPlayer):
             self.ask(request)
 
     def broker_down(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Let a broker crash."""
+        """Crash a broker."""
         name = self._up(about)
         step.leaving = name
         self._cluster.crash(name)
 
     def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Stop a broker in an orderly way, let others take its bundles, and start it again."""
+        """Shut a broker down gracefully, let others take its bundles, and start it again."""
         name = self._up(about)
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
@@ -103,17 +103,17 @@ class LiveStory(StoryPlayer):
         self._cluster.depose()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace and, before it, its tenant."""
+        """Create a namespace, preceded by its tenant."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.ask_granted(requests.create_namespace(name, bundles))
 
     def carry(self, topic: str, about: Mapping[str, Any]) -> None:
-        """Set the rates of a topic. Errors: `Unsayable`."""
+        """Set a topic's rates. Errors: `Unsayable`."""
         check_topic_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
     def set(self, name: str, value: Any, how: str) -> None:
-        """Change a setting in the brokers' files, or at runtime."""
+        """Change a setting in the brokers' files or dynamically."""
         if how == "conf":
             self._file[name] = value
             return
@@ -130,17 +130,17 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers by their real names, whether or not they are running."""
+        """Register brokers by their real names, whether or not they run."""
         self.ask_granted(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Set the group of a namespace."""
+        """Set a namespace's group."""
         self.ask_granted(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Let time pass, and run the tasks that brokers have scheduled."""
+        """Let time pass, running the tasks that brokers have scheduled."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:
@@ -151,7 +151,7 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next(self, end: float, step: SeenStep) -> bool:
-        """Run the next due tasks, all of one kind and time."""
+        """Run the next due tasks, all of one kind and time; return False if there are none."""
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()
@@ -181,7 +181,7 @@ class LiveStory(StoryPlayer):
                 broker.manager.age(minutes)
 
     def _set_loads(self) -> None:
-        """Set every broker's measured load to the load of the topics that it owns."""
+        """Set each broker's measured load to that of the topics that it owns."""
         tables: dict[str, dict[str, dict[str, float]]] = {}
         for topic, rates in self._rates.items():
             owner, bundle = self.owners.get(topic), self.bundle.get(topic, "")
@@ -207,7 +207,7 @@ class LiveStory(StoryPlayer):
             )
 
     def find(self, topic: str, step: SeenStep) -> None:
-        """Look a topic up, and record which broker decided where its bundle goes."""
+        """Look up a topic, and record which broker decided where its bundle goes."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -238,7 +238,7 @@ class LiveStory(StoryPlayer):
         return "shed" if manager is not None and bundle in manager.shed() else None
 
     def unloads_parts(self) -> bool:
-        """True if the first broker is set to unload the parts of a split bundle."""
+        """True if the first broker is configured to unload the parts of split bundles."""
         broker = next(iter(self._cluster.brokers.values()))
         return bool(broker.setting(UNLOADS_PARTS))
 
@@ -249,9 +249,9 @@ class LiveStory(StoryPlayer):
             raise Declined(how_declined(reply.status), reply.why)
 
     def ask(self, request: Request) -> Reply | None:
-        """Send a request to the next broker in turn; if none runs, queue it until one does.
+        """Send a request to the next broker in turn, or queue it until one runs.
 
-        When it returns, all brokers know the changes made by the request.
+        On return, all brokers know the changes that the request made.
         """
         if not self._cluster.brokers:
             self._later.append(request)
@@ -271,9 +271,9 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release parses a topic's name in the same way. Errors: `Unsayable`.
+    """Check that the release parses a topic name in the same way. Errors: `Unsayable`.
 
-    A release takes names of four parts for tenant, cluster, namespace and topic, or rejects them.
+    A release reads names of four parts as tenant, cluster, namespace and topic, or rejects them.
     """
     try:
         space = str(
@@ -291,7 +291,7 @@ def replay(
     defaults: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """Reset the cluster, play a story, and yield one step for each event. Errors: `Unsayable`."""
+    """Reset the cluster, play a story, and yield one step per event. Errors: `Unsayable`."""
     for event in case["events"]:
         [(kind, about)] = event.items()
         if kind not in LiveStory.EVENTS or "to" in about:

@@ -27,7 +27,7 @@ MOST_BROKERS = 12
 
 
 class BadCluster(BadTarget):
-    """Raised for an unusable name; the message says what is wrong."""
+    """An unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class ClusterTarget:
     """A version of Pulsar, its load manager and its settings.
 
     Attributes:
-        release: a version, or the folder of jars of a distribution or build.
-        manager: a name of `MANAGERS`.
+        release: a version, or the jar folder of a distribution or build.
+        manager: a name in `MANAGERS`.
         brokers: maximum number of brokers.
-        crash: a name of `CRASHES`.
-        settings: broker.conf settings of the user's own, over those of a case.
+        crash: a name in `CRASHES`.
+        settings: the user's broker.conf settings, which override those of a case.
     """
 
     release: str

@@ -1,8 +1,8 @@
-"""The load manager's timers, run by the story's clock.
+"""The load manager's timers, driven by the story's clock.
 
-A broker schedules its periodic work in one thread pool. Each task is intercepted as soon as it is
-scheduled, and runs when the story's clock reaches the time that the broker set. The broker decides
-whether and when it is scheduled again.
+A broker schedules its periodic work in one thread pool. Each task is intercepted when it is
+scheduled, and runs when the story's clock reaches its time. The broker decides whether and when to
+schedule it again.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ ASIDE = 100 * 365 * 24 * 60 * MINUTE
 
 @dataclass(frozen=True)
 class Timer:
-    """An intercepted task of a broker, and the minute of the story at which it is due.
+    """An intercepted task of a broker, and the minute of the story when it is due.
 
     Attributes:
         task: the Java object, or its number in another JVM.
-        kind: a name of `KINDS`, if it is one that runs.
+        kind: a name in `KINDS` if it is to be run.
     """
 
     task: Java
@@ -74,13 +74,13 @@ class Timers:
             self._at(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due at a minute of the story."""
+        """Yield the tasks due at a minute of the story."""
         for timer in self._known.values():
             if timer.kind in KINDS and timer.due <= by:
                 yield timer
 
     def run(self, timer: Timer) -> None:
-        """Run a task of the broker now, and wait until it ends."""
+        """Run a task and wait until it is complete."""
         self._known.pop(timer.task)
         self._at(timer.task, int(java_class("java.lang.System").nanoTime()))
         self.run_through()
@@ -100,7 +100,7 @@ class Timers:
 
 
 def _task_class(java: Java) -> str:
-    """Return the simple class name of a scheduled task, or of the object that it belongs to."""
+    """Return the simple class name of a scheduled task, or of the object it belongs to."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)
@@ -111,5 +111,5 @@ def _task_class(java: Java) -> str:
 
 @cache
 def no_task() -> Java:
-    """Return a task that does nothing: a thread that is never started, used as a Runnable."""
+    """Return a no-op task: a thread that is never started, used as a Runnable."""
     return java_class("java.util.concurrent.Executors").callable(java_class("java.lang.Thread")())

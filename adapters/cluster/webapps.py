@@ -1,8 +1,8 @@
 """The web applications of a broker's admin API, created once and reused by later brokers.
 
 A starting broker describes hundreds of requests to Jersey, which takes six times as long as the
-rest of its start. Jersey's result is the same for every broker, since an application knows its
-broker only by the context of its servlet.
+rest of its start. Jersey's result is the same for every broker, because an application knows its
+broker only through its servlet context.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STARTS, ENDS = "conformanceStarts", "conformanceEnds"
 
 
 def reuse_webapps() -> None:
-    """Let each broker that starts from now on reuse the applications of earlier ones.
+    """Make brokers started from now on reuse the web applications of earlier ones.
 
     Call this once, before any broker is started.
     """
@@ -32,8 +32,8 @@ def reuse_webapps() -> None:
 
 
 def _changed() -> Java:
-    """Patch Jersey's servlet, so that it neither creates an application at its start
-    nor ends one.
+    """Patch Jersey's servlet so that it neither creates an application when it starts nor destroys
+    one.
     """
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     classes = java_class("javassist.ClassPool")()
@@ -50,7 +50,7 @@ def _changed() -> Java:
 
 
 class WebApps:
-    """The applications that no broker uses at present, by path."""
+    """The applications that no broker currently uses, by path."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
@@ -65,16 +65,16 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Take back the application of a servlet that ends, once no request uses it."""
+        """Take back a stopping servlet's application once no request uses it."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 
 
 class WebApp:
-    """Jersey's application for one path, and the broker that uses it."""
+    """Jersey's application for one path, and the broker that currently uses it."""
 
     def __init__(self, servlet: Java) -> None:
-        """Copy the configuration from the first broker's servlet, and keep no reference to it."""
+        """Copy the configuration of the first broker's servlet, without keeping a reference to it."""
         config = field(servlet, "config")
         kind = config.getType()
         self._context = _Present()
@@ -91,7 +91,7 @@ class WebApp:
         field(self._component, "appHandler").get(self._component).onStartup(own)
 
     def serve(self, servlet: Java) -> None:
-        """Answer for the broker of this servlet from now on."""
+        """Answer for this servlet's broker from now on."""
         self._present(servlet)
         field(servlet, "webComponent").set(servlet, self._component)
 
@@ -102,14 +102,14 @@ class WebApp:
 
 @jpype.JImplements("java.lang.reflect.InvocationHandler", deferred=True)
 class _Present:
-    """A proxy that forwards calls to the object that is current."""
+    """A proxy that forwards calls to a replaceable target."""
 
     def __init__(self) -> None:
         self.target: Java = None
         self.instead: dict[str, Java] = {}
 
     def of(self, kind: Java) -> Java:
-        """Return a proxy with this interface."""
+        """Return a proxy that implements this interface."""
         kinds = jpype.JArray(java_class("java.lang.Class"))([kind])
         return java_class("java.lang.reflect.Proxy").newProxyInstance(
             kind.getClassLoader(), kinds, self
@@ -117,7 +117,7 @@ class _Present:
 
     @jpype.JOverride
     def invoke(self, proxy: Java, method: Java, arguments: Java) -> Java:  # noqa: ARG002  Java's signature
-        """Forward a call. Errors: those that the call throws."""
+        """Forward a call. Errors: those of the call."""
         name = str(method.getName())
         if name in self.instead:
             return self.instead[name]
@@ -129,12 +129,12 @@ class _Present:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Callback:
-    """Calls a function when a servlet starts or ends."""
+    """Calls a function when a servlet starts or stops."""
 
     def __init__(self, call: Callable[[Java], None]) -> None:
         self._call = call
 
     @jpype.JOverride
     def accept(self, servlet: Java) -> None:
-        """Called by a servlet."""
+        """Receive a servlet; called by the servlet itself."""
         self._call(servlet)

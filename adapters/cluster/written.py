@@ -1,4 +1,4 @@
-"""Reports of brokers and load data of the leader: their content and time."""
+"""Data that brokers and the leader wrote: reports and load data, with their times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Stamps = Mapping[str, tuple[int, int]]
 
 
 class Writings:
-    """Local data of brokers and data of bundles at the last observation."""
+    """Brokers' local data and bundle data as last observed."""
 
     def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster
@@ -27,7 +27,7 @@ class Writings:
         self._averages = stamps(self._nodes(AVERAGES))
 
     def look(self, clock: float, step: SeenStep) -> None:
-        """Record in a step the writes since the last observation, with the story's minute."""
+        """Record the writes since the last observation in a step, with the story's minute."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
 
@@ -43,7 +43,7 @@ class Writings:
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
-        """Record the leader's writes of bundle data or, without any, of broker data."""
+        """Record the leader's writes of bundle data or, if there are none, of broker data."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps(nodes.items())
         averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))
@@ -62,12 +62,12 @@ class Writings:
 
 
 def stamps(nodes: Iterable[tuple[str, Node]]) -> Stamps:
-    """Return when each of these nodes was written."""
+    """Return when each of these nodes was last written."""
     return {name: (node.since, node.times) for name, node in nodes}
 
 
 def protocol_report(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a broker's local data in the format of the protocol."""
+    """Convert a broker's local data to the protocol's format."""
     found: dict[str, Any] = {
         name: {"usage": data[name]["usage"], "limit": data[name]["limit"]}
         for name in RESOURCES

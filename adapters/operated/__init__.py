@@ -1,4 +1,4 @@
-"""A user's own cluster, accessed by its admin URL: read, and changed only if that is allowed.
+"""A user's own cluster, accessed by its admin URL: read, and changed only if allowed.
 
-No JVM is needed. `looking.py` reads what `collect` records, too.
+No JVM is needed. `looking.py` also reads what `collect` records.
 """

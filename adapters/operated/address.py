@@ -1,4 +1,4 @@
-"""The part of an adapter's name after `cluster:` if it is a URL."""
+"""The part of an adapter's name after `cluster:`, if it is a URL."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Address:
-    """Address of a cluster, access to it, and whether it may be changed.
+    """A cluster's address, the access to it, and whether it may be changed.
 
     Attributes:
-        access: the admin URL, with the token and what is trusted.
+        access: the admin URL, with the token and trusted certificates.
         cluster: its name, or None if there is only one.
         changes: whether stories may be played, in a tenant of their own.
     """
@@ -43,5 +43,5 @@ class Address:
 
 
 def is_url(rest: str) -> bool:
-    """True if the text after `cluster:` is a URL rather than a release or a folder."""
+    """True if the text after `cluster:` is a URL, not a release or a folder."""
     return rest.startswith(SCHEMES)

@@ -1,4 +1,4 @@
-"""Questions that a cluster can answer without a change, by rule; and its answers."""
+"""Questions that a cluster can answer without being changed, by rule; and its answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
 class OwnQuestions:
-    """Answers questions about a cluster from its reports."""
+    """Asks questions about a cluster that its reports can answer."""
 
     def __init__(self, state: ClusterState, reader: Reader) -> None:
         self._state = state
@@ -28,7 +28,7 @@ class OwnQuestions:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations with cases that it can answer."""
+        """Return the operations for which it can answer cases."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
@@ -60,7 +60,7 @@ class OwnQuestions:
                 yield rule, (("manager.choose", case),)
 
     def _divided(self) -> list[JSON]:
-        """Return a case for each number of bundles that a namespace has."""
+        """Return a case for each number of bundles found in a namespace."""
         counts = {len(cuts) - 1 for cuts in self._state.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 
@@ -70,7 +70,7 @@ class OwnQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partitioned(self) -> Iterator[JSON]:
-        """Yield questions about invented partitions; a bundle can be asked for without a topic."""
+        """Yield questions about made-up partitions: a bundle can be looked up without a topic."""
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
@@ -92,16 +92,14 @@ class OwnQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Return a broker's configured managers; a dynamic one hides that of broker.conf."""
+        """Return a broker's configured managers; a dynamic setting hides that of broker.conf."""
         dynamic, conf = self._state.dynamic.get(MANAGER), self._state.classes.get(broker)
         if dynamic is None and not conf:
             return None
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Return the boundaries of a namespace with that many bundles, preferring
-        incorrect ones.
-        """
+        """Return the boundaries of a namespace with that many bundles; incorrect ones first."""
         having = {
             space: cuts
             for space, cuts in self._state.boundaries.items()
@@ -113,7 +111,7 @@ class OwnQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """Return the bundle of each topic; each topic is asked of a different broker."""
+        """Return each topic's bundle; each topic is looked up at a different broker."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])

@@ -192,7 +192,7 @@ def _names() -> Mapping[str, str]:
 
 
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the load manager that settings select: modular, simple, extensible, or a class name."""
+    """Return the selected load manager: modular, simple, extensible, or a class name."""
     name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
     kinds = ("modular", "simple", "extensible")
     return next((kind for kind in kinds if name.lower().startswith(kind)), name)

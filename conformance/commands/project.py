@@ -114,7 +114,7 @@ def _table_of(file: str) -> Mapping[str, Any]:
 
 
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
-    """True if the command line sets the option itself, or names an adapter that takes no settings."""
+    """True if the command line sets the option, or names an adapter that takes no settings."""
     flag = option.partition("=")[0]
     if _names(flag, words):
         return True

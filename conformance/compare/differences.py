@@ -42,7 +42,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Return the first difference in which a rule is violated, or else the first one, reduced."""
+        """Return the first difference that violates a rule, or else the first one, reduced."""
         for difference in differences:
             for place in range(len(self)):
                 for rule in self.breaches(difference, place):
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         return self._reduced(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one of the two violates, except rules that build on a violated one."""
+        """Yield the rules that one of the two violates, except those that build on such a rule."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None

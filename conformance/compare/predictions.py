@@ -97,7 +97,7 @@ class Predictor:
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:
-        """Return the violated rule or the reading that explains a difference, or a general cause."""
+        """Return the rule or reading that explains a difference, or a general cause."""
         trial, [_, answer] = difference
         if "failed" in answer:
             return f"failed: {answer['failed']}"

@@ -1,4 +1,4 @@
-"""Ask: send an implementation all cases of an operation in batches, optionally in the background."""
+"""Ask: send an implementation an operation's cases in batches, possibly in the background."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ class _SequenceSearch:
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the trial after the fewest, simplest earlier questions that reproduce the fault."""
+        """Return the trial with the fewest, simplest earlier questions that reproduce the fault."""
         few = (before[-size:] for size in range(1, min(TRIED_ONE_BY_ONE, len(before)) + 1))
         found = next(filter(self._shows, few), None)
         if found is None and not self._shows(before):

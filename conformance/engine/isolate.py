@@ -165,7 +165,7 @@ class Isolation:
                 self._among_unasked(places[half:])
 
     def _unknown(self, places: Sequence[int]) -> list[int]:
-        """Return the positions of cases not yet known to crash it, and mark those that are known."""
+        """Return the positions of cases not known to crash it, and mark those that are."""
         unknown = []
         for place in places:
             case = self._cases[place]

@@ -183,7 +183,7 @@ class AppliedRule:
         return not Evidence(self.judged.evaluator, rules, trial, answers).allows(domains)
 
     def is_certain(self, fault: Fault) -> bool:
-        """True if a fault violates a rule under every remaining alternative of the open readings."""
+        """True if a fault violates a rule under every alternative of the open readings."""
         resolved = self.judged.resolved
         if not resolved.open.keys() & self.consulted(fault.trial, fault.answers).keys():
             return True

@@ -321,7 +321,7 @@ def common_alternatives(
 
 @cache
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """Return the rules about these operations, in the profile or elsewhere, except replaced ones."""
+    """Return the rules about these operations, of any profile, except replaced ones."""
     lineage = {one.id for one in specs.load().lineage(profile)}
     dropped = specs.load().dropped(profile)
     return [

@@ -78,7 +78,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
 
 
 def at_most(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks about `most` candidates in total; all others count as passing."""
+    """Return a predicate that asks about `most` candidates in total; the rest pass."""
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:

@@ -106,7 +106,7 @@ def _followed(model: Model) -> str:
 
 
 def _profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile that has one of the example's rules and the settings its cases omit."""
+    """Return the first profile with a rule of the example and the settings its cases omit."""
     bundled = specs.load()
     judging = [
         profile

@@ -135,7 +135,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
 
 
 def _over_another(figures: Figures) -> Iterator[str]:
-    """Explain an AvgShedder line: score, bytes and messages of both brokers, and the amount moved."""
+    """Explain an AvgShedder line: both brokers' score, bytes and messages; the amount moved."""
     busy, idle, *texts, by_messages, marked = figures
     highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
     yield f"AvgShedder, {busy} to {idle}: scores {highest:.2f} and {lowest:.2f}"

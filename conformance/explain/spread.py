@@ -19,7 +19,7 @@ HASHES = 2**32
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of so uneven a distribution."""
+    """Yield the number of topics in each bundle, and how likely so uneven a spread is."""
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
@@ -29,7 +29,7 @@ def spread_lines(
 def broker_lines(
     case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and the probability of so uneven a distribution."""
+    """Yield the number of topics on each broker, and how likely so uneven a spread is."""
     shares: dict[str, float] = {}
     for bundle, share in _shares(case).items():
         broker = owners.get(bundle, NOBODY)

@@ -301,7 +301,7 @@ def _leaves_its_owner(turn: ChannelTurn) -> bool:
 
 @APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
 def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A transfer releases a bundle, then assigns it to its destination; it starts in no other way."""
+    """A transfer first releases a bundle, then assigns it to its destination."""
     for turn in answer.turns():
         state, to = turn.change.name, turn.owner
         if _leaves_its_owner(turn) and state in ("releasing", "assigning"):

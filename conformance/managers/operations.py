@@ -182,7 +182,7 @@ def is_mistake(name: str) -> bool:
 
 
 def in_use(case: Places, expect: Expect) -> str | None:
-    """Return the class name that decides, or None for the default, by the reading `absent-manager`."""
+    """Return the class name in effect, by the reading `absent-manager`; None for the default."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None

@@ -127,7 +127,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """A broker that serves more than any other domain, while its domain's other brokers are idle."""
+    """A broker that serves more than any other domain; its domain's other brokers are idle."""
     case = _nobody_placed(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:

@@ -288,13 +288,13 @@ def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expe
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % determines which brokers are excluded, and the weight of usage."""
+    """A threshold other than 85 % determines excluded brokers and the weight of usage."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """If no threshold is set, 85 % determines which brokers are excluded, and the weight of usage."""
+    """If no threshold is set, 85 % determines excluded brokers and the weight of usage."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 

@@ -253,7 +253,7 @@ ASSIGN = Operation(
 
 @dataclass(frozen=True)
 class ChangedPolicy:
-    """A `policy.changed` case: an isolation policy before and after a change, and all namespaces."""
+    """A `policy.changed` case: an isolation policy before and after, and all namespaces."""
 
     case: Json
 

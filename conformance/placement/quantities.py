@@ -119,7 +119,7 @@ def surely(case: Placing, out: bool) -> Names:
 
 
 def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
-    """Assume that rates decide, that no broker owns the bundle, and that the answer is a candidate."""
+    """Assume that rates decide, no broker owns the bundle, and the answer is a candidate."""
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
     return compared_by_rate(case, expect)

@@ -214,7 +214,7 @@ def _ends(case: Placing) -> tuple[str, str]:
 
 @PLACE.check_together("PLANNED-02", draws=randoms.map(_running))
 def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
-    """The plan's destination gets the bundle if it is a candidate, or a healthy broker may instead."""
+    """The bundle goes to the planned destination if that is a candidate, or to a healthy broker."""
     for case, answer in _cases_with_plan(asked, expect):
         healthy = case.brokers.keys() - surely(case, out=True) - {*_ends(case)}
         destination = _ends(case)[1]

@@ -34,7 +34,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """Candidates with the values that are compared; a mistake is modelled by changing one of these."""
+    """Candidates with the values compared; a mistake is modelled by changing one of them."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent

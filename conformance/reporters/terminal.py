@@ -1,4 +1,4 @@
-"""The end of a session: prints failures and table, writes the verdict stream, sets the exit status."""
+"""The end of a session: prints failures and table, writes the stream, sets the exit status."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Return the traffic of bundles that must stay; none if the report is newer than bundle data."""
+    """Return the traffic of bundles that must stay; none if the report is newer than the data."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -227,7 +227,7 @@ class Sketch:
     def _recent(
         self, bundles: Sequence[str], stuck: Sequence[str], given_bundles: set[str]
     ) -> dict[str, float]:
-        """Return the minutes since bundles were unloaded: none, about the grace period, or a day."""
+        """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
         within = (0, grace / 4, grace / 2, max(grace - PART, 0))
         around = (*within, max(grace - 1, 0), grace, grace + PART, grace + 1, grace * 3, 1440)

@@ -1,4 +1,4 @@
-"""Drawing shedding cycles: around the overload threshold, for any strategy, modified, in sequence."""
+"""Drawing shedding cycles: near the overload threshold, for any strategy, changed, in sequence."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles, one of which may move and has messages and bytes."""
+    """True if a broker has two bundles or more; one may move and has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
@@ -257,7 +257,7 @@ def expect_busiest_first(
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if two of a broker's bundles that may move carry equal traffic, so either may go first."""
+    """True if two of a broker's bundles that may move carry equal traffic."""
     return _tied(map(cycle.traffic, cycle.movable(broker)))
 
 
@@ -334,7 +334,7 @@ def _apart(rates: Iterable[Rates]) -> bool:
 
 
 def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no run of a broker's busiest bundles carries exactly the traffic that it must shed."""
+    """True if no run of a broker's busiest bundles carries exactly what it must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 

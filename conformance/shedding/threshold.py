@@ -307,7 +307,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The busiest broker, unloading for an idle one, sheds down to five points below the average."""
+    """The busiest broker, relieving an idle one, sheds to five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_of_idle(levels, expect):
         need = levels.need_of(broker)

@@ -161,7 +161,7 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By at least one measure, the most loaded broker sheds less than the gap to the least loaded."""
+    """By some measure, the most loaded broker sheds less than the gap to the least loaded."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")

@@ -132,7 +132,7 @@ class SheddingCycle:
         return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
 
     def measure(self, rates: Rates) -> Rate:
-        """Return the measure by which traffic is ordered and summed, by the reading `shed-measure`."""
+        """Return the rate that orders and sums traffic, by the reading `shed-measure`."""
         by_bytes = self.readings["shed-measure"] == "throughput"
         return rates.throughput if by_bytes else rates.messages
 
@@ -362,7 +362,7 @@ class LoadsOfCycle:
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if another broker's load is close to either."""
+        """The least and the most loaded broker; None if another's load is close to either."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None

@@ -221,7 +221,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 
 @REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
-    """When a namespace is unloaded, all owners of its topics release them, and all are reassigned."""
+    """When a namespace is unloaded, all owners of its topics release them for reassignment."""
     for scene, space in _requests(answer, "namespace"):
         owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
         if expect.reached(bool(owners)):

@@ -1,4 +1,4 @@
-"""One shedding cycle of a release's modular load manager, `ModularLoadManagerImpl.doLoadShedding`."""
+"""A shedding cycle of a release's modular manager, `ModularLoadManagerImpl.doLoadShedding`."""
 
 from __future__ import annotations
 

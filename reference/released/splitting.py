@@ -24,7 +24,7 @@ FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
 def split_answer(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> Derivation:
-    """Return the parts of a bundle, the bundle itself if it is not split, or why the request fails."""
+    """Return a bundle's parts (itself if it is not split), or why the request fails."""
     if by != "admin":
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)

@@ -97,7 +97,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Return the busiest broker if another is below the lower boundary; smooth all usage once more."""
+    """Return the busiest broker if another is below the lower boundary; smooth all usage again."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))

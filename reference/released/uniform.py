@@ -102,7 +102,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the extremes of both measures, with the broker that is highest in either as busiest."""
+    """Return the extremes of both measures; the busiest broker is the highest in either."""
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
@@ -131,7 +131,7 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Yield bundles that fit into the remaining amount, most traffic first; sums overflow as ints."""
+    """Yield bundles that fit into the amount left, most traffic first; sums overflow as ints."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))

@@ -1,4 +1,4 @@
-"""bundles.create, bundles.locate and bundles.split, by requests and lookups at the admin API."""
+"""bundles.create, bundles.locate and bundles.split, by admin API requests and lookups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def create(leader: AskedLeader, case: Case) -> Answer:
 
 
 def locate(leader: AskedLeader, case: Case) -> Answer:
-    """Return the bundle of each topic, as the broker reports it."""
+    """Return each topic's bundle, as the broker reports it."""
     for topic in case["topics"]:
         check_topic_name(topic)
     leader.begin({})
@@ -39,9 +39,9 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
 
 
 def split(leader: AskedLeader, case: Case) -> Answer:
-    """Return the parts of the bundle, once the request to split it is granted.
+    """Return a bundle's parts after the request to split it was granted.
 
-    A broker that splits automatically makes the same request, without algorithm and positions.
+    A broker's automatic split makes the same request, without algorithm and positions.
     """
     if any(case.get("topicLoads", {}).values()):
         raise Unsupported("the topics of a cluster have no traffic")
@@ -72,6 +72,6 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
 
 
 def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:
-    """Return the boundaries of a namespace, as reported by the broker."""
+    """Return a namespace's boundaries as the broker reports them."""
     reply: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(reply["boundaries"])

@@ -1,4 +1,4 @@
-"""manager.choose: the class is set dynamically at one broker; then another broker starts."""
+"""manager.choose: set the class dynamically at one broker, then start another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown,
 
 
 def choose(leader: AskedLeader, case: Case) -> Answer:
-    """Return the load manager that the broker runs.
+    """Return the load manager that the new broker runs.
 
     Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
     """

@@ -1,4 +1,4 @@
-"""The broker that is asked for decisions: it leads, and other brokers are only registered."""
+"""The broker asked for decisions: it is the leader; other brokers are only registered."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SECONDS = 3.0
 
 
 class Broken(Exception):
-    """A request that failed in the broker; the message quotes the broker's reason, if any."""
+    """Raised for a request that failed in the broker; the message quotes the reason, if any."""
 
 
 class AskedLeader:
-    """The leader of a cluster that is reset for each question."""
+    """The leader of a cluster that is reset for every question."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class AskedLeader:
         """The result of the last question, reused if the same question follows."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Start the first of these brokers as the leader, and register the others.
+        """Start the first of these brokers as leader and register the others.
 
         Errors: `Unsayable`.
         """
@@ -70,27 +70,27 @@ class AskedLeader:
         self._register(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
-        """Keep the result of the question until the broker stops."""
+        """Store a question's result until the broker stops."""
         self._question, self.remembered = question, found
 
     def knows(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same, put to the same broker."""
+        """True if the last question was the same and went to the same broker."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights that stories neutralize, since questions give all usages."""
+        """Return the weights that stories neutralize, because questions give all usage."""
         given = {**self.defaults, **settings}
         return {name: given.get(name, value) for name, value in self._usual.items()}
 
     @cached_property
     def _usual(self) -> Mapping[str, float]:
-        """The weights that the release knows, with their defaults."""
+        """The weights that the release has, with their defaults."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 
     def _register(self, others: Iterable[str]) -> None:
-        """Register brokers that have a node in the metadata, but do not run."""
+        """Register brokers that have a metadata node but do not run."""
         metadata, own = self.cluster.metadata, self.broker.ports.broker
         ids = [self.names.identify(name) for name in others]
         if not ids:
@@ -104,7 +104,7 @@ class AskedLeader:
         manager.settle()
 
     def requests(self) -> Requests:
-        """The leader's requests from now on."""
+        """Return the recorder of the leader's requests, started if necessary."""
         self._requests = self._requests or Requests()
         self._requests.take_over(self.broker.service)
         return self._requests
@@ -120,7 +120,7 @@ class AskedLeader:
         return field(self.manager, "loadData").get(self.manager)
 
     def bundle(self, name: str) -> Java:
-        """Return a bundle in the form that the broker takes."""
+        """Return a bundle as the Java object that the broker expects."""
         space, _, part = name.rpartition("/")
         factory = self.broker.service.getNamespaceService().getNamespaceBundleFactory()
         return call(factory, "getBundle", space, part)

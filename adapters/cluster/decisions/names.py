@@ -1,4 +1,4 @@
-"""The names of a case's brokers, and the names under which they are registered."""
+"""The brokers' names in a case, and the names under which they are registered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PORT = 8080
 
 
 class Names:
-    """Assigns each broker its own loopback address; at most one of them listens there.
+    """Gives each broker its own loopback address; at most one of them listens.
 
     Isolation policies identify brokers by host alone.
     """
@@ -18,16 +18,16 @@ class Names:
         self._hosts = count(2)
 
     def identify(self, name: str) -> str:
-        """Return the cluster's name of a broker."""
+        """Return the name under which a broker is registered."""
         if name not in self._ids:
             number = next(self._hosts)
             self._ids[name] = f"127.0.{number // 256}.{number % 256}:{PORT}"
         return self._ids[name]
 
     def host(self, name: str) -> str:
-        """The address of a broker, without its port."""
+        """Return a broker's address without the port."""
         return self.identify(name).partition(":")[0]
 
     def name(self, registered: object) -> str:
-        """Return the case's name of a broker, from its registered name."""
+        """Return the case's name of a registered broker."""
         return next(name for name, one in self._ids.items() if one == str(registered))

@@ -1,4 +1,4 @@
-"""place.select, place.broker and place.anti_affinity: the leader assigns a bundle to a broker."""
+"""place.select, place.broker, place.anti_affinity: the leader assigns a bundle to a broker."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
-    """Return the broker chosen among the candidates, which are the running brokers.
+    """Return the broker chosen among the candidates, which are the registered brokers.
 
-    Errors: `Unsupported` if the manager excludes some of them.
+    Errors: `Unsupported` if the load manager excludes some of them.
     """
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
     settings = {**case["settings"], EVENLY: False}
@@ -54,7 +54,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 
 def assigned(leader: AskedLeader, case: Case) -> Answer:
-    """Return the chosen broker, with all criteria applied."""
+    """Return the broker chosen by all criteria."""
     return _assigned(leader, case, case["brokers"], case)
 
 
@@ -73,7 +73,7 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case) -> Answer:
-    """Return the leader's choices in `case`, which completes `question`."""
+    """Return the leader's choice for `case`, which completes `question`."""
     up = list(candidates)
     if not up:
         raise Unsupported("a cluster needs a broker to decide")
@@ -86,7 +86,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
 
 
 def _write(leader: AskedLeader, case: Case) -> None:
-    """Write domains, groups and policies, as an administrator would."""
+    """Write domains, groups and policies as an administrator would."""
     for domain, brokers in case["domains"].items():
         if brokers:
             ids = [leader.names.identify(one) for one in brokers]
@@ -105,7 +105,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
 
 
 def _knows(leader: AskedLeader, space: str, group: str) -> bool:
-    """True if the leader has read the policies, which a separate thread does."""
+    """True if the leader has read the policies, which a background thread does."""
     method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

@@ -14,12 +14,12 @@ OWN = "modular"
 
 
 def maximum(leader: AskedLeader, case: Case) -> Answer:
-    """Return the usage of a report, computed in the brokers' JVM; no broker has to run."""
+    """Return a report's usage as computed in the JVM; no broker needs to run."""
     return usage.maximum(leader.release, case)
 
 
 def read(leader: AskedLeader, case: Case) -> Answer:
-    """Return the leader's data of the broker, if the release accepts the report.
+    """Return the leader's data about the broker, if the release accepts the report.
 
     Errors: `TurnedDown`, `Unsupported`.
     """

@@ -1,4 +1,4 @@
-"""The leader's requests to brokers: recorded and granted, but not carried out."""
+"""The leader's requests to brokers: recorded and granted, but not executed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 
 @dataclass(frozen=True)
 class Requested:
-    """A request for a bundle: `unload` or `split`, and whether to unload the parts."""
+    """A request for a bundle: `unload` or `split`, and whether its parts are unloaded."""
 
     what: str
     bundle: str
@@ -26,7 +26,7 @@ class Requested:
 
 
 class Requests:
-    """A web server in place of the brokers that carry out the leader's decisions."""
+    """A web server that replaces the brokers to which the leader sends its requests."""
 
     def __init__(self) -> None:
         self.noted: list[Requested] = []
@@ -52,7 +52,7 @@ class Requests:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def take_over(self, service: Java) -> None:
-        """Redirect the admin client of a broker to this server."""
+        """Redirect a broker's admin client to this server."""
         client = field(service, "adminClient")
         former = client.get(service)
         url = f"http://{LOOPBACK}:{self.port}"

@@ -1,4 +1,4 @@
-"""shed.select: one shedding cycle of the leader, in which it asks brokers to unload bundles."""
+"""shed.select: one shedding cycle, in which the leader asks brokers to unload bundles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
-    """Return the bundles that brokers are asked to unload, in the order of requests."""
+    """Return the bundles that brokers are asked to unload, in request order."""
     settings = {**case["settings"], **strategy_settings(leader.release, case)}
     leader.begin(settings, case["brokers"])
     release, load, requests = leader.release, leader.load_data, leader.requests()
@@ -53,8 +53,8 @@ class _Elsewhere:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return a broker other than the owner, since the leader keeps bundles that
-        would return.
+        """Return a broker other than the owner, because the leader would keep bundles placed on
+        their owner.
         """
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}

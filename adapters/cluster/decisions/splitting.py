@@ -1,4 +1,4 @@
-"""bundles.split_candidates: the leader inspects the bundles, and requests splits."""
+"""bundles.split_candidates: the leader checks the bundles and requests splits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
 
 
 def cuts_of(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Return that many boundaries, including those of owned bundles if they fit."""
+    """Return boundaries of `count` bundles, including those of owned bundles if they fit."""
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:
