@@ -1,4 +1,4 @@
-"""Options in an adapter's name: `KIND:WHAT,KEY=VALUE,...`."""
+"""Options in an adapter's name: `KIND:TARGET,KEY=VALUE,...`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def options(
     bad: Callable[[str], Exception],
     place: str = "here",
 ) -> Iterator[tuple[str, str]]:
-    """Yield key and value of each part. Errors: `bad` with a message that quotes the format."""
+    """Yield each option's key and value. Errors: `bad`, with a message that quotes the format."""
     for part in parts:
         key, equals, value = part.partition("=")
         if key not in keys or not equals or not value:

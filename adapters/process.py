@@ -1,4 +1,4 @@
-"""An implementation in a child process that exchanges JSON Lines."""
+"""An implementation in a child process, asked with JSON Lines."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ SHOWN = 60
 
 
 class ProcessConnection(Connection):
-    """Starts a program, exchanges hello, asks it, and cleans up afterwards."""
+    """Starts a program, exchanges hello, asks it, and cleans up."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ProcessConnection(Connection):
         return answers
 
     def bye(self) -> None:
-        """Say bye; raises AdapterError if it had to be killed."""
+        """Say bye; raise AdapterError if it had to be killed."""
         if self._closed:
             return
         self._closed = "after bye"
@@ -95,7 +95,7 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def close(self) -> None:
-        """Say bye, and kill what is left; never raises an error."""
+        """Say bye and kill whatever remains; never raises."""
         try:
             self.bye()
         except AdapterError:
@@ -104,16 +104,16 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def kill(self) -> None:
-        """Kill it at once, whatever it is doing."""
+        """Kill it immediately."""
         self._child.kill()
 
     def stderr_tail(self) -> str:
-        """Last lines of its standard error."""
+        """Return the last lines of its standard error."""
         return self._child.stderr_tail()
 
     @property
     def pid(self) -> int:
-        """The process id of the child and of its process group."""
+        """The process ID of the child, and of its process group."""
         return self._child.pid
 
     def _start(self, argv: Sequence[str]) -> Child:
@@ -152,9 +152,7 @@ class ProcessConnection(Connection):
     def _round_trip(
         self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
-        """Return the implementation's reply, an object with the message's `id` and
-        without `error`.
-        """
+        """Return the reply to a message: an object with the message's `id` and without `error`."""
         before = f"{where}: " if where else ""
         line = line_of(message)
         self._closed = "interrupted in the middle of a message"
@@ -194,7 +192,7 @@ class ProcessConnection(Connection):
     def _break(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Abandon the child, whose next reply could be taken for the missing one."""
+        """Abandon the child, whose next reply could be mistaken for the missing one."""
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
         self._child.close()
@@ -218,7 +216,7 @@ def _by_hand(phase: Phase) -> str:
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
-    """Return the reason why a command did not start, and what to do about it."""
+    """Return why a command did not start, and what to do about it."""
     here = Path(command)
     if isinstance(error, PermissionError):
         if here.is_dir():
@@ -260,7 +258,7 @@ def connect_exec(
 def connect_python(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Run the object named by `python:package.module:name` in a child process and connect to it."""
+    """Run the object named in `python:package.module:name` in a child process; connect to it."""
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"

@@ -1,4 +1,4 @@
-"""Programs on this machine: their versions, and what is missing to run Java and Spark."""
+"""Programs on this machine: their versions, and what Java or Spark lack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARK_EXTRA = "pip install 'pyspark[connect]>=4.1,<4.4' 'pandas>=2.2,<3'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """Return the major version that a program prints; for Go, the minor one."""
+    """Return the major version that a program prints; for Go, the minor version."""
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=30, check=False
@@ -29,7 +29,7 @@ def major_version(program: str, *arguments: str) -> int | None:
 
 
 def without_java() -> str | None:
-    """Return the problem with the Java of JAVA_HOME or of the PATH, or None."""
+    """Return what is wrong with the Java in JAVA_HOME or on PATH, or None."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
@@ -44,7 +44,7 @@ def without_java() -> str | None:
 
 
 def without_pyspark() -> str | None:
-    """Return the reason why PySpark is unusable, even with a Spark Connect server, or None."""
+    """Return why PySpark is unusable, even with a Spark Connect server, or None."""
     wanted = f"it needs PySpark {SPARK}: {SPARK_EXTRA}"
     try:
         found = version("pyspark")
@@ -54,6 +54,6 @@ def without_pyspark() -> str | None:
 
 
 def without_spark() -> str | None:
-    """Return the reason why this machine cannot run Spark, or None."""
+    """Return why this machine cannot run Spark, or None."""
     java = without_java()
     return without_pyspark() or (java and f"it {java}")

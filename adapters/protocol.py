@@ -1,6 +1,6 @@
-"""The messages of the adapter protocol, version 1, and functions to write and read them.
+"""Messages of adapter protocol version 1: writing and parsing them.
 
-The schemas of messages are in `specs/schema/message.json`, and the schemas of cases and answers in
+The schemas of messages are in `specs/schema/message.json`, those of cases and answers in
 `specs/schema/operations/`.
 """
 
@@ -30,13 +30,13 @@ OPERATIONS = operations()
 
 @dataclass(frozen=True)
 class Hello:
-    """Name of an implementation, and what it offers.
+    """An implementation's name, and what it offers.
 
     `strategies` and `algorithms` are None if the implementation does not list them: each is then
     asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
-    the documented one. `readings` are those that the implementation says it follows. `costly` are
-    operations whose cases take seconds each. `own` has, by rule, all rows of questions that an
-    existing cluster can answer without a change; it is in no message.
+    the documented one. `readings` are those that it says it follows. `costly` are operations whose
+    cases take seconds each. `own` maps rules to the sequences of questions that an existing cluster
+    can answer without being changed; it is not sent in messages.
     """
 
     protocol: int
@@ -55,7 +55,7 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Return the hello in a message that is valid by its schema; unknown fields are ignored."""
+        """Read hello from a message that is valid by its schema; unknown fields are ignored."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
@@ -67,14 +67,14 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True if it may know this shedding strategy, given by full name or by its last part."""
+        """True if it may have this shedding strategy, given by full or short class name."""
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
             last == strategy.rpartition(".")[2] for strategy in self.strategies
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """True if it may know this split algorithm."""
+        """True if it may have this split algorithm."""
         return self.algorithms is None or name in self.algorithms
 
 
@@ -90,12 +90,12 @@ def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dic
 
 
 def ask_message(number: int, operation: str, cases: Sequence[JSON]) -> dict[str, JSON]:
-    """Return the message that asks a batch of cases of one operation."""
+    """Return the message that asks a batch of an operation's cases."""
     return {"id": number, "ask": operation, "cases": list(cases)}
 
 
 def bye_message(number: int) -> dict[str, JSON]:
-    """Return the message that ends a connection; it is not answered."""
+    """Return the message that ends a connection; it gets no reply."""
     return {"id": number, "ask": "bye"}
 
 
@@ -104,12 +104,14 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def text_of(value: JSON) -> str:
-    """Return compact JSON on one line; raises ValueError for NaN, TypeError for a non-JSON type."""
+    """Format as one line of compact JSON; raise ValueError for NaN, TypeError for non-JSON
+    types.
+    """
     return _encode(value)
 
 
 def line_of(message: JSON) -> bytes:
-    """Format a message as one line of UTF-8 with its line end."""
+    """Format a message as one line of UTF-8, with a newline."""
     return _encode(message).encode() + b"\n"
 
 
@@ -155,7 +157,7 @@ def _is_unicode(value: JSON) -> bool:
 
 
 def parse_line(text: str | bytes) -> JSON:
-    """Parse the JSON value on one line; raises NotJSON, also for duplicate keys and NaN."""
+    """Parse one line of JSON; raise NotJSON, also for duplicate keys and NaN."""
     try:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)

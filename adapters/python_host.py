@@ -2,8 +2,8 @@
 
 The object is a class or a function called with (profile, readings), or an instance. It has
 `hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the protocol.
-Its output goes to standard error. An exception in `answer` is a failure of that case only, unless
-it is `CannotLoad` or `AdapterTrouble`.
+Its output goes to standard error. An exception in `answer` fails only that case, unless it is
+`CannotLoad` or `AdapterTrouble`.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_o
 
 
 class Host:
-    """Hosts one object, created when hello gives profile and readings."""
+    """Hosts one object, which is created when hello gives profile and readings."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
@@ -76,7 +76,7 @@ class Host:
 
 
 def load_object(spec: str) -> JSON:
-    """Return the object named `package.module:name`. Errors: `CannotLoad` for a missing part."""
+    """Return the object named `package.module:name`. Errors: `CannotLoad` if a part is missing."""
     module_name, _, path = spec.partition(":")
     try:
         found: JSON = importlib.import_module(module_name)
@@ -99,7 +99,7 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Move the protocol's pipes out of reach of the object's own input and output."""
+    """Separate the protocol's pipes from the object's own input and output."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:
@@ -110,7 +110,7 @@ def take_pipes() -> tuple[BinaryIO, io.FileIO]:
 
 
 def write_whole(replies: io.FileIO, line: bytes) -> None:
-    """Write a complete line, however much the pipe accepts at a time."""
+    """Write a complete line, however little the pipe accepts at a time."""
     rest = memoryview(line)
     while rest:
         rest = rest[replies.write(rest) :]

@@ -26,7 +26,7 @@ ALGORITHMS = (
 
 
 def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return a tuple of the name, empty if the documents of the profile lack the setting."""
+    """Return the name as a tuple; empty if the profile's documents lack the setting."""
     return (name,) if setting in model.defaults else ()
 
 
@@ -50,21 +50,21 @@ class ReferenceConnection(Connection):
         )
 
     def _later(self) -> list[str]:
-        """Return the strategies of later documents that the profile has."""
+        """Return the strategies of later documents that the profile includes."""
         return [name for name, setting in LATER.items() if _known(self._model, setting, name)]
 
     @property
     def in_process(self) -> bool:
-        """True, since the model reads the original cases."""
+        """True: the model reads the original cases."""
         return True
 
     @property
     def restarts(self) -> bool:
-        """True, since each connection has its own model."""
+        """True: each connection has its own model."""
         return True
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return one answer for each case; an exception in the model is a failure of that case."""
+        """Return one answer per case; an exception in the model fails only that case."""
         if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -77,14 +77,14 @@ class ReferenceConnection(Connection):
             return {"failed": failure_text(error)}
 
     def bye(self) -> None:
-        """Do nothing, since no process has to stop."""
+        """Do nothing: there is no process to stop."""
 
     def close(self) -> None:
-        """Do nothing, since nothing is open."""
+        """Do nothing: there is nothing to close."""
 
 
 def failure_text(error: BaseException) -> str:
-    """Return `Type: text (file.py:12)`, with the place where the error was raised."""
+    """Format an exception as `Type: text (file.py:12)`, with the line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
@@ -99,7 +99,7 @@ def connect_reference(
 ) -> Connection:
     """Connect to the model of this profile and these readings, named `reference`.
 
-    `reference:neutral` is a release whose undocumented settings have no effect.
+    `reference:neutral` is a release whose undocumented settings are without effect.
     """
     if rest not in ("", NEUTRAL):
         problem = f"reference takes nothing after it but :{NEUTRAL}"

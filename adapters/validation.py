@@ -1,4 +1,4 @@
-"""Validation of cases, answers and hellos by schema, and detection of modified cases."""
+"""Validation of cases, answers and hello by schema, and detection of modified cases."""
 
 import marshal
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class InvalidAnswer(Exception):
 
 
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
-    """Raise InvalidAnswer for the first answer that is invalid by the operation's schema.
+    """Raise InvalidAnswer for the first answer that violates the operation's schema.
 
     Questions that this version of the suite does not know may only be declined.
     """
@@ -49,7 +49,7 @@ def _wrong(validator: Draft202012Validator, value: JSON, name: str) -> str | Non
 
 @cache
 def _validator(name: str, part: str) -> Draft202012Validator:
-    """Return the validator of one definition of `message` or of an operation."""
+    """Return the validator for a part of the messages, or for an operation's case or answer."""
     shapes = schema("shapes")
     if name in OPERATIONS:
         whole = schema(f"operations/{name}")
@@ -63,7 +63,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
 
 def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
-    """Return the deepest error in readable form: path, value and expectation."""
+    """Describe the deepest error: path, value and expectation."""
     errors = list(validator.iter_errors(value))
     if not errors:
         return f"{name}: isn't plain JSON"
@@ -89,7 +89,7 @@ def _text(error: ValidationError) -> str:
 
 
 class Untouched:
-    """Remembers cases, to find out later whether they were changed."""
+    """Copies of cases, kept to detect changes."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
@@ -97,7 +97,7 @@ class Untouched:
         self._before = [marshal.dumps(case) for case in cases]
 
     def restore(self) -> dict[int, str]:
-        """Restore every case; return the index of each that had changed, and where it had."""
+        """Restore all cases; return where each modified case was changed, by index."""
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):
             before: JSON = marshal.loads(text)
@@ -108,7 +108,7 @@ class Untouched:
 
 
 def _restore(value: Any, before: Any) -> Any:
-    """Restore the earlier value in the same objects, since drawn cases may share parts."""
+    """Restore the earlier value in the same objects, because drawn cases may share parts."""
     if isinstance(value, dict) and isinstance(before, dict):
         after = dict(value)
         value.clear()
@@ -123,7 +123,7 @@ def _restore(value: Any, before: Any) -> Any:
 
 
 def _difference(before: Any, after: Any, path: str) -> str:
-    """Return the path of the first difference, as deep as both values go."""
+    """Return the path of the first difference, as deep as possible."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in (*before, *after):
             if name not in before or name not in after or before[name] != after[name]:

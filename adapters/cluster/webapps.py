@@ -74,7 +74,7 @@ class WebApp:
     """Jersey's application for one path, and the broker that currently uses it."""
 
     def __init__(self, servlet: Java) -> None:
-        """Copy the configuration of the first broker's servlet, without keeping a reference to it."""
+        """Copy the first broker's servlet configuration, keeping no reference to the servlet."""
         config = field(servlet, "config")
         kind = config.getType()
         self._context = _Present()

@@ -130,7 +130,7 @@ class OwnQuestions:
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:
-        """Return the load manager that wrote a report, by its broker's configured class."""
+        """Return which load manager wrote a report, by its broker's configured class."""
         for broker, report in self._state.look.reports.items():
             manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
@@ -138,7 +138,7 @@ class OwnQuestions:
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """Return the running load manager by its reports, preferring a wrong one."""
+        """Return the running load manager according to reports, preferring a wrong one."""
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker
@@ -164,7 +164,7 @@ ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {
 
 
 def covers_all_hashes(cuts: tuple[str, ...]) -> bool:
-    """True if boundaries ascend from the first hash to the last."""
+    """True if boundaries ascend from the lowest hash to the highest."""
     ends = [int(cut, 16) for cut in cuts]
     ascending = all(low < high for low, high in pairwise(ends))
     return len(ends) > 1 and ends[0] == 0 and ends[-1] == LAST and ascending

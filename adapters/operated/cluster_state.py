@@ -1,4 +1,4 @@
-"""The state of a cluster that can be read without changing anything."""
+"""The state of a cluster, read without changing anything."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ClusterState:
 
     Attributes:
         cluster: its name.
-        version: of the broker that was asked, or empty.
-        look: owners, leader, domains, groups, settings in force, load reports.
-        boundaries: of each namespace that was asked about.
-        topics: some of each of these namespaces, supplemented by made-up names.
-        namespaces: number of those with owned bundles.
+        version: of the broker that was asked; may be empty.
+        look: owners, leader, domains, groups, effective settings, load reports.
+        boundaries: of each namespace that was read.
+        topics: some topics of each of these namespaces, with made-up names added.
+        namespaces: number of namespaces with owned bundles.
         dynamic: settings that were changed while brokers ran, by name.
-        classes: broker to the load manager class that it is configured with.
+        classes: the configured load manager class of each broker.
     """
 
     cluster: str
@@ -51,20 +51,20 @@ class ClusterState:
 
     @property
     def sight(self) -> Sight:
-        """The owners, leader and settings of the look."""
+        """The observed owners, leader and settings."""
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Return the load manager that wrote each broker's report, if its format shows that."""
+        """Return the load manager that wrote each broker's report, if the format shows it."""
         shapes = {broker: shape_of(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
-        """Return the load manager whose class a broker is configured with, if documented."""
+        """Return the load manager that a broker is configured with, if its class is documented."""
         return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
-        """Return the bundles that several brokers report as their own."""
+        """Return the bundles that several brokers report as theirs."""
         found = defaultdict(list)
         for broker, held in sorted(self.sight.owners.items()):
             for bundle in held:
@@ -73,7 +73,7 @@ class ClusterState:
 
 
 def shape_of(report: Any) -> str | None:
-    """Return the load manager whose reports have this format; None if none is documented."""
+    """Return the load manager whose reports have this format, or None."""
     if not isinstance(report, dict):
         return None
     top = any(report.get(name) is not None for name in RESOURCES)
@@ -91,7 +91,7 @@ class Reader:
         self._asked = 0
 
     def read(self) -> ClusterState:
-        """Return the present state. Errors: `NoAnswer` if the running brokers are unknown."""
+        """Return the current state. Errors: `NoAnswer` if the running brokers are unknown."""
         look = self._looker.look(Sight())
         spaces = users(look.sight)
         boundaries, topics = {}, {}
@@ -113,14 +113,15 @@ class Reader:
         )
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
-        """Return the boundaries of a namespace; None if it was deleted or is not readable."""
+        """Return a namespace's boundaries; None if it was deleted or is not readable."""
         reply = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = reply.get("boundaries") if isinstance(reply, dict) else None
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the range that contains a topic, asking the brokers in turn. Errors:
-        `NoAnswer`.
+        """Return the range that contains a topic, asking the brokers in turn.
+
+        Errors: `NoAnswer`.
         """
         turns = sorted(brokers)
         self._asked += 1
@@ -148,11 +149,11 @@ class Reader:
 
 
 def users(sight: Sight) -> list[str]:
-    """Return namespaces with owned bundles, without those that Pulsar uses itself."""
+    """Return namespaces with owned bundles, except those that Pulsar itself uses."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 
 
 def _plain(topic: object) -> bool:
-    """True for the name of a topic in a namespace of two parts."""
+    """True for the name of a topic whose namespace has two parts."""
     return isinstance(topic, str) and topic.startswith("persistent://") and topic.count("/") == 4

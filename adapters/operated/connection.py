@@ -1,4 +1,4 @@
-"""`cluster:URL`: a user's own cluster, asked from this process by its admin API."""
+"""`cluster:URL`: a user's own cluster, asked from this process through its admin API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH = 20
 
 
 class OperatedConnection(Connection):
-    """Reads a cluster when it is created, and answers from the data."""
+    """Reads a cluster when created, and answers from the data."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name
@@ -67,7 +67,7 @@ class OperatedConnection(Connection):
 
     @property
     def in_process(self) -> bool:
-        """True: no case is serialized."""
+        """True: cases are not serialized."""
         return True
 
     def remarks(self) -> list[str]:
@@ -90,11 +90,11 @@ class OperatedConnection(Connection):
         return self._asked.answer(operation, case)
 
     def bye(self) -> None:
-        """Do nothing, since no process has to stop."""
+        """Close; there is no process to stop."""
         self.close()
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         if self._looker is not None:
             self._looker.close()
         self._api.close()

@@ -1,4 +1,4 @@
-"""The settings of a running broker, from its admin API, under their documented names."""
+"""A running broker's settings from its admin API, under their documented names."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ READ: Mapping[str, Callable[[str], Any]] = {
 
 
 def documented(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings with types, without those whose value is unreadable.
+    """Return the documented settings with their types, except unreadable values.
 
-    All other settings of a broker, which may include secrets, are ignored.
+    The broker's other settings, which may include secrets, are ignored.
     """
     found = {}
     known = specs.load()
@@ -46,5 +46,5 @@ def documented(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Format a list as broker.conf does."""
+    """Format a list as in broker.conf."""
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text

@@ -40,7 +40,7 @@ class NoCluster(UserError):
 
 @dataclass(frozen=True)
 class Look:
-    """One observation: owners, settings and load reports of the brokers that answered."""
+    """One observation: the owners, settings and load reports of the brokers that answered."""
 
     sight: Sight
     reports: Mapping[str, Any]
@@ -61,8 +61,9 @@ class Looker:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> Looker:
-        """Return an observer of the named cluster, or of the only one. Errors: `NoCluster`,
-        `NoAnswer`.
+        """Return an observer of the named cluster, or of the only one.
+
+        Errors: `NoCluster`, `NoAnswer`.
         """
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
         if cluster is not None and cluster not in found:
@@ -72,8 +73,9 @@ class Looker:
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Look:
-        """Return the current state of the cluster. Errors: `NoAnswer` if no broker lists active
-        ones.
+        """Observe the cluster's current state.
+
+        Errors: `NoAnswer` if no broker lists the active ones.
         """
         troubles: dict[str, str] = {}
         brokers = self._brokers()
@@ -111,7 +113,7 @@ class Looker:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _brokers(self) -> tuple[str, ...]:
-        """Return the active brokers, as listed by the first broker that answers."""
+        """Return the active brokers as listed by the first broker that answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
@@ -124,7 +126,7 @@ class Looker:
         raise errors[0]
 
     def _broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles and load report, and the reason if something is missing."""
+        """Return a broker's bundles and load report, and why something is missing, if it is."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -137,7 +139,7 @@ class Looker:
         return held, report, why
 
     def _ask(self, path: str) -> Any:
-        """Return the answer of the first broker that can be reached."""
+        """Return the answer of the first reachable broker."""
         for broker in self._known:
             try:
                 return self._api.get(path, self._api.of(broker))
@@ -152,7 +154,7 @@ class Looker:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """Return the documented settings in force at the leader."""
+        """Return the leader's effective settings, as far as they are documented."""
         base = self._api.of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented(reply)
@@ -162,7 +164,7 @@ class Looker:
         return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
     def _shed(self, leader: str | None) -> float | None:
-        """Return the number of bundles that the leader has shed since its election."""
+        """Return how many bundles the leader has shed since its election."""
         if leader is None:
             return None
         reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
@@ -197,7 +199,7 @@ class Looker:
         return self._api.get(path, base, text=True)
 
     def _divided(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
-        """Return bundles that no longer exist, with the bundles that replaced them."""
+        """Return the bundles that no longer exist, with those that replaced them."""
         has = now.holder()
         missing = [bundle for bundle in before.holder() if bundle not in has]
         found = {}
@@ -218,7 +220,7 @@ class Looker:
     def _tried(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """Read a part; on failure, record the trouble and return None."""
+        """Read a part of the state; on failure, record why and return None."""
         try:
             return read()
         except NoAnswer as error:
@@ -229,10 +231,10 @@ class Looker:
 
 
 def _total(told: Iterable[Any], name: str) -> float:
-    """Return the sum of a metric; 0 if there is none."""
+    """Return the sum of a metric, 0 if absent."""
     return float(sum(one.get("metrics", {}).get(name, 0) for one in told))
 
 
 def _of_users(namespace: str) -> bool:
-    """True unless it is a namespace that brokers use themselves, `pulsar/HOST:PORT`."""
+    """True unless brokers use the namespace themselves (`pulsar/HOST:PORT`)."""
     return namespace.count("/") == 1 and ":" not in namespace

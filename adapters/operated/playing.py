@@ -1,4 +1,4 @@
-"""Plays a story through the admin API only."""
+"""Playing stories through the admin API only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNREACHED = (0, *FORBIDDEN)
 
 
 class PlayedCluster:
-    """The cluster under the names of a story: brokers by order, namespaces by number."""
+    """A cluster under a story's names: brokers in order, namespaces by number."""
 
     def __init__(self, api: AdminApi, state: ClusterState, tenant: OwnTenant) -> None:
         self._api = api
@@ -40,11 +40,11 @@ class PlayedCluster:
 
     @property
     def metadata(self) -> PlayedCluster:
-        """The bundles of the namespaces, read from the same brokers."""
+        """The source of namespaces' bundles, which is the cluster itself."""
         return self
 
     def bind_broker(self, name: str) -> None:
-        """Assign a name of the story to the next broker."""
+        """Assign a broker name of the story to the next broker."""
         self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
@@ -54,19 +54,19 @@ class PlayedCluster:
         self._tenant.namespace(number, bundles)
 
     def real(self, name: str) -> str:
-        """Return the cluster's name of a namespace, a bundle or a topic of the story."""
+        """Return the name on the cluster of a story's namespace, bundle or topic."""
         domain, there, rest = name.rpartition("://")
         tenant, space, *local = rest.split("/", 2)
         return f"{domain}{there}{'/'.join((self._spaces[f'{tenant}/{space}'], *local))}"
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return the bundles of a namespace, by range. Errors: `NoAnswer`."""
+        """Return a namespace's bundles by range. Errors: `NoAnswer`."""
         path = f"{ADMIN}/namespaces/{quote(self.real(namespace))}/bundles"
         cuts = self._api.get(path)["boundaries"]
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Return the owned bundles; the time of acquisition is unknown. Errors: `NoAnswer`."""
+        """Return the owned bundles; when they were acquired is unknown. Errors: `NoAnswer`."""
         named = {self.real(space): space for space in namespaces}
         found: dict[str, Owner] = {}
         for name, broker in self.brokers.items():
@@ -79,13 +79,13 @@ class PlayedCluster:
         return found
 
     def bundle_of(self, topic: str) -> str:
-        """Return the bundle that contains a topic. Errors: `NoAnswer`."""
+        """Return a topic's bundle. Errors: `NoAnswer`."""
         _, path, _ = requests.bundle_of(self.real(topic))
         part = str(self._api.get(path, text=True)).strip().strip('"')
         return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """Return the broker that serves a topic, which is assigned one if it has none.
+        """Return the broker that serves a topic; the lookup assigns one if there is none.
 
         Errors: `NoAnswer`, `Unsettled`.
         """
@@ -99,19 +99,19 @@ class PlayedCluster:
         return names[0]
 
     def leader(self) -> str | None:
-        """Return the leader, as reported by the brokers. Errors: `NoAnswer`."""
+        """Return the leader according to the brokers. Errors: `NoAnswer`."""
         reply = self._api.get(f"{ADMIN}/brokers/leaderBroker")
         leads = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def every(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a condition: every broker gives an answer for which `accepts` is true."""
+        """Return a condition: `accepts` is true for every broker's answer."""
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
 
 class PlayedStory(StoryPlayer):
-    """A story on an existing cluster, which can only receive requests."""
+    """A story on an existing cluster, which can only be sent requests."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
@@ -126,7 +126,7 @@ class PlayedStory(StoryPlayer):
         return step.answer(self.owners, self._cluster.leader())
 
     def real(self, name: str) -> str:
-        """Return the name in the tenant of the story."""
+        """Return the name in the story's tenant."""
         return self._cluster.real(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
@@ -138,11 +138,13 @@ class PlayedStory(StoryPlayer):
         self._granted(lambda: self._cluster.create(name, bundles))
 
     def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
-        """Change a setting at runtime; it is restored afterwards."""
+        """Change a setting dynamically; it is restored afterwards."""
         self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain of the tenant, and wait until every broker knows it."""
+        """Register brokers in a domain named after the tenant, and wait until every broker knows
+        it.
+        """
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         self._granted(lambda: self._tenant.domain(real, named))
@@ -154,7 +156,9 @@ class PlayedStory(StoryPlayer):
         self._tenant.wait_until(self._cluster.every(path, known), f"every broker knows {name}")
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to a group of the tenant, and wait until every broker knows it."""
+        """Add a namespace to a group named after the tenant, and wait until every broker knows
+        it.
+        """
         space = self._cluster.real(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
@@ -163,7 +167,7 @@ class PlayedStory(StoryPlayer):
         self._tenant.wait_until(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:
-        """True if the setting in force is to unload the parts of a split bundle."""
+        """True if the cluster is configured to unload the parts of split bundles."""
         return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
@@ -192,7 +196,7 @@ class PlayedStory(StoryPlayer):
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request; a rejection is a failure of the story."""
+        """Send a request; if it is rejected, the story fails."""
         self._tenant.ask(request)
 
     def ask_granted(self, request: requests.Request) -> None:

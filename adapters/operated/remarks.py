@@ -1,4 +1,4 @@
-"""Remarks about a cluster, on matters that no question of the protocol covers."""
+"""Remarks about a cluster that answer no question of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a cluster in a single observation."""
+"""A single observation of a cluster."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ EXTENSIBLE = "ExtensibleLoadManagerImpl"
 
 @dataclass(frozen=True)
 class Sight:
-    """State of a cluster at one time.
+    """A cluster's state at one moment.
 
     Attributes:
-        owners: broker to its bundles; those last known if it did not answer.
+        owners: each broker's bundles; the last known ones if it did not answer.
         silent: active brokers that did not answer.
         leader: the leading broker, if known.
-        settings: the documented settings in force.
-        domains: failure domain to its brokers.
-        groups: anti-affinity group to its namespaces.
-        shed: number of bundles that the leader has shed since its election, if known.
-        divided: bundles that no longer exist, and their parts.
+        settings: the effective values of documented settings.
+        domains: each failure domain's brokers.
+        groups: each anti-affinity group's namespaces.
+        shed: how many bundles the leader has shed since its election, if known.
+        divided: bundles that no longer exist, with their parts.
     """
 
     owners: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Sight:
 
     @property
     def is_extensible(self) -> bool:
-        """True if the extensible load manager is set, whose brokers answer no load report."""
+        """True if the extensible load manager is set, whose brokers return no load report."""
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def holder(self) -> dict[str, str]:

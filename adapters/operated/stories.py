@@ -1,4 +1,4 @@
-"""Stories that a user's own cluster can play, and stories generated for it."""
+"""Stories that a user's own cluster can play, and generation of such stories."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
 def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
-    """Play a story in a tenant of its own, and remove everything afterwards.
+    """Play a story in its own tenant, and remove everything afterwards.
 
     Errors: `NoAnswer` if the cluster cannot be reached, `LeftBehind`.
     """
@@ -91,7 +91,7 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
 def unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the reason why a story cannot be played, if any, and the settings to change for it."""
+    """Return why a story cannot be played, if so, and the settings to change for it."""
     why = next(filter(None, _hindrances(state, case)), None)
     if why:
         return why, {}
@@ -109,17 +109,19 @@ def unplayable(
 
 
 def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return kind and fields of each event."""
+    """Return each event's kind and fields."""
     return [next(iter(event.items())) for event in case["events"]]
 
 
 def _kept_apart(case: Mapping[str, Any]) -> bool:
-    """True for stories about groups or domains, which decide only if no broker is overloaded."""
+    """True for stories about groups or domains, whose rules apply only if no broker is
+    overloaded.
+    """
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
 def _hindrances(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield the reasons, apart from settings, why a story cannot be played."""
+    """Yield reasons, other than settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     if any(kind == "unload" and "to" in about for kind, about in events):
@@ -182,7 +184,7 @@ def _percent(usage: Any) -> float:
 
 
 def own_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
-    """Yield stories for the existing brokers under the settings in force, each with its rule."""
+    """Yield stories for the existing brokers and settings, each with the rule that it tests."""
     brokers = [f"broker-{number + 1}" for number in range(len(state.sight.owners))]
     settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
@@ -229,14 +231,14 @@ def _grouped(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """Return events of a group with as many namespaces as brokers, one of which changes groups."""
+    """Return events of a group with as many namespaces as brokers; one moves to another group."""
     alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
     return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Return events with two domains, then none, then the two again, then one inside the other."""
+    """Return events with two domains, then none, then both again, then overlapping ones."""
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [
         {"domain": {"name": "north", "brokers": north}},

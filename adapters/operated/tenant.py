@@ -1,4 +1,4 @@
-"""A tenant for one story, and the changes made for it, which are undone afterwards."""
+"""A story's own tenant, and the changes made for it, which are undone afterwards."""
 
 from __future__ import annotations
 
@@ -43,13 +43,11 @@ class LeftBehind(Exception):
 
 
 class NotTheMainThread(Exception):
-    """Refused to change a cluster, since a signal could end the process before changes
-    are undone.
-    """
+    """Raised instead of changing a cluster outside the main thread, which cannot catch signals."""
 
 
 class CannotUndo(Exception):
-    """A change that is not made, since it could not be undone; the message gives the reason."""
+    """Raised instead of a change that could not be undone; the message gives the reason."""
 
 
 class OwnTenant:
@@ -72,7 +70,7 @@ class OwnTenant:
         self._api.change(*request)
 
     def namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace of the tenant. Errors: `NoAnswer`."""
+        """Create a namespace in the tenant. Errors: `NoAnswer`."""
         space = f"{self.name}/{name}"
         self._later(f"namespace {space}", partial(self._empty, space))
         self.ask(requests.create_namespace(space, bundles))
@@ -87,7 +85,7 @@ class OwnTenant:
         self.ask(request)
 
     def setting(self, name: str, value: str) -> None:
-        """Change a setting at runtime. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
+        """Change a setting dynamically. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
         before = self._dynamic().get(name)
         kept = before if before is not None else self._in_force(name).pop()
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
@@ -99,7 +97,10 @@ class OwnTenant:
         self._set(name, value)
 
     def undo(self) -> None:
-        """Undo every change, even if some raise errors; defer signals. Errors: `LeftBehind`."""
+        """Undo all changes, even if some raise errors, with signals deferred.
+
+        Errors: `LeftBehind`.
+        """
         left, why = [], ""
         with signals_deferred():
             while self._undo:
@@ -119,7 +120,7 @@ class OwnTenant:
         self._alarm.until(holds, what, SECONDS)
 
     def _later(self, what: str, undone: Callable[[], None]) -> None:
-        """Register a change to undo, before it is known whether the change succeeds."""
+        """Register how to undo a change, before it is known whether the change succeeds."""
         self._undo.append((what, undone))
 
     def _gone(self, path: str) -> None:
@@ -136,7 +137,10 @@ class OwnTenant:
         self.wait_until(emptied, f"{space} is deleted")
 
     def _deleted(self, path: str) -> bool:
-        """True if an object no longer exists. Errors: `NoAnswer` if waiting would not help."""
+        """Delete an object; return True once it is gone.
+
+        Errors: `NoAnswer` if retrying is pointless.
+        """
         try:
             self._api.change("DELETE", path)
         except NoAnswer as error:
@@ -150,7 +154,9 @@ class OwnTenant:
         self.wait_until(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
     def _set_back(self, name: str, value: str, *, unset: bool) -> None:
-        """Restore the former value, then unset it if it was unset: brokers keep the value."""
+        """Restore the former value; if it was unset, then unset it, as brokers keep the last
+        value.
+        """
         self._set(name, value)
         if unset:
             self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")
@@ -174,7 +180,7 @@ def _bare(text: str) -> str:
 def signals_deferred() -> Iterator[None]:
     """Defer signals until the block ends, even if it raises an error.
 
-    A deferred signal then becomes an interrupt that includes the text of the error.
+    A deferred signal then becomes an interrupt whose message includes that error.
     """
     came: list[int] = []
     with _handling(lambda number, _: came.append(number), ENDING):
@@ -191,7 +197,7 @@ def signals_deferred() -> Iterator[None]:
 def interrupted_by_every_signal() -> AbstractContextManager[None]:
     """Turn each signal into an interrupt, so that changes are undone.
 
-    Errors: `NotTheMainThread` in any other thread, where signals cannot be caught.
+    Errors: `NotTheMainThread` in other threads, which cannot catch signals.
     """
     return _handling(signal.default_int_handler, ENDING[1:])
 
@@ -209,7 +215,7 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
 
 
 def left(api: AdminApi, state: ClusterState) -> Iterator[str]:
-    """Yield the changes that earlier runs did not undo, one tenant per line."""
+    """Yield what earlier runs did not undo, one tenant per line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

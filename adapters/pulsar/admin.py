@@ -1,4 +1,4 @@
-"""The admin API of namespaces, `admin.v2.Namespaces`, without a web server or access checks."""
+"""The admin API for namespaces, `admin.v2.Namespaces`, without web server or access checks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Admin:
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
-        """Ask for a bundle to be split. Errors: `TurnedDown`."""
+        """Request the split of a bundle. Errors: `TurnedDown`."""
         name = self._name(SPLITTING)
         arguments = list(self._arguments(name, part, algorithm, positions))
         with refusing():
@@ -71,7 +71,7 @@ class Admin:
     def _arguments(
         self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
     ) -> Iterator[Java]:
-        """Yield the arguments of the request in the order that the release expects."""
+        """Yield a request's arguments in the order that the release expects."""
         texts = iter((part, algorithm))
         for kind in methods(self._java, name)[0].getParameterTypes():
             simple = str(kind.getSimpleName())
@@ -109,7 +109,7 @@ def _guards() -> Mapping[str, Any]:
 
 
 def wait(outcome: Java) -> None:
-    """Wait for a future. Errors: `Unanswered` if nothing can complete it any more."""
+    """Wait for a future. Errors: `Unanswered` if it can never be completed."""
     if outcome is None:
         return
     if not outcome.isDone():
@@ -119,7 +119,7 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn rejections by the admin API into `TurnedDown`, but not its failures."""
+    """Turn rejections by the admin API, but not its failures, into `TurnedDown`."""
     try:
         yield
     except jpype.JException as error:
@@ -136,7 +136,7 @@ def _wraps(error: Java) -> bool:
 
 
 def _refuses(error: Java) -> bool:
-    """True for a response that blames the request."""
+    """True for an HTTP error that blames the request."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

@@ -28,7 +28,9 @@ class Unsayable(Exception):
 
 
 def weight(configuration: Java, resource: str) -> float:
-    """Return the weight of a resource, as strategies read it; 4.0 added the correct spelling."""
+    """Return a resource's weight as strategies read it; 4.0 corrected the spelling of its
+    setting.
+    """
     names = (resource, resource.replace("Bandwidth", "Bandwith"))
     getters = (f"getLoadBalancer{name}ResourceWeight" for name in names)
     return float(
@@ -37,7 +39,7 @@ def weight(configuration: Java, resource: str) -> float:
 
 
 class Configurations:
-    """Builds configurations from the settings of a case, and defaults."""
+    """Builds configurations from a case's settings and defaults."""
 
     def __init__(self, defaults: Mapping[str, Any]) -> None:
         self._defaults = dict(defaults)
@@ -48,7 +50,7 @@ class Configurations:
     def of(self, settings: Mapping[str, Any]) -> Java:
         """Return a `ServiceConfiguration`; unknown names are ignored, as the release does.
 
-        Errors: `Unsayable` for a value that a field of the release cannot hold.
+        Errors: `Unsayable` for a value that the release's field cannot hold.
         """
         given = {**self._defaults, **settings}.items()
         lines = [_line(name, self._written(name, value)) for name, value in given]
@@ -61,14 +63,14 @@ class Configurations:
         return self.type_of(name) is not None
 
     def type_of(self, name: str) -> str | None:
-        """Return the Java type of a setting, or None if the release has no such setting."""
+        """Return a setting's Java type; None if the release does not have it."""
         if name not in self._types:
             found = field(self._kind, name)
             self._types[name] = None if found is None else str(found.getType().getName())
         return self._types[name]
 
     def names(self) -> list[str]:
-        """Every setting that the release has."""
+        """Return all settings of the release."""
         return [str(one.getName()) for one in self._kind.class_.getDeclaredFields()]
 
     def default(self, name: str) -> Java:
@@ -78,7 +80,7 @@ class Configurations:
         return None if found is None else found.get(empty)
 
     def _written(self, name: str, value: Any) -> str:
-        """Return a value as in a line of broker.conf."""
+        """Format a value as in broker.conf."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -95,5 +97,5 @@ class Configurations:
 
 
 def _line(name: str, value: str) -> str:
-    """Return a line of broker.conf; the loader strips blanks around the value."""
+    """Return a line of broker.conf; the loader strips spaces around the value."""
     return f"{name}={value}".replace("\n", "\\n")

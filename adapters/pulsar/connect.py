@@ -39,7 +39,7 @@ busy machine, or the first case of a kind, takes many times that.
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """Turn every reason why jars are missing or cannot be downloaded into an `AdapterError`."""
+    """Turn missing jars and failed downloads into an `AdapterError`."""
     try:
         yield
     except BadTarget as wrong:
@@ -76,9 +76,10 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child whose JVM holds one release; for an unexamined one, it finds the nearest examined.
+    """A child process with one release; for an unexamined one, it finds the nearest examined
+    release.
 
-    `others` names the parts that were taken from another release.
+    `others` names the parts taken from another release.
     """
 
     def __init__(
@@ -115,12 +116,12 @@ class ReleasedConnection(ProcessConnection):
         return answer
 
     def remarks(self) -> list[str]:
-        """Return remarks about an unexamined release and about parts of other releases."""
+        """Return remarks about an unexamined release and about parts from other releases."""
         return self._remarks
 
 
 def check_prerequisites() -> None:
-    """Check that the machine has what is needed besides the jars. Errors: `BadTarget`."""
+    """Check for everything that is needed besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install jpype1")
     if problem := without_java():
@@ -128,7 +129,7 @@ def check_prerequisites() -> None:
 
 
 def released_jars(target: Target) -> tuple[str, Path]:
-    """Return the version and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
+    """Return a release's version and jar folder. Errors: `BadTarget`, `maven.CannotFetch`."""
     release = versions.fetched(target.release)
     if release and not Path(target.release).is_dir():
         check_prerequisites()
@@ -155,7 +156,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
 
 
 def check_release(text: str) -> None:
-    """Check that a text is a folder, or a version that can be fetched. Errors: `BadTarget`."""
+    """Check for a folder or a downloadable version. Errors: `BadTarget`."""
     if not Path(text).is_dir() and versions.fetched(text) is None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
@@ -171,21 +172,21 @@ def check(rest: str) -> None:
 
 
 def _check_class_path(*paths: Path) -> None:
-    """Check that a path has no separator of Java's class path. Errors: `BadTarget`."""
+    """Check that paths do not contain Java's class path separator. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):
             raise BadTarget(f"Java takes no path with {os.pathsep!r} in it: move or link {path}")
 
 
 def fetched_shells() -> Path:
-    """Return the folder of the jars that build the stubs. Errors: `maven.CannotFetch`."""
+    """Return the folder of the jars needed for stubs. Errors: `maven.CannotFetch`."""
     pom = maven.plain_pom([SHELLS])
     fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
     return _fetched(f"shells-{SHELLS.rpartition(':')[2]}", fill)
 
 
 def _fetched(shelf_name: str, fill: Callable[[Path], None]) -> Path:
-    """Return the folder of jars in the cache, downloading them if it is incomplete."""
+    """Return a jar folder in the cache, downloading it if it is incomplete."""
     shelf = Shelf(shelf_name)
     damage = ""
     try:

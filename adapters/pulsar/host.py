@@ -25,7 +25,7 @@ BATCH = 200
 
 
 class Released:
-    """Speaks the protocol for the release given in the command line."""
+    """Speaks the protocol for the release given on the command line."""
 
     # Every host gets readings, but a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
@@ -43,7 +43,7 @@ class Released:
         jvm.start([*plugin, *folders])
 
     def _make(self, options: Mapping[str, Any], profile: str) -> None:
-        """Create the release, ready for questions. Errors: `CannotLoad`."""
+        """Set up the release for questions. Errors: `CannotLoad`."""
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
 
@@ -67,10 +67,10 @@ class Released:
 
     # Every host gets both, but a release depends on neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return name, operations, and the parts that are stubbed.
+        """Return the name, the operations, and what is stubbed.
 
-        It declares no readings: the options of a run decide by which it is judged, by default those
-        of the documents or those that `--characterize` finds.
+        No readings are declared: a run's options decide by which it is judged, by default those of
+        the documents or those found by `--characterize`.
         """
         release = self._release
         plugin = release.shedder or release.placer
@@ -126,12 +126,12 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
-    """Return the roles that a user's own class takes. Errors: `CannotLoad`."""
+    """Return the roles of a user's own class. Errors: `CannotLoad`."""
     return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
 
 def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
-    """Return a Java exception with its innermost places, in the plug-in and in Pulsar."""
+    """Describe a Java exception, with its innermost lines in the plug-in and in Pulsar."""
     frames = error.getStackTrace()
     own = next((str(one) for one in frames if _outermost(one.getClassName()) in plugged), None)
     pulsars = (str(one) for one in frames if str(one.getClassName()).startswith(PULSAR))
@@ -144,7 +144,7 @@ def _outermost(name: Java) -> str:
 
 
 def classes_in(paths: Iterable[Path]) -> frozenset[str]:
-    """Return the names of the top-level classes in jars and folders."""
+    """Return the top-level classes in jars and folders."""
     files: list[str] = []
     for path in paths:
         if path.is_dir():

@@ -48,7 +48,7 @@ def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
 
 
 def jars(folder: Path) -> list[Path]:
-    """Return the jars of a folder, in an order that does not depend on the file system."""
+    """Return a folder's jars, in an order that is independent of the file system."""
     return sorted(folder.glob("*.jar"))
 
 
@@ -62,7 +62,7 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error if classes cannot be loaded, which is not a decision of the release."""
+    """Return an error if classes could not be loaded, which is no decision of the release."""
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
     said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="
@@ -85,7 +85,7 @@ def exists(name: str) -> bool:
 
 
 def field(of: Java, name: str) -> Java:
-    """Return a field of a class or its superclasses, even a private one; None if absent."""
+    """Return a field of a class or its superclasses, even if private; None if absent."""
     return _field(_class(of), name)
 
 
@@ -106,9 +106,9 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """Return the methods of a class or its superclasses by name, even private ones.
+    """Return methods of a class or its superclasses by name, even if private.
 
-    Methods with fewer parameters come first; the JVM returns them in any order.
+    Methods with fewer parameters come first; the JVM returns them in no particular order.
     """
     return _methods(_class(of), name)
 
@@ -126,7 +126,7 @@ def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
 
 
 def call(on: Java, name: str, *arguments: Java) -> Java:
-    """Call a method that only its package may call. Errors: those that it throws."""
+    """Call a method that is not public. Errors: those of the method."""
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
     try:
         return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
@@ -144,7 +144,7 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """Return a property in the spelling of its getter."""
+    """Capitalize a property's name, as in its getter."""
     return name[:1].upper() + name[1:]
 
 
@@ -157,7 +157,7 @@ def java_list(values: Iterable[Any]) -> Java:
 
 
 def _silence() -> None:
-    """Turn off logs, and discard the output of the classes."""
+    """Turn off logging, and discard the classes' output."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if exists("org.apache.logging.log4j.core.config.Configurator"):

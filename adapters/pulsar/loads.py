@@ -1,4 +1,4 @@
-"""Load data, read by the release's own classes from JSON in Pulsar's format."""
+"""Load data, parsed by the release's own classes from Pulsar's JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ported: set[str] = set()
 
 
 def broker_id(name: str) -> str:
-    """Return Pulsar's name of a broker."""
+    """Return a broker's name in Pulsar."""
     if PORTED.fullmatch(name):
         _ported.add(name)
         return name
@@ -44,21 +44,21 @@ def broker_id(name: str) -> str:
 
 
 def broker_name(identifier: Java) -> str:
-    """Return the case's name of a broker."""
+    """Return a broker's name in the case."""
     name = str(identifier)
     return name if name in _ported else name.removesuffix(PORT)
 
 
 @cache
 def json_reader() -> Java:
-    """Return a reader like the release's own Jackson, which ignores unknown fields."""
+    """Return a JSON reader that ignores unknown fields, like the release's own."""
     mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
     feature = java_class("com.fasterxml.jackson.databind.DeserializationFeature")
     return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
 
 
 class Loads:
-    """Reads the reports of brokers and the averages of bundles."""
+    """Parses brokers' reports and bundles' averages."""
 
     def __init__(self, identify: Callable[[str], str] = broker_id) -> None:
         self._identify = identify
@@ -72,16 +72,16 @@ class Loads:
         self._never_measured = _never_measured()
 
     def local(self, report: Json) -> Java:
-        """Return the report of one broker, as `LocalBrokerData`."""
+        """Parse a broker's report as `LocalBrokerData`."""
         return self._mapper.readValue(json.dumps(_report(report)), self._local.class_)
 
     def fill(
         self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
     ) -> None:
-        """Fill the leader's load data: reports, and the averages of bundles that have any.
+        """Fill the leader's load data: reports, and averages of bundles that have any.
 
-        Unmeasured bundles have no data, unless every owned bundle was `assigned`: then they have
-        the values that the leader assumes.
+        Bundles without samples have no data, unless every owned bundle was `assigned`: then they
+        have the values that the leader assumes.
         """
         written = {self._identify(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
@@ -97,7 +97,7 @@ class Loads:
             stored.put(entry.getKey(), entry.getValue())
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
-        """Return the averages of those bundles for which the leader keeps any."""
+        """Return the averages of the bundles for which the leader keeps any."""
         known = {name: data for name, data in bundles.items() if any(map(_samples, data.values()))}
         return self._read({name: self._averages(one) for name, one in known.items()}, self._bundles)
 
@@ -108,7 +108,7 @@ class Loads:
         return found
 
     def stats(self, samples: Sequence[Json]) -> Java:
-        """Return the samples of a bundle in order, as `NamespaceBundleStats`."""
+        """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._samples)
 
     def _averages(self, data: Json) -> Json:
@@ -155,7 +155,7 @@ def _samples(average: Json) -> int:
 
 
 def _never_measured() -> Json:
-    """Return the load that the release assumes for a bundle before its first sample."""
+    """Return the load that the release assumes for a bundle without samples."""
     manager = java_class(MANAGER)
     rate = float(manager.DEFAULT_MESSAGE_RATE)
     throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)
@@ -163,5 +163,5 @@ def _never_measured() -> Json:
 
 
 def _moved(name: str) -> Java:
-    """Return a class of load data from the package in which the release has it."""
+    """Return a load data class, whichever package the release has it in."""
     return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

@@ -37,7 +37,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Wrap the strategy in an object of its type."""
+        """Wrap the strategy in another object of its type."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:
@@ -46,7 +46,7 @@ class Manager:
             _pipeline(self.java).set(0, wrapped)
 
     def drop_dead_brokers(self) -> None:
-        """Remove data of brokers that are down, as some releases do before each decision."""
+        """Remove the data of brokers that are down, as some releases do before each decision."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
 
@@ -59,7 +59,7 @@ class Manager:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop the manager's own threads."""
+        """Stop the manager's threads."""
         end_threads(self.java)
 
 
@@ -77,7 +77,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Stop the threads of a load manager, and of the one that it wraps."""
+    """Stop a load manager's threads, and those of a manager that it wraps."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:
@@ -89,6 +89,6 @@ def end_threads(manager: Java) -> None:
 
 @cache
 def default_stats() -> Java:
-    """Return the load that a manager of the release assumes for a bundle without samples."""
+    """Return the load that the release's manager assumes for a bundle without samples."""
     with Manager(Service(Configurations({}).of({}))) as manager:
         return field(manager.java, "defaultStats").get(manager.java)

@@ -1,4 +1,4 @@
-"""Download of jars with the Maven on this machine."""
+"""Downloading jars with the Maven on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class CannotFetch(UserError):
-    """Maven did not download the jars; the message says what happened and what to do about it.
+    """Maven did not download the jars; the message says why and what to do about it.
 
     Attributes:
         missing: the artifact that no reachable repository has, as group:name:..., else empty.
@@ -46,7 +46,7 @@ class CannotFetch(UserError):
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
     """Return a POM for a release's broker, with the versions that the release manages.
 
-    Without the release's parent as a BOM, Maven 3.8 never finishes resolving.
+    Maven 3.8 never finishes resolving without the release's parent POM as a BOM.
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
@@ -67,7 +67,7 @@ def _dependency(artefact: str, more: str = "") -> str:
 
 
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
-    """Download a release's jars to a folder; missing parts of `REPLACEABLE` come from `near`.
+    """Download a release's jars to a folder; missing parts in `REPLACEABLE` come from `near`.
 
     Errors: `CannotFetch`.
     """
@@ -105,7 +105,7 @@ REPLACEABLE = (
 
 
 def fetch_artifacts(what: str, pom: str, library: Path) -> None:
-    """Download the artifacts of a POM to a folder, showing progress on standard error.
+    """Download a POM's artifacts to a folder, showing progress on standard error.
 
     Errors: `CannotFetch`.
     """
@@ -127,7 +127,7 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
-    """Run Maven, and return its output. Errors: `CannotFetch`."""
+    """Run Maven and return its output. Errors: `CannotFetch`."""
     _tell(f"{what}: fetching with Maven, some 200 MB the first time")
     begun = shown = time.monotonic()
     said: list[str] = []
@@ -173,7 +173,7 @@ NETWORK = re.compile(
 
 
 def _why(what: str, said: Sequence[str]) -> CannotFetch:
-    """Return the meaning of Maven's messages."""
+    """Interpret Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _tail(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)

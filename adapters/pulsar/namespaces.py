@@ -11,17 +11,17 @@ FIRST, LAST = "0x00000000", "0xffffffff"
 
 
 def namespace_name(name: str) -> Java:
-    """Return a namespace's name, parsed by the release."""
+    """Parse a namespace name with the release's own class."""
     return java_class("org.apache.pulsar.common.naming.NamespaceName").get(name)
 
 
 def topic_name(name: str) -> Java:
-    """Return a topic's name, parsed by the release."""
+    """Parse a topic name with the release's own class."""
     return java_class("org.apache.pulsar.common.naming.TopicName").get(name)
 
 
 def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
-    """Return a namespace divided at these boundaries, as `NamespaceBundles`."""
+    """Return a namespace with these boundaries as `NamespaceBundles`."""
     points = java_list(boundaries)
     kind = java_class(BUNDLES_DATA)
     if methods(kind, "builder"):
@@ -32,7 +32,7 @@ def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str])
 
 
 def bundles_request(count: int) -> Java:
-    """Return a request for `count` bundles, as `BundlesData`."""
+    """Return a request for `count` bundles as `BundlesData`."""
     kind = java_class(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
 
@@ -46,5 +46,5 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
 
 
 def range_of(bundle: Java) -> str:
-    """Return the range of a `NamespaceBundle`, as in its name."""
+    """Return the range in a `NamespaceBundle`'s name."""
     return str(bundle.getBundleRange())

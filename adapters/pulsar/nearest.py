@@ -1,7 +1,7 @@
-"""The examined release whose answers are closest to those of another release.
+"""The examined release whose answers are closest to another release's.
 
-`telling.json` has the cases and defaults that distinguish the examined releases, with the answer of
-each. Reasons for refusals and failures are not compared.
+`telling.json` has the cases and defaults that tell examined releases apart, with each release's
+answer. Reasons for refusals and failures are not compared.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Point:
     """A case or a default in which releases differ.
 
     Attributes:
-        what: short text of the question.
-        found: the answer of the release in question.
+        what: short description of the question.
+        found: the answer of the release under examination.
         known: the answer of each examined release.
     """
 
@@ -42,7 +42,7 @@ class Point:
 
 @cache
 def distinguishing_answers() -> Mapping[str, Any]:
-    """Return the cases and defaults that distinguish releases."""
+    """Return the cases and defaults that tell releases apart."""
     read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
     return read
 
@@ -54,7 +54,7 @@ def outcome(answer: JSON) -> JSON:
 
 
 def points(ask: Ask) -> Iterator[Point]:
-    """Yield the answers of a release wherever the examined ones differ."""
+    """Yield a release's answers wherever the examined releases differ."""
     for one in distinguishing_answers()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
         yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
@@ -64,9 +64,7 @@ def points(ask: Ask) -> Iterator[Point]:
 
 
 def nearest(version: str, found: list[Point]) -> str:
-    """Return the examined release with the most equal answers; among equals, the
-    closest version.
-    """
+    """Return the examined release with the most equal answers, preferring close versions."""
     wanted = order(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:

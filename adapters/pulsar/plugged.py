@@ -25,9 +25,9 @@ KINDS = {
 
 
 def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """Return the roles that a class takes: shedder, placer or both. Errors: `CannotLoad`.
+    """Return the roles of a class: shedder, placer or both. Errors: `CannotLoad`.
 
-    For a class of the release itself, the last part of its name is enough.
+    For the release's own classes, the short name is enough.
     """
     try:
         strategy = find_strategy(asked, (SHEDDING, PLACEMENT), version)
@@ -75,7 +75,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
     """Check that a release creates an object of a user's class. Errors: `CannotLoad`.
 
-    A release that fails to do so may only log that, and use its own strategy instead.
+    A release that fails to do so may only log it, and use its own strategy instead.
     """
     try:
         made = str(make().getClass().getName())
@@ -88,7 +88,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 
 
 def _why(strategy: str) -> str:
-    """Return the reason why a class cannot be instantiated, as far as it is known."""
+    """Return why a class cannot be instantiated, if known."""
     try:
         java_class(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:

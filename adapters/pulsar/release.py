@@ -1,4 +1,4 @@
-"""One release, as operations use it: its configuration, its load data, its plug-in."""
+"""One release, as operations use it: its configuration, load data and plug-in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TurnedDown(Exception):
 
 
 class Unanswered(Exception):
-    """A request that the release would never answer; the message gives the place."""
+    """A request that the release would never answer; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,11 @@ class Release:
     """The classes of one release, in this process's JVM.
 
     Attributes:
-        version: the version that the jars state.
-        defaults: the documented defaults of the profile it is judged by, used where a case sets
-            nothing.
-        neutral: undocumented settings, at values under which they have no effect.
-        shedder: the class of a user's own shedding strategy in place of Pulsar's.
-        placer: the class of a user's own placement strategy in place of Pulsar's.
+        version: the version given by the jars.
+        defaults: the documented defaults of its profile, for settings that a case omits.
+        neutral: undocumented settings, with values that disable their effect.
+        shedder: a user's own shedding strategy class, in place of Pulsar's.
+        placer: a user's own placement strategy class, in place of Pulsar's.
         identify: maps a broker's name in a case to its registered name.
     """
 
@@ -61,7 +60,7 @@ class Release:
 
     @cached_property
     def loads(self) -> Loads:
-        """The release's reader of load data."""
+        """The parser of load data."""
         return Loads(self.identify)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The jars of releases in the cache."""
+"""Jars of releases in the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Damaged(Exception):
 
 
 class Shelf:
-    """The jars of one release in the cache: complete, or absent."""
+    """A release's jars in the cache, complete or absent."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class Shelf:
     def check(self) -> bool:
         """True if the jars are complete and intact. Errors: `Damaged`.
 
-        The content of a jar is verified only if the file was modified.
+        A jar's content is verified only if the file was modified.
         """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
@@ -62,7 +62,7 @@ class Shelf:
     def fill(self, fetch: Callable[[Path], None]) -> None:
         """Replace the content, atomically, with the files that `fetch` writes to a folder.
 
-        Leftovers of killed processes are removed as well, so the shelf has to be locked.
+        Leftovers of killed processes are removed, too; the shelf must therefore be locked.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()

@@ -1,7 +1,7 @@
-"""Stubs: objects of a release's own types that surround the class under test.
+"""Stubs: objects of a release's own types around the class under test.
 
-A stub answers by the name of the called method. Everything without a reply is empty: no policy, no
-stored data, a completed future. `STANDINS` lists every stub, with the reason why it is allowed.
+A stub answers by the name of the called method. Methods without a reply return something empty: no
+policy, no stored data, a completed future. `STANDINS` lists all stubs, each with its justification.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ STANDINS: Mapping[str, str] = {
 
 
 class Shells:
-    """Builds stubs; stubs that a stub returns use the same replies."""
+    """Builds stubs; stubs returned by a stub use the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
@@ -65,19 +65,19 @@ class Shells:
         _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
-        """Return the pure stub of a type, always the same one."""
+        """Return the pure stub of a type, the same every time."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
     def around(self, type_name: str, *arguments: Java) -> Java:
-        """Return a real object, built by its own constructor; methods with a reply are stubbed."""
+        """Return a real object, constructed normally; methods with a reply are stubbed."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._real(type_name, settings)
 
     def unconstructed(self, type_name: str) -> Java:
-        """Return an object like that of `around`, created without a constructor, with a logger."""
+        """Return an object as `around` does, but without calling a constructor, with a logger."""
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
@@ -85,12 +85,12 @@ class Shells:
         return java
 
     def forget(self) -> None:
-        """Release all objects that it returned, and stop answering."""
+        """Release all returned objects, and stop answering."""
         self._made.clear()
         self._answer.forget()
 
     def _real(self, type_name: str, settings: Java) -> Java:
-        """Return an object whose methods run normally, except for those with a reply."""
+        """Return an object whose methods run normally, except those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
         for method in _methods_with_reply(type_name, self._replied):
@@ -120,7 +120,7 @@ _IN_USE: list[Shells] = []
 
 
 def release_stubs() -> None:
-    """Release the stubs of a case, through which Java and Python refer to each other."""
+    """Release a case's stubs, through which Java and Python refer to each other."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
@@ -134,10 +134,10 @@ NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 
 
 def stub_error(error: Java) -> str | None:
-    """Return why an exception is the fault of a stub, or None if it is the release's own.
+    """Return why a stub is to blame for an exception; None if the release is.
 
-    Faults of stubs are exceptions of Mockito, exceptions of Python that passed through Java, and a
-    null that a stub returned because it had no reply.
+    Stubs cause exceptions of Mockito, exceptions of Python that passed through Java, and nulls from
+    methods without a reply.
     """
     while error is not None:
         text = str(error.toString())
@@ -163,7 +163,7 @@ SHELLED = (
 
 @cache
 def _return_type(method: Java) -> str:
-    """Return the type that a method returns, with its type arguments."""
+    """Return a method's return type with its type arguments."""
     raw, whole = method.getReturnType(), method.getGenericReturnType()
     _, _, arguments = str(whole.getTypeName()).partition("<")
     return f"{raw.getName()}<{arguments}"
@@ -176,12 +176,12 @@ def _final(type_name: str) -> bool:
 
 
 def done(value: Java = None) -> Java:
-    """Return a completed future; a pending one would be waited for forever."""
+    """Return a completed future; a pending one would be waited for indefinitely."""
     return java_class(FUTURE).completedFuture(value)
 
 
 def some(value: Java) -> Java:
-    """Return an Optional that holds a value, or an empty one for None."""
+    """Return an Optional with a value, or an empty one for None."""
     return java_class(OPTIONAL).ofNullable(value)
 
 
@@ -207,7 +207,7 @@ def _stub(stubber: Java, shell: Java, method: Java) -> None:
 
 
 def _anything(kind: str) -> Java:
-    """Return a matcher of any argument of a type."""
+    """Return a matcher for any argument of a type."""
     value = java_class("org.mockito.ArgumentMatchers").any()
     return NOTHING[kind]() if kind in NOTHING else value
 
@@ -221,9 +221,7 @@ NOTHING: Mapping[str, Callable[[], Java]] = {
 
 
 class _Always:
-    """A constant return value; frequently used ones are returned by Mockito without a call to
-    Python.
-    """
+    """A constant reply, which Mockito returns without a call to Python."""
 
     def __init__(self, value: Java) -> None:
         self._value = value
@@ -251,7 +249,7 @@ def _names(method: Java) -> tuple[str, str]:
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers a call by the name of its method, and caches the lookup."""
+    """Replies to a call by the method's name, with a cache for the lookup."""
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:
         self._replies = replies
@@ -259,7 +257,7 @@ class _Answer:
         self._found: dict[Java, Reply] = {}
 
     def forget(self) -> None:
-        """Release everything."""
+        """Release all replies."""
         self._replies, self._found = {}, {}
 
     @jpype.JOverride

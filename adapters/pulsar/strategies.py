@@ -1,4 +1,4 @@
-"""Strategies of a release, by the names that users give them."""
+"""A release's strategies, by the names that users give them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NoStrategy(Exception):
     """A name that is not a strategy of the requested kind; the message gives the reason.
 
     Attributes:
-        absent: true if there is no class of that name at all.
+        absent: true if there is no such class at all.
     """
 
     def __init__(self, why: str, absent: bool = False) -> None:
@@ -48,14 +48,14 @@ class NoStrategy(Exception):
 
 @cache
 def released(kind: str) -> tuple[str, ...]:
-    """Return the full names of a release's own strategies of a kind, sorted by their last parts."""
+    """Return the full names of a release's own strategies of a kind, sorted by short name."""
     return tuple(name for name in _classes() if _is(name, kind) and not _abstract(name))
 
 
 def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
-    """Return the full name of a strategy of one of these kinds, the release's own or a user's.
+    """Return the full name of a release's or a user's strategy of one of these kinds.
 
-    For the release's own, the last part of the name is enough. Errors: `NoStrategy`.
+    For the release's own, the short name is enough. Errors: `NoStrategy`.
     """
     wanted = tuple(kinds)
     own = [name for kind in wanted for name in released(kind)]
@@ -81,7 +81,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_pair(name: str) -> bool:
-    """True for a class that both sheds and places, and plans the destination of its unloads."""
+    """True for a class that both sheds and places, and so plans where unloaded bundles go."""
     return _is(name, SHEDDING) and _is(name, PLACEMENT)
 
 
@@ -97,7 +97,7 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
 
 
 def _has(kinds: Iterable[str], version: str) -> str:
-    """Return the strategies that a release has."""
+    """Format the strategies that a release has."""
     texts = [f"{', '.join(map(_last, released(kind)))} for {KINDS[kind]}" for kind in kinds]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
@@ -113,7 +113,7 @@ def _last(name: str) -> str:
 
 @cache
 def _classes() -> tuple[str, ...]:
-    """Return the classes of the release's own load balancing, without inner classes."""
+    """Return the classes of the release's load balancing, without inner classes."""
     source = java_class(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
     folder = PACKAGE.replace(".", "/")
     with zipfile.ZipFile(Path(unquote(urlparse(str(source)).path))) as jar:

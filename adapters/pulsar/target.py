@@ -23,10 +23,10 @@ class Target:
     """A version of Pulsar, a plug-in and settings.
 
     Attributes:
-        release: a version, or the folder of jars of a distribution or build.
-        strategy: the class of a user's own strategy of shedding or placing, or none.
+        release: a version, or the jar folder of a distribution or build.
+        strategy: the user's own shedding or placement strategy class, or none.
         class_path: where that class is.
-        settings: broker.conf settings of the user's own.
+        settings: the user's own broker.conf settings.
     """
 
     release: str
@@ -56,7 +56,7 @@ class Target:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """Parse name and value; an empty value is the release's default. Errors: `BadTarget`."""
+    """Parse name and value; an empty value means the release's default. Errors: `BadTarget`."""
     name, equals, value = text.partition("=")
     if not name.strip() or not equals:
         raise BadTarget(f"set={text}: write set=NAME=VALUE, as in set=minUnloadMessage=1000")

@@ -1,4 +1,4 @@
-"""Repeatable randomness: each possible choice of a release, in turn."""
+"""Reproducible randomness: each of a release's possible choices in turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ If it draws uniformly, it hides an answer in fewer than one of 1e9 questions.
 
 
 class NextAnswers:
-    """Answers a question that is repeated immediately with the next of its possible answers.
+    """Answers a question that is repeated immediately with the next possible answer.
 
     Only the last question is remembered, so that equal questions, alone or in a batch, get equal
     answers.
@@ -41,6 +41,6 @@ class NextAnswers:
 
 
 def turn_of(question: Mapping[str, Any], choices: int) -> int:
-    """Return an index below `choices`, determined by the question alone."""
+    """Return an index below `choices` that depends only on the question."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -1,4 +1,4 @@
-"""Known releases and neutralized settings, as data in one file each."""
+"""Known releases and neutralized settings, each from its own data file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DOCUMENTS = (
 
 @dataclass(frozen=True)
 class Known:
-    """Data about a release that is needed before its classes can be asked.
+    """Data about a release that are needed before its classes can be asked.
 
     Attributes:
         documents: the profile of the newest documents that cover it.
@@ -48,7 +48,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Neutral:
-    """A setting that hides a documented rule, and the value under which it does not."""
+    """A setting that masks a documented rule, and the value with which it does not."""
 
     name: str
     value: Any
@@ -57,18 +57,18 @@ class Neutral:
 
 @cache
 def releases() -> Mapping[str, Known]:
-    """Return every release that has a data file, oldest first."""
+    """Return the releases that have a data file, oldest first."""
     found = [_known(file) for file in RELEASES.glob("*.yaml")]
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
 def compatible_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented defaults that a release accepts with any values of other settings."""
+    """Return the documented defaults that a release accepts with any other settings."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
 def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
-    """Return the neutralized settings, except those with a documented default."""
+    """Return the neutralized settings that have no documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 
@@ -91,13 +91,13 @@ def _known(file: Path) -> Known:
 
 
 def order(version: str) -> tuple[list[int], str]:
-    """Return a sort key for versions; a milestone is before its release."""
+    """Return a sort key for versions; a milestone sorts before its release."""
     numbers, _, milestone = version.partition("-")
     return [int(part) for part in re.findall(r"\d+", numbers)], milestone or "~"
 
 
 def fetched(version: str) -> Known | None:
-    """Return the data for downloading a release, or None if the text is not a version.
+    """Return the data for downloading a release; None if the text is not a version.
 
     Releases that were not examined can be downloaded from `OLDEST` on.
     """
@@ -111,7 +111,9 @@ def fetched(version: str) -> Known | None:
 
 
 def closest(version: str) -> str:
-    """Return the examined release of the same line, or else the next later one, or the last."""
+    """Return the closest examined release: of the same line, or else the next later, or the
+    last.
+    """
     wanted, known = order(version)[0], [*releases()]
     alike = [one for one in known if order(one)[0][:2] == wanted[:2]]
     later = [one for one in known if order(one)[0] > wanted]

@@ -1,4 +1,4 @@
-"""`bundles.*` and `settings.defaults` as answers. [BUNDLE, SPLIT, CONFIG]"""
+"""Answers to `bundles.*` and `settings.defaults`. [BUNDLE, SPLIT, CONFIG]"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_BUNDLES = 1 << 20
 
 
 def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the values that all other operations use for settings that are left out."""
+    """Return the defaults that the other operations use for absent settings."""
     return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
 
 
@@ -58,7 +58,7 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the bundle of each topic, in the order of the topics."""
+    """Return each topic's bundle, in topic order."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
     cuts = F.col("boundaries")
@@ -117,7 +117,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def _cuts_by_rates(readings: Readings) -> Column:
-    """Return the cuts by the traffic of topics."""
+    """Return the cuts by the topics' traffic."""
     loads = F.transform(
         "topics",
         lambda topic: F.struct(
@@ -139,7 +139,7 @@ def _cuts_by_rates(readings: Readings) -> Column:
 
 
 def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the bundles that are split, and those whose parts are unloaded."""
+    """Return the bundles to split, and those whose parts are unloaded."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
     stats, namespace = (

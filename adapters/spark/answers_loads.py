@@ -1,4 +1,4 @@
-"""`usage.*` and `average.*`: usage of brokers and load of bundles. [USAGE, DATA]"""
+"""Answers to `usage.*` and `average.*`: usage of brokers, load of bundles. [USAGE, DATA]"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """Return the speed of the network interface, in Gbit/s."""
+    """Return the network interface's speed in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
     below = F.when(speed < 0, F.lit("a speed below 0 is set"))
@@ -46,7 +46,7 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 
 
 def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the averages of a bundle after its samples, in both time frames."""
+    """Return a bundle's averages over its samples in both time frames."""
     frames = (
         F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
         for name, window in FRAMES.items()
@@ -79,7 +79,7 @@ def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def broker(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the sums over a broker's bundles, in both time frames."""
+    """Return the sums over a broker's bundles in both time frames."""
     kilobyte = chosen.readings["kilobyte"]
     owned = cases.select("cycle", "bundles", F.explode_outer("owned").alias("bundle"))
     load, there = F.col("bundles")[F.col("bundle")], F.col("bundle").isNotNull()

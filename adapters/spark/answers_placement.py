@@ -1,4 +1,4 @@
-"""`place.*`: cases as rows for `placement` and `anti_affinity`, and answers. [PLACE, ANTI]"""
+"""Answers to `place.*`: cases as rows for `placement` and `anti_affinity`. [PLACE, ANTI]"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the broker that takes the bundle."""
+    """Return the broker that gets the bundle."""
     kilobyte = chosen.readings["kilobyte"]
 
     def rate(bundle: Column) -> Column:
@@ -65,7 +65,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def anti_affine(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the broker that takes the namespace, with candidates and domains."""
+    """Return the broker that gets the namespace, with candidates and domains."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
     brokers = cases.select("*", F.explode_outer(known).alias("broker"))

@@ -1,4 +1,4 @@
-"""`shed.select`: cases as rows for `shedding`, and answers from the chosen bundles. [SHED]"""
+"""Answers to `shed.select`: cases as rows for `shedding`, chosen bundles as answers. [SHED]"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
 
 
 def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the brokers of cases with the bundles that they own, in the columns of `shedding`."""
+    """Return the brokers of cases with their bundles, in the columns of `shedding`."""
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     recent = F.size(F.map_keys("recentlyUnloaded")) > 0
     counting = F.col("past").isNotNull().alias("counting")
@@ -70,7 +70,7 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def _strategy(*, transfers: bool) -> Column:
-    """Return the class of the strategy, without Pulsar's own package. [TRANSFER-18]"""
+    """Return the strategy's class name, without Pulsar's package. [TRANSFER-18]"""
     given = F.col("given")
     written = (F.col("strategy"), F.col(f"settings.{shedding.STRATEGY}"))
     short = (F.nullif(F.regexp_replace(one, STRATEGIES_PACKAGE, ""), F.lit("")) for one in written)
@@ -81,7 +81,7 @@ def _strategy(*, transfers: bool) -> Column:
 
 
 def _owned(report: Column, chosen: Basis) -> Column:
-    """Return the bundles of a broker as an array of structs."""
+    """Return a broker's bundles as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
     moved = MOVED[chosen.readings["grace-of"]]
     found = F.transform(
@@ -106,7 +106,7 @@ def _owned(report: Column, chosen: Basis) -> Column:
 
 
 def _restrictions(one: Column, chosen: Basis) -> tuple[Column, Column]:
-    """Return whether a bundle stays, and the brokers that may take it; null for any."""
+    """Return whether a bundle must stay, and the brokers that may take it (null for any)."""
     space = namespace_of(one["bundle"])
     kept = shedding.blocked(one["moved"], chosen.readings) | policies.keeps(space)
     return kept.alias("kept"), policies.targets(space).alias("targets")
@@ -115,7 +115,7 @@ def _restrictions(one: Column, chosen: Basis) -> tuple[Column, Column]:
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundles that each cycle unloads, in order within each broker.
 
-    Where the case has `past`, the answer has `state`: what later cycles have to know of this one.
+    If the case has `past`, the answer has `state`: what later cycles need to know about this one.
     """
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
@@ -144,7 +144,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def _destination(chosen: Basis, known: Sequence[str]) -> Column:
-    """Return the next owner of a bundle that AvgShedder sheds and places. [PLANNED-01]"""
+    """Return the destination of a bundle that AvgShedder sheds and places. [PLANNED-01]"""
     if average.NAME not in known:
         return F.lit(None).cast("string")
     both = (F.col("strategy") == average.NAME) & (F.col(f"settings.{PLACEMENT}") == average.NAME)
@@ -152,7 +152,7 @@ def _destination(chosen: Basis, known: Sequence[str]) -> Column:
 
 
 def _moves(known: bool) -> tuple[Column, Column, Column]:
-    """Return the place of a bundle among those that go, its destination, and the state."""
+    """Return a bundle's position among those unloaded, its destination, and the state."""
     none = F.lit(None).cast("string")
     if not known:
         return F.col("place"), none, none
@@ -177,7 +177,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
-    """True for a row of `shedding` if it matters which bundles of the broker may move."""
+    """True for a row of `shedding` if it matters which of the broker's bundles may move."""
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")

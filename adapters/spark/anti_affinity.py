@@ -1,7 +1,7 @@
-"""Placement of a namespace of an anti-affinity group: evenly over domains, then brokers. [ANTI]
+"""Placement in an anti-affinity group: spread over domains first, then over brokers. [ANTI]
 
-Rows are brokers and the namespaces of the group that they serve, with these columns. Any number of
-placements can be together.
+Rows are brokers and the group's namespaces that they serve, with these columns. One frame can hold
+any number of placements.
 
     cycle       identifies the placement
     broker      its name
@@ -26,7 +26,7 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row for each broker: how many of the group it serves, and whether it may be chosen.
+    """Return a row per broker: how many of the group it serves, and whether it may be chosen.
 
     Columns: `cycle`, `broker`, `candidate`, `domain`, `serves`, `domain_serves`, `best_domain`,
     `best`. [ANTI-01, ANTI-02, ANTI-05]

@@ -1,9 +1,9 @@
-"""Class data sharing for Spark's Java process, to speed up later starts.
+"""Class data sharing for Spark's Java process, which speeds up later starts.
 
-Java reads and verifies most of Spark's classes at each start, which takes some seconds. The first
-process records the classes that it loads, at no cost. When it ends, another Java builds a class
-data sharing archive from that list in the background, and later processes map this file. Java
-ignores an archive of a different Java or different jars.
+Java reads and verifies most of Spark's classes at each start, which takes seconds. The first
+process records the classes that it loads, at no cost. When it ends, another Java process builds a
+class data sharing archive from that list in the background, and later processes map this file. Java
+ignores an archive made by another Java or for other jars.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ UNQUOTED = '"\\\n'
 
 @dataclass(frozen=True)
 class Archive:
-    """Class archive for Java processes with the same setup; the file need not exist yet."""
+    """The class archive for Java processes with the same setup; the file need not exist yet."""
 
     file: Path
 
     @property
     def classes(self) -> Path:
-        """The list from which it is built, which exists once building has started."""
+        """The list from which the archive is built; it exists once building has started."""
         return self.file.with_suffix(".classes")
 
     @property
     def listing(self) -> Path:
-        """The list that Java writes for this process, class by class."""
+        """The list that Java writes for this process."""
         return self.file.with_suffix(f".{os.getpid()}.listing")
 
     def options(self) -> tuple[str, ...]:
-        """Return the options with which Java uses the archive, or records classes for it."""
+        """Return the options with which Java uses the archive or records classes for it."""
         if set(UNQUOTED) & set(str(self.file)):
             return ()
         try:
@@ -71,14 +71,14 @@ class Archive:
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
     def make_at_exit(self, jvm: Any) -> None:
-        """Build the archive when this process exits, if the gateway's Java records its classes."""
+        """When this process exits, build the archive if the gateway's Java recorded its classes."""
         if not self.listing.exists():
             return
         properties = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
         atexit.register(self.make, *properties)
 
     def make(self, home: str, class_path: str) -> None:
-        """Start building the archive from the classes recorded so far, without waiting."""
+        """Start building the archive from the recorded classes, without waiting."""
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
@@ -109,12 +109,12 @@ class Archive:
 
 
 def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
-    """Return the archive for Java processes with these options and this folder of jars."""
+    """Return the archive for Java processes with these options and this jar folder."""
     return Archive(root() / FOLDER / f"{_key(java_options, jars)}.jsa")
 
 
 def _key(java_options: Sequence[str], jars: Path) -> str:
-    """Return a key that differs for Java processes that load different classes."""
+    """Return a key that differs between Java processes that load different classes."""
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     files = [file for file in (program.resolve(), jars) if file.exists()]
@@ -131,17 +131,17 @@ def _complete(file: Path) -> bool:
 
 
 def _is_recent(file: Path) -> bool:
-    """True if a file was written in the last day."""
+    """True if a file was written within the last day."""
     return file.exists() and time.time() - file.stat().st_mtime < DAY
 
 
 def _is_filled(place: str) -> bool:
-    """True if an entry of a class path is a folder that is not empty."""
+    """True if a class path entry is a non-empty folder."""
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 
 def _make_room(folder: Path) -> None:
-    """Remove archives of environments not used recently, and useless lists."""
+    """Remove archives of environments that are no longer used, and useless lists."""
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
     for old in (*archives[: 1 - KEPT], *(one for one in lists if not _is_recent(one))):

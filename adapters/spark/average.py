@@ -1,4 +1,4 @@
-"""AvgShedder: the most and the least used broker are evened out after several hits. [AVERAGE]
+"""AvgShedder: balances the most and the least used broker after several hits. [AVERAGE]
 
 Hits are counted over cycles. Rows of brokers may have one of two columns about earlier cycles:
 
@@ -33,12 +33,12 @@ EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 
 
 def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `avgshedder`: the pair of the cycle, its hits, and the amount to move.
+    """Add `avgshedder`: the cycle's pair, its hits, and the amount to move.
 
-    Fields: the broker's `usage`; `idle` and `busy`, the names of the least and the most used one,
-    and how far they are `apart`; the hits of each threshold, `low` and `high`; whether there are
-    enough (`over`); whether this broker is the most used (`most_used`); and `need`, the amount in
-    `measure` that may move from one to the other.
+    Fields: the broker's `usage`; `idle` and `busy`, the least and the most used broker, and their
+    difference `apart`; the hits of each threshold, `low` and `high`; `over`, true if there are
+    enough hits; `most_used`, true for that broker; and `need`, the amount in `measure` that may
+    move from one to the other.
     """
     del readings
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
@@ -84,7 +84,9 @@ MADE = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
 def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Column:
-    """Return in how many cycles in a row, up to this one, the pair exceeded a threshold."""
+    """Return the number of consecutive cycles, up to this one, in which the pair exceeded a
+    threshold.
+    """
     most = F.col("settings")[HITS[threshold][0]]
     before = F.lit(0)
     if "streak" in given:
@@ -104,7 +106,7 @@ def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Colum
 
 
 def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column:
-    """True if an earlier cycle has the same pair, further apart than a threshold."""
+    """True if an earlier cycle had the same pair, with a difference above a threshold."""
     each = F.map_entries(usages)
 
     def smallest(sign: int) -> Column:
@@ -137,7 +139,7 @@ def _moved(measure: str, amount: Column) -> Column:
 
 
 def _amount() -> Column:
-    """Return the traffic of a bundle in the measure of the amount."""
+    """Return a bundle's traffic in the measure of the amount."""
     load = F.col("load")
     return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
 
@@ -147,7 +149,7 @@ def _fits() -> Column:
 
 
 def average_fitting() -> Column:
-    """Return the traffic of a bundle if it is no more than the amount."""
+    """Return a bundle's traffic if it fits into the amount."""
     return F.when(_fits(), _amount())
 
 

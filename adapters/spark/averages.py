@@ -1,4 +1,4 @@
-"""Loads over time: averages of samples, and their sums. [DATA]"""
+"""Averages of samples, and sums over bundles. [DATA]"""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ NTH = "_nth"
 
 @dataclass(frozen=True)
 class Timeline:
-    """The time order of samples and observations: columns of keys, and columns to order by."""
+    """The time order of samples and observations: key columns, and columns to order by."""
 
     keys: Sequence[str]
     order: Sequence[str]
 
     def of(self, *more: str) -> WindowSpec:
-        """Return a window over the rows with equal keys, in order."""
+        """Return a window over the rows with equal keys, in time order."""
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
-        """Return the window of rows up to the current one."""
+        """Return a window over the rows up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
-        """Return the value of a column `count` non-null rows earlier."""
+        """Return a column's value `count` non-null rows earlier."""
         return self._away("lag", column, count, more)
 
     def next(self, column: str) -> Column:
-        """Return the value of a column in the next row that has one, in a single pass."""
+        """Return a column's next non-null value, in a single pass."""
         return self._away("lead", column, 1, ())
 
     def _away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
@@ -64,7 +64,7 @@ def _whole(name: str) -> Column:
 
 
 def _sums(course: Timeline) -> Column:
-    """Return a struct of the running sums of all samples: integer parts and fractions."""
+    """Return a struct of running sums over all samples: integer parts and fractions."""
     parts = {
         part: amount.alias(part)
         for name in RATE_FIELDS
@@ -77,7 +77,7 @@ def _sums(course: Timeline) -> Column:
 
 
 def sum_of(name: str) -> Column:
-    """Return the sum of all samples of a rate so far, for the rows of `averages`."""
+    """Return the sum of a rate over all samples so far, for the rows of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant(0))
 
@@ -85,7 +85,7 @@ def sum_of(name: str) -> Column:
 def _sliding(
     rows: DataFrame, course: Timeline, window: int | str, _most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the sum of all samples that are still in the window."""
+    """Return the sum of the samples that are in the window."""
     left = f"_left_{window}"
     if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(NTH, window))
@@ -106,10 +106,11 @@ FADED = 200
 def _fading(
     rows: DataFrame, course: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the result of the recurrence: once there are `window` samples, each takes its share.
+    """Return the fading average: after `window` samples, each new one is mixed in.
 
-    Weights of samples are powers of the share that is kept. They are summed in blocks, since those
-    of a long series differ by more than a double can hold; a short one is a single block.
+    The weights of samples are powers of the fraction that is kept. They are summed in blocks,
+    because the weights of a long series differ by more than a double can hold; a short series is a
+    single block.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     kept, long = (size - 1) / size, size * FADED
@@ -133,14 +134,14 @@ def _is_short(window: int | str, most: int | None) -> bool:
 
 
 def _place(window: int | str, most: int | None) -> Column:
-    """Return the place of a row in its block."""
+    """Return a row's position in its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     turn = F.greatest(NTH, size)
     return turn if _is_short(window, most) else F.pmod(turn, size * FADED)
 
 
 def _scaled(place: Column, window: int | str, so_far: WindowSpec) -> Column:
-    """Return the sums of samples, each weighted as if it were the first of its block."""
+    """Return sums of samples, each weighted as if it were the first of its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     weight = F.pow((size - 1) / size, -place)
     sums = (F.sum(F.col(name) * weight).over(so_far).alias(name) for name in RATE_FIELDS)
@@ -148,9 +149,9 @@ def _scaled(place: Column, window: int | str, so_far: WindowSpec) -> Column:
 
 
 def _in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
-    """Add the sums within blocks, and at the start of each block the final ones of that before.
+    """Add the sums within blocks and, at the start of each block, the previous block's totals.
 
-    Blocks follow each other, so that rows ordered by block and time are sorted once.
+    Blocks are consecutive, so that rows ordered by block and time are sorted only once.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
@@ -181,17 +182,17 @@ def averages(
     others: Mapping[str, str] = MappingProxyType({}),
     most: int | None = None,
 ) -> DataFrame:
-    """Return the rows with the averages at each observation, of the samples so far. [DATA-01 … 07]
+    """Return rows with the averages over the samples up to each observation. [DATA-01 … 07]
 
-    Rows are samples and observations: `keys` identify a bundle, `order` is the order of time, and
-    `RATE_FIELDS` are the sample, null in an observation. Each of `frames`, named with its number of
-    samples or the column that has it, adds a struct of `RATE_FIELDS` and `numSamples`. Only those
-    in observations are meant to be used.
+    Rows are samples and observations: `keys` identify a bundle, `order` is the time order, and
+    `RATE_FIELDS` are the sample (null in an observation). Each of `frames`, named with its number
+    of samples or the column that has it, adds a struct of `RATE_FIELDS` and `numSamples`. Only the
+    averages in observations are meant to be used.
 
-    Further window columns cost little here: `beside` use the given columns, and `of_sums` may also
-    use `NTH` and `sum_of`. `others` are more alternatives of the reading `window`, by a prefix for
-    the names of their averages. `most` is the greatest number of samples with equal keys, if that
-    is known: the fewer there are, the less is computed.
+    More window columns cost little here: `beside` use the given columns, and `of_sums` may also use
+    `NTH` and `sum_of`. `others` are further alternatives of the reading `window`, keyed by a prefix
+    for the names of their averages. `most` is the largest number of samples with equal keys, if
+    known: the smaller it is, the less is computed.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
@@ -220,7 +221,7 @@ def averages(
 def _ahead(
     course: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
 ) -> dict[str, Column]:
-    """Return the columns that functions of `TOTAL` need for windows of a fixed size."""
+    """Return the columns that functions in `TOTAL` need for windows of a fixed size."""
     found: dict[str, Column] = {}
     for window in windows:
         if isinstance(window, int):

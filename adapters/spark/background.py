@@ -1,4 +1,4 @@
-"""Work in a separate thread, concurrent with the caller."""
+"""Running work in a background thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 def background(work: Callable[[], Made], name: str) -> Future[Made]:
-    """Run work in a daemon thread and return the future of its result or error."""
+    """Run work in a daemon thread; return the future of its result or error."""
     promised: Future[Made] = Future()
 
     def run() -> None:
@@ -25,7 +25,7 @@ def background(work: Callable[[], Made], name: str) -> Future[Made]:
 
 
 def within(seconds: float, work: Callable[[], Made]) -> Made:
-    """Return the result of work in a separate thread; raises TimeoutError if it is too slow.
+    """Return the result of work in another thread; raise TimeoutError if it takes too long.
 
     A Spark Connect client retries for minutes if its server has gone.
     """

@@ -1,4 +1,4 @@
-"""Conversion of cases to rows and of rows to answers, shared by the jobs of all operations."""
+"""Conversion of cases to rows and of rows to answers, shared by all operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Basis:
-    """The basis of a plan: a profile's documented defaults, and readings."""
+    """The basis of a plan: a profile's documented defaults, and the readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings
@@ -23,10 +23,10 @@ class Basis:
 
 @dataclass(frozen=True)
 class SparkOperation:
-    """Answers an operation: the schema of its case, and the plan of its job.
+    """How an operation is answered: the schema of its case, and the plan of its job.
 
-    The plan takes cases with `cycle`, the number of a case, and the fields of `shape`. It returns
-    rows of `cycle` and `answer`, a struct or JSON text, one for each case.
+    The plan takes cases with `cycle`, the case's number, and the fields of `shape`. It returns rows
+    of `cycle` and `answer`, a struct or JSON text, one per case.
     """
 
     shape: str
@@ -36,7 +36,7 @@ class SparkOperation:
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
-    """Return answers as JSON to cases as JSON, both in rows of `cycle` and `text`."""
+    """Answer cases; both cases and answers are JSON in rows of `cycle` and `text`."""
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
@@ -45,22 +45,22 @@ def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) 
 
 
 def parsed_cases(texts: DataFrame, shape: str) -> DataFrame:
-    """Return the fields of each case, with its number."""
+    """Parse the fields of each case, keeping its number."""
     case = F.from_json("text", f"struct<{shape}>").alias("case")
     return texts.select("cycle", case).select("cycle", "case.*")
 
 
 def json_answer(**fields: Column) -> Column:
-    """Return an answer as JSON, including null values."""
+    """Format an answer as JSON, including null values."""
     made = F.struct(*(column.alias(name) for name, column in fields.items()))
     return F.to_json(made, {"ignoreNullFields": "false"})
 
 
 def declined(kind: str, why: Column) -> Column:
-    """Return `refused`, `unsupported` or `failed` with a reason; null if the reason is null."""
+    """Format `refused`, `unsupported` or `failed` with a reason; null if the reason is null."""
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 
 def first_answer(*answers: Column) -> Column:
-    """Return the first answer that is not null."""
+    """Return the first non-null answer."""
     return F.coalesce(*answers)

@@ -1,4 +1,4 @@
-"""Settings of a session: whether it compiles its plans, and how settings are applied."""
+"""Session settings: whether plans are compiled, and how settings are applied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def configure(session: Any, settings: Mapping[str, str]) -> None:
 
 
 def collect_small(frame: Any) -> list[Any]:
-    """Collect the rows of a small frame without compiling, which would take longer."""
+    """Collect a small frame's rows without compiling, which would take longer."""
     session = frame.sparkSession
     before = {name: session.conf.get(name) for name in INTERPRETED}
     configure(session, INTERPRETED)

@@ -1,4 +1,4 @@
-"""The Spark engine as an adapter: thousands of cases are one job."""
+"""The Spark engine as an adapter: thousands of cases are a single job."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 
 
 class SparkConnection(Connection):
-    """Asks the engine; every batch is a job in the only Spark session of this process."""
+    """Asks the engine; every batch is a job in this process's only Spark session."""
 
     def __init__(
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
@@ -80,11 +80,11 @@ class SparkConnection(Connection):
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask it, each with a separate job."""
+        """Number of threads that may ask it, each with its own job."""
         return AT_ONCE
 
     def remarks(self) -> list[str]:
-        """Return the number of jobs, and the number of cases answered for each operation."""
+        """Return the number of jobs, and the number of cases answered per operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -100,7 +100,7 @@ class SparkConnection(Connection):
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return one answer for each case, in order."""
+        """Return one answer per case, in order."""
         if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -115,7 +115,7 @@ class SparkConnection(Connection):
         return answers
 
     def _job(self, operation: str, texts: Sequence[str]) -> list[str]:
-        """Return the answers to cases, both as JSON."""
+        """Answer cases in one job; both cases and answers are JSON."""
         from pulsar_conformance.adapters.spark.cases import answers_as_json
 
         spark = self._running()
@@ -127,7 +127,7 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, cases: int) -> None:
-        """Count a job for the remarks; other threads may do so at the same time."""
+        """Count a job for the remarks; other threads may be counting, too."""
         with self._counting:
             self._jobs[operation] += 1
             self._cases[operation] += cases
@@ -135,7 +135,7 @@ class SparkConnection(Connection):
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """Return the rows of a plan. Raises AdapterError if it fails or takes too long."""
+        """Return the rows of a plan; raise AdapterError if it fails or takes too long."""
         seconds = self._limits.base + self._limits.per_case * cases
         seconds += 0 if operation in self._jobs else COLD
         try:
@@ -153,7 +153,7 @@ class SparkConnection(Connection):
         raise AdapterError("ask", message, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:
-        """Return the running Spark. Raises AdapterError if it does not start."""
+        """Return the running Spark; raise AdapterError if it does not start."""
         if self._starting is None:
             raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)
         try:
@@ -163,13 +163,13 @@ class SparkConnection(Connection):
             raise
 
     def bye(self) -> None:
-        """Release Spark once it is running; its last user ends it."""
+        """Release Spark once it has started; its last user stops it."""
         if self._starting is not None:
             self._starting.add_done_callback(_release)
             self._starting = None
 
     def close(self) -> None:
-        """Disconnect, as `bye` does."""
+        """Disconnect like `bye`."""
         self.bye()
 
 
@@ -179,7 +179,7 @@ def _release(starting: Future[session.Spark]) -> None:
 
 
 def _table(texts: Sequence[str]) -> Table:
-    """Return cases with numbers from 0, as a table that Spark reads without a Python process."""
+    """Return numbered cases as a table that Spark reads without a Python process."""
     import pyarrow
 
     numbers = pyarrow.array(range(len(texts)), pyarrow.int64())
@@ -187,7 +187,7 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield texts in order, in portions of at most `CHARACTERS` but at least one text."""
+    """Yield texts in order, in portions of up to `CHARACTERS`, each with at least one text."""
     together: list[str] = []
     length = 0
     for text in texts:
@@ -203,9 +203,7 @@ def portions(texts: Iterator[str]) -> Iterator[list[str]]:
 def connect_spark(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Connect to `spark`, `spark:local[N]` or `spark:sc://host:port`: the engine, here
-    or remote.
-    """
+    """Connect to `spark`, `spark:local[N]` or `spark:sc://host:port`, local or remote."""
     target = rest or "local[*]"
     if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"

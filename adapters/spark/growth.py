@@ -1,18 +1,17 @@
 """Bundles that the leader splits automatically. [SPLIT-01 … 09]
 
-Rows are the bundles that brokers report, with these columns. Any number of inspections can
-be together.
+Rows are the bundles that brokers report, with these columns. One frame can hold any number of runs.
 
-    cycle       identifies the inspection
-    settings    struct of `SETTINGS` in force
-    leader      whether the inspecting broker leads
+    cycle       identifies the run
+    settings    struct of the effective `SETTINGS`
+    leader      whether the broker is the leader
     bundle      its full name; null if no report has its statistics: it is not split
     namespace   of the bundle
     bundles     how many bundles that namespace has
     topics      of the bundle, as last reported
     sessions    producers and consumers together, as last reported
-    latest      struct of what it carries by the last report: `messages` and `bytes` per second
-    long_term   struct of what it carries in the long term
+    latest      struct of its rates by the last report: `messages` and `bytes` per second
+    long_term   struct of its long-term rates
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the limits that a bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
+    """Add the limits that a bundle `exceeds`, and whether it is `split` and its parts `unloaded`.
 
-    `turn` numbers the bundles of a namespace, those that exceed a limit first. [SPLIT-05, 06]
+    `turn` numbers a namespace's bundles, those that exceed a limit first. [SPLIT-05, 06]
     """
     rates = F.col(WINDOW[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}

@@ -1,4 +1,4 @@
-"""The Java process that is started for Spark: its settings, its output, and its sessions."""
+"""The Java process started for Spark: its settings, output and sessions."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ LOCAL: Mapping[str, str] = {
 
 
 class Log:
-    """Standard output and error of the Java process: stored, but not shown."""
+    """The Java process's standard output and error: stored, not shown."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
 
     def tail(self) -> str:
-        """Return its last lines, without Java's messages about the class archive."""
+        """Return the last lines, without Java's messages about the class archive."""
         self.file.seek(0)
         lines = self.file.read().decode(errors="replace").splitlines()
         return "\n".join([line for line in lines if "[cds" not in line][-TAIL:])
@@ -112,7 +112,7 @@ import PySpark at once see halves of its modules.
 
 @dataclass
 class JavaProcess:
-    """A Java process that starts with its first session and outlives every session."""
+    """A Java process that starts with its first session and outlives all sessions."""
 
     log: Log = field(default_factory=Log)
     _launching: Future[Any] | None = None
@@ -123,7 +123,7 @@ class JavaProcess:
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
     ) -> Future[Any]:
-        """Start the process unless it runs, and meanwhile load Python modules.
+        """Start the process unless it runs; load Python modules meanwhile.
 
         The result is PySpark's gateway to it, or the error that prevented its start.
         """
@@ -153,9 +153,7 @@ class JavaProcess:
         sys.setswitchinterval(self._interval)
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:
-        """Return a Spark session, with `more` settings overriding ours. Errors: those
-        of PySpark.
-        """
+        """Return a Spark session; settings in `more` override the suite's. Errors: PySpark's."""
         with _interrupts_kept():
             return self._session(self.launch(master, more).result(), _settings(master, more))
 
@@ -174,7 +172,7 @@ class JavaProcess:
 
 
 class RememberedMembers:
-    """A Java class whose members are looked up once."""
+    """A Java class whose members are looked up only once."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
@@ -192,7 +190,7 @@ some of these names in several packages, each of which is sought in 250 archives
 
 
 def remember_members(jvm: Any) -> None:
-    """Have PySpark look up each of Java's functions once."""
+    """Make PySpark look up each Java function only once."""
     for name in REMEMBERED:
         vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
 
@@ -202,7 +200,7 @@ def _failed(launching: Future[Any]) -> bool:
 
 
 def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a session, with `more` overriding ours."""
+    """Return a session's settings; those in `more` override the suite's."""
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
     return {
@@ -242,5 +240,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True for log records that are not Py4J's, whose errors are raised anyway."""
+    """True for log records not from Py4J, whose errors are raised anyway."""
     return "py4j" not in Path(record.pathname).parts

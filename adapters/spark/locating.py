@@ -1,4 +1,4 @@
-"""Bundles of topics, as columns of one row for each namespace. [BUNDLE-04 … 13]"""
+"""Locating topics in bundles, as columns of one row per namespace. [BUNDLE-04 … 13]"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = tuple(1 << power for power in range(30, -1, -1))
 def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
     """Return the bundle range of each topic, in order; `partitions` is the reading.
 
-    `boundaries` ascend from 0x00000000 to 0xffffffff. The steps are separate columns, since
+    `boundaries` ascend from 0x00000000 to 0xffffffff. Steps are separate columns, because
     expressions inside a lambda are evaluated each time they occur.
     """
 
@@ -53,8 +53,8 @@ def place_of(boundaries: Column, hashed: Column) -> Column:
     """Return the index of the bundle that contains a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
     Both are hexadecimal texts of equal length, which compare like their numbers. The last boundary
-    up to the hash is found by binary search: 13 steps for 4096 bundles. The last hash of all is in
-    the last bundle.
+    up to the hash is found by binary search: 13 steps for 4096 bundles. The highest hash is in the
+    last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
     steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)

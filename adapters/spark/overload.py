@@ -1,4 +1,4 @@
-"""OverloadShedder: brokers over a fixed threshold shed their excess and a margin. [OVERLOAD]"""
+"""OverloadShedder: brokers above a fixed threshold shed their excess plus a margin. [OVERLOAD]"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return the brokers with `overloadshedder`, a struct of their levels."""
+    """Add `overloadshedder`, a struct of each broker's levels."""
     return brokers.withColumn("overloadshedder", levels(readings))
 
 
@@ -51,7 +51,7 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def levels(readings: Mapping[str, str]) -> Column:
-    """Return a struct of a broker's usage and threshold in percent, overload, and need."""
+    """Return a struct of a broker's usage, threshold (both in percent), overload, and need."""
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(
         used.alias("usage"),

@@ -1,17 +1,17 @@
-"""Placement of a bundle: the broker with the least weighted long-term message rate. [PLACE]
+"""Placement on the broker with the lowest weighted long-term message rate. [PLACE]
 
-Rows are the bundles that candidates have or were assigned, with these columns. Any number of
-placements can be together.
+Rows are the bundles that candidates own or were assigned, with these columns. One frame can hold
+any number of placements.
 
     cycle       identifies the placement
-    settings    struct of `SETTINGS` in force
+    settings    struct of the effective `SETTINGS`
     broker      the candidate; null in the one row of a placement without candidates
-    percent     struct of what it uses of each resource (`usage.percents`)
-    bundle      one that it has or was assigned; null in the one row of a broker without any
+    percent     struct of its usage of each resource (`usage.percents`)
+    bundle      one that it owns or was assigned; null in the one row of a broker without any
     rate        long-term messages per second of that bundle, in + out
     added       long-term messages per second of the bundle to be placed, in + out
-    plan        struct of what AvgShedder planned for the bundle, or null: where it comes `from`,
-                where `to` it goes, and how the `attempt` to unload it stands
+    plan        struct of AvgShedder's plan for the bundle, or null: its source `from`, its
+                destination `to`, and the state of the `attempt` to unload it
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row for each candidate: the compared values, and whether it may be chosen (`best`).
+    """Return a row per candidate: the compared values, and whether it may be chosen (`best`).
 
     Columns: `cycle`, `broker`, `usage` in percent, `rate`, `left_out`, `score`, and `by_chance`,
-    true if all candidates are overloaded, so that any may take the bundle. [PLACE-05]
+    true if all candidates are overloaded, so that any may be chosen. [PLACE-05]
     """
     summed = rows.groupBy("cycle", "broker").agg(
         or_nothing(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),
@@ -76,7 +76,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def as_planned(candidates: Column, overloaded: Column, plan: Column) -> Column:
-    """Return the candidates of which AvgShedder takes one at random. [PLANNED-02 … 06]"""
+    """Return the candidates among which AvgShedder chooses at random. [PLANNED-02 … 06]"""
     to = plan["to"]
     others = F.array_except(candidates, F.array(plan["from"], to))
     healthy = F.array_except(others, overloaded)
@@ -88,7 +88,7 @@ def as_planned(candidates: Column, overloaded: Column, plan: Column) -> Column:
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first name that may be chosen; where the choice is random, names take turns.
+    """Return the first name that may be chosen; random choices take turns.
 
     `turn` counts the questions: a repeated question gets the next name. [PLACE-05]
     """

@@ -1,4 +1,4 @@
-"""Isolation policies and anti-affinity groups, and what they let TransferShedder move. [TRANSFER]
+"""Isolation policies and anti-affinity groups that limit TransferShedder. [TRANSFER]
 
 Rows are cases of `shed.select`, with `SHAPE`, `brokers` and `settings`.
 """
@@ -17,7 +17,7 @@ SHAPE = f"withoutData array<string>, isolation array<{POLICY}>, groups map<strin
 
 
 def _policies(namespace: Column) -> Column:
-    """Return the isolation policies of a namespace."""
+    """Return a namespace's isolation policies."""
     none = F.array().cast(f"array<{POLICY}>")
     policies = F.coalesce("isolation", none)
     return F.filter(policies, lambda one: F.array_contains(one["namespaces"], namespace))
@@ -28,7 +28,7 @@ def _group(namespace: Column) -> Column:
 
 
 def keeps(namespace: Column) -> Column:
-    """True if the bundles of a namespace stay whatever they carry. [TRANSFER-14, TRANSFER-16]"""
+    """True if a namespace's bundles stay, whatever they carry. [TRANSFER-14, TRANSFER-16]"""
     excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
     restricted = (F.size(_policies(namespace)) > 0) | _group(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
@@ -36,7 +36,7 @@ def keeps(namespace: Column) -> Column:
 
 
 def targets(namespace: Column) -> Column:
-    """Return the brokers that may take a bundle of a namespace; null for any. [TRANSFER-15]"""
+    """Return the brokers that may take a namespace's bundle; null for any. [TRANSFER-15]"""
     permitted = _permitted(namespace)
     group = _group(namespace)
     counts = F.transform(permitted, lambda name: _rivals(name, namespace, group))
@@ -59,7 +59,7 @@ def _permitted(namespace: Column) -> Column:
 
 
 def _rivals(broker: Column, namespace: Column, group: Column) -> Column:
-    """Return the number of other namespaces of a group that a broker serves."""
+    """Return how many other namespaces of a group a broker serves."""
     bundles = F.coalesce(F.col("brokers")[broker]["bundles"], F.array().cast("array<string>"))
     served = F.array_distinct(F.transform(bundles, namespace_of))
     return F.size(F.filter(served, lambda one: (one != namespace) & (_group(one) == group)))

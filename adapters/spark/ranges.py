@@ -1,4 +1,4 @@
-"""Hash ranges and the names of bundles, as columns. [BUNDLE]"""
+"""Hash ranges and bundle names, as columns. [BUNDLE]"""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RANGE = 2 * BOUNDARY + 1
 
 
 def hash_of(topic: Column) -> Column:
-    """Return the CRC-32 of a complete topic name in UTF-8. [BUNDLE-11]"""
+    """Return the CRC-32 of a full topic name in UTF-8. [BUNDLE-11]"""
     return F.crc32(F.encode(topic, "UTF-8"))
 
 
 def boundary_value(boundary: Column) -> Column:
-    """Return the number that a boundary such as 0x40000000 denotes."""
+    """Parse a boundary such as 0x40000000."""
     return F.conv(F.substring(boundary, 3, BOUNDARY), 16, 10).cast("bigint")
 
 
@@ -32,12 +32,12 @@ def hex_of(value: Column) -> Column:
 
 
 def lower_of(name: Column) -> Column:
-    """Return the lower boundary of a bundle as text, from its range or its full name."""
+    """Return a bundle's lower boundary as text, from its range or full name."""
     return F.substring(name, -RANGE, BOUNDARY)
 
 
 def upper_of(name: Column) -> Column:
-    """Return the upper boundary of a bundle as text."""
+    """Return a bundle's upper boundary as text."""
     return F.substring(name, -BOUNDARY, BOUNDARY)
 
 
@@ -47,11 +47,11 @@ def range_name(lower: Column, upper: Column) -> Column:
 
 
 def namespace_of(bundle: Column) -> Column:
-    """Return the `tenant/namespace` of a bundle's full name."""
+    """Return `tenant/namespace` from a bundle's full name."""
     return F.substring(bundle, F.lit(1), F.length(bundle) - RANGE - 1)
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if one bundle contains the range of the other; boundaries compare as text."""
+    """True if one bundle's range contains the other's; boundaries compare as text."""
     same = namespace_of(whole) == namespace_of(part)
     return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

@@ -1,5 +1,6 @@
-"""`shed.cycles`: the n-th cycles of all cases are one job, with the results of earlier
-ones. [SHED]
+"""`shed.cycles`: the n-th cycles of all cases are one job, which uses earlier jobs' results.
+
+[SHED]
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer for each case; a job computes one cycle of all cases that have it."""
+    """Return one answer per case; each job computes one cycle of all cases that have it."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages(rows, ask)
@@ -46,9 +47,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return the weighted usage of each broker in each cycle, if it matters and weights
-    are known.
-    """
+    """Return each broker's weighted usage in each cycle, if needed and weights are known."""
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
@@ -98,9 +97,9 @@ RESTRICTIONS = ("withoutData", "isolation", "groups")
 
 
 def _hits(before: Sequence[JSON]) -> int:
-    """Return in how many cycles in a row TransferShedder found an imbalance. [TRANSFER-06]
+    """Return for how many consecutive cycles TransferShedder found an imbalance. [TRANSFER-06]
 
-    An unload ends the row; a skipped cycle does not count.
+    An unload resets the count; a skipped cycle does not change it.
     """
     hits = 0
     for one in before:
@@ -122,7 +121,7 @@ def _since(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
 
 
 def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:
-    """Yield each bundle unloaded in these cycles, with the minutes from then to the last cycle."""
+    """Yield each bundle unloaded in these cycles, with the minutes until the next cycle."""
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])
         for bundle, ago in cycle["recentlyUnloaded"].items():

@@ -1,4 +1,4 @@
-"""The Spark session of a process: started on demand, shared, and ended by its last user."""
+"""A process's Spark session: started on demand, shared, and stopped by its last user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Session = Any
 
 @dataclass
 class Spark:
-    """A running session: its place, and the number of its users."""
+    """A running session, where it runs, and its number of users."""
 
     target: str
     session: Session
@@ -59,13 +59,13 @@ class Spark:
 
     @property
     def tail(self) -> str:
-        """The last lines that its Java process wrote to standard error."""
+        """Return the last lines that its Java process wrote to standard error."""
         return self.log.tail() if self.log else ""
 
 
 @dataclass
 class _Process:
-    """The state of this process, in which all users share one Spark."""
+    """This process's Spark, which all users share."""
 
     running: Spark | None = None
     ending: Future[None] | None = None
@@ -82,18 +82,18 @@ PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+
 
 
 def check_place(target: str, adapter: str) -> None:
-    """Raise AdapterError if the text is not the place of a Spark."""
+    """Raise AdapterError if the text is not a valid Spark address."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
         hint = "write local[4], local[*] for every core, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Acquire the Spark at a place, which `release` gives back.
+    """Acquire the Spark at an address; give it back with `release`.
 
-    The place is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
-    `options` override ours if it is started here; a running Spark keeps its own. Raises
-    AdapterError if it cannot be reached or started, or if the process uses a different one.
+    The address is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
+    `options` override the suite's if Spark is started here; a running Spark keeps its own. Raises
+    AdapterError if Spark cannot be reached or started, or if the process uses another one.
     """
     check_place(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
@@ -102,7 +102,7 @@ def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
 
 def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Return the Spark of this process, and count another user."""
+    """Return this process's Spark, and count one more user."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -118,17 +118,17 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
 
 def _check_ended(adapter: str) -> None:
-    """Wait until the former Spark has ended, which a new session would otherwise reuse."""
+    """Wait until the previous Spark has stopped; a new session would otherwise reuse it."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
         problem = f"the former Spark of this process has not ended within {ENDS_WITHIN:g} s"
         raise AdapterError("start", problem, "try it in another process", "", adapter)
 
 
 def acquire_soon(target: str, adapter: str) -> Future[Spark]:
-    """Return a future of what `acquire` returns, starting Java in the background if needed.
+    """Return a future of the result of `acquire`, starting Java in the background if needed.
 
-    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is already
-    known that Spark is unavailable.
+    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if Spark is known
+    to be unavailable.
     """
     check_place(target, adapter)
     check_installed(target, adapter)
@@ -141,7 +141,7 @@ def acquire_soon(target: str, adapter: str) -> Future[Spark]:
 
 
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
-    """Start the Java process for `acquire` in the background, if that is going to start one.
+    """Start the Java process for `acquire` in the background, if `acquire` will need one.
 
     Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
     """
@@ -166,9 +166,9 @@ def separate_session(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Release the session that `acquire` returned; the last user stops it.
+    """Release the session acquired with `acquire`; the last user stops it.
 
-    An `idle` session in our own Java process is stopped without waiting.
+    An `idle` session in the suite's own Java process is stopped without waiting.
     """
     with _PROCESS.turn:
         spark.users -= 1
@@ -196,8 +196,10 @@ def acquired(
 
 
 def _stop(spark: Spark) -> None:
-    """Stop a session. If a thread was interrupted during a call to Java, Java closes all its
-    connections, perhaps including the one that this thread just got; the next one works.
+    """Stop a session.
+
+    If a thread was interrupted during a call to Java, Java closes all its connections, perhaps
+    including the one that this thread just got; the next one works.
     """
     if not _remote(spark.target):
         with suppress(Exception):
@@ -216,14 +218,14 @@ def _remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raise AdapterError if this machine lacks what a Spark at this place needs."""
+    """Raise AdapterError if this machine lacks something that Spark at this address needs."""
     problem = without_pyspark() if _remote(target) else without_spark()
     if problem:
         raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)
 
 
 def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
-    """Return a Spark session in a Java process that is started here."""
+    """Return a Spark session in a Java process started here."""
     try:
         session = JAVA.session(master, options)
     except Exception as error:
@@ -247,7 +249,7 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _connected(url: str, adapter: str) -> Spark:
-    """Return a session of a Spark Connect server."""
+    """Return a session on a Spark Connect server."""
     parts = urlsplit(url)
     address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)
     try:
@@ -271,7 +273,7 @@ def _connected(url: str, adapter: str) -> Spark:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return the message of an exception, without the long Java trace."""
+    """Return an exception's message without the long Java trace."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
@@ -280,6 +282,6 @@ RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)"
 
 
 def last_cause(error: BaseException) -> str:
-    """Return the last cause that an error of Spark gives."""
+    """Return the innermost cause given in a Spark error."""
     causes: list[str] = RAISED.findall(str(error)) or [exception_message(error)]
     return causes[-1].strip().rstrip(".")

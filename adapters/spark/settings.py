@@ -1,4 +1,4 @@
-"""The settings in force, as columns: given by a case, or else documented defaults. [CONFIG]"""
+"""The effective settings as columns: those of a case, else documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
 def _number(text: Column) -> Column:
-    """Return the number that a text gives; null if it gives none, or one that is too large."""
+    """Parse a number; null for text that is not one, or too large a one."""
     value = text.try_cast("double")
     return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
 
@@ -41,10 +41,10 @@ INFINITE = float("inf")
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of settings; null if a setting is not given and has no documented default.
+    """Return a struct of settings; null for one without a value and a documented default.
 
-    An undocumented setting has its default or null even if given, since the documents give it no
-    effect. `given` maps names to text, in the format of JSON.
+    An undocumented setting has its default or null even if given, because documents give it no
+    effect. `given` maps names to JSON text.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}
@@ -72,7 +72,7 @@ def _text(value: Value) -> Column:
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:
-    """Return the names of settings that are not in force as text; null if all are."""
+    """Format the names of settings without a value; null if all have one."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

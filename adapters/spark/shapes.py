@@ -1,6 +1,6 @@
-"""The shapes of Pulsar's load data as Spark types, and functions to read them.
+"""Pulsar's load data as Spark types, and functions to read them.
 
-All numbers are doubles, even counts, since JSON may write 3 as 3.0.
+All numbers are doubles, even counts, because JSON may write 3 as 3.0.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 
 
 def or_nothing(number: Column) -> Column:
-    """Return a number, or 0 if it is left out."""
+    """Return a number, or 0 if it is null."""
     return F.coalesce(number, F.lit(0.0))
 
 
 def no_rows(like: DataFrame, columns: str) -> DataFrame:
-    """Return an empty frame in the session of another, with columns declared as Spark types."""
+    """Return an empty frame in another's session, with columns declared as Spark types."""
     none, fields = F.lit(None), StructType.fromDDL(columns)
     return like.where(F.lit(False)).select(*(none.cast(f.dataType).alias(f.name) for f in fields))
 
@@ -55,7 +55,7 @@ def constant(value: float) -> Column:
 
 
 def traffic(rates: Column) -> Column:
-    """Return the sum of both directions: a struct of `messages` and `bytes` per second."""
+    """Return both directions' sum: a struct of `messages` and `bytes` per second."""
     return F.struct(
         (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
         (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
@@ -65,25 +65,25 @@ def traffic(rates: Column) -> Column:
 
 
 def measured(average: Column) -> Column:
-    """True if an average has a sample."""
+    """True if an average has samples."""
     return F.coalesce(average["numSamples"] > 0, F.lit(False))
 
 
 def assumed(kilobyte: str) -> Column:
-    """Return a struct of the rates assumed for a bundle before its first sample. [DATA-04, 05]"""
+    """Return a struct of the rates assumed for a bundle without samples. [DATA-04, 05]"""
     amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
     pairs = zip(RATE_FIELDS, amounts, strict=True)
     return F.struct(*(constant(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
 
 
 def known_rates(average: Column, kilobyte: str) -> Column:
-    """Return a struct of a bundle's rates by its average, or else assumed ones. [DATA-09]"""
+    """Return a struct of a bundle's average rates, or the assumed ones. [DATA-09]"""
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Return the traffic of a bundle by its average, or else an assumed one. [DATA-09]"""
+    """Return a bundle's average traffic, or the assumed one. [DATA-09]"""
     return traffic(known_rates(average, kilobyte))
 
 

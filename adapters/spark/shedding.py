@@ -7,7 +7,7 @@ Brokers and their bundles are rows of two frames. Any number of cycles can be to
 
 Brokers also have:
 
-    settings    struct of `SETTINGS` in force, by their names in broker.conf
+    settings    struct of the effective `SETTINGS`, by their names in broker.conf
     strategy    class name, without Pulsar's own package
     percent     struct of what it uses of each resource (`usage.percents`)
     history     array of its earlier usages in weighted percent, the oldest first; instead of it,
@@ -59,10 +59,11 @@ BROKER = ("cycle", "broker")
 
 @dataclass(frozen=True)
 class Strategy:
-    """The decision of a strategy: the state of brokers, and which of their bundles it sheds.
+    """A strategy: the state of brokers, and which of their bundles it sheds.
 
-    `levels` adds the state to brokers, a struct with the strategy's name in lower case. `takes` is
-    true for a row of `queued` that is shed; `sums` are traffic to sum along the queue, by column.
+    `levels` adds the state to brokers, as a struct with the strategy's name in lower case. `takes`
+    is true for a row of `queued` that is shed; `sums` are the traffic to sum along the queue, by
+    column.
     """
 
     settings: tuple[str, ...]
@@ -99,7 +100,7 @@ LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.T
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the strategies that documents with these defaults describe."""
+    """Return the strategies described by documents with these defaults."""
     return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
 
 
@@ -114,7 +115,7 @@ TransferShedder decides alone.
 
 
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
-    """Return the settings that influence decisions under these strategies."""
+    """Return the settings that affect decisions of these strategies."""
     own = (name for one in strategies for name in STRATEGIES[one].settings)
     return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
 
@@ -125,10 +126,10 @@ def decision_rows(
     readings: Readings,
     strategies: Iterable[str] = BY_REPORTS,
 ) -> DataFrame:
-    """Return a row for each bundle, and each broker without any: whether it is `chosen`, and why.
+    """Return a row per bundle, and per broker without any: whether it is `chosen`, and why.
 
-    Columns: those given except `MEASURED`, those that `with_counts` and `queued` add, a struct for
-    each strategy (`Strategy.levels`), and `chosen`, which is false under any other strategy.
+    Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, a struct for
+    each strategy (`Strategy.levels`), and `chosen`, which is false for any other strategy.
     """
     planned = _planned(strategies, readings)
     known = _levels(with_counts(brokers, bundles, readings), readings, planned)
@@ -156,19 +157,19 @@ def decisions_of_owners(
 
 
 def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return these strategies, and those that shed whichever one is set."""
+    """Return these strategies and those that shed whichever one is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 
 def _levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
-    """Add a struct of levels for each strategy, and drop the columns that only these need."""
+    """Add a struct of levels for each strategy, and drop columns that are needed only for these."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*MEASURED)
 
 
 def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Return the bundles in the queues of their brokers, with `chosen`."""
+    """Return the bundles in their brokers' queues, with `chosen`."""
     everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
@@ -186,10 +187,10 @@ MEASURED = (
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
-    """Add `owned` and `able` to brokers, how many bundles they have and how many of them may move.
+    """Add to brokers `owned` and `able`: how many bundles they have, and how many may move.
 
     Also `first`, whether the row has a broker; `brokers`, how many the cycle has; and `weight`, the
-    load in the measure that readings select.
+    load in the measure set by the readings.
     """
     alike = bundles.groupBy(*BROKER, "moved").agg(
         F.count("bundle").alias("many"),
@@ -201,7 +202,7 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add numbers and load to brokers with `parts`, their bundles by time of unloading."""
+    """Add counts and load to brokers with `parts`, their bundles grouped by time of unloading."""
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
@@ -219,7 +220,7 @@ def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def _of_bundles() -> Column:
-    """Return a broker's load as the sum of its bundles: a struct of `messages` and `bytes`."""
+    """Return a broker's load, summed over its bundles: a struct of `messages` and `bytes`."""
     sums = (_total(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
     return F.struct(*sums)
 
@@ -233,7 +234,7 @@ ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE
 
 
 def _added(given: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return the traffic to sum; it always includes bytes if there is a minimum throughput."""
+    """Return the traffic to sum; always includes bytes if there is a minimum throughput."""
     needed = ("bytes",) if "least" in given else ()
     return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
 
@@ -251,17 +252,17 @@ def _many(parts: Column) -> Column:
 
 
 def blocked(moved: Column, readings: Readings) -> Column:
-    """True if a bundle that was unloaded that many minutes ago has to stay. [SHED-04]"""
+    """True if a bundle that was unloaded so many minutes ago must stay. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
 def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Add to bundles their place in the queue for unloading. [SHED-02, SHED-04, SHED-07]
+    """Add to bundles their position in the queue for unloading. [SHED-02, SHED-04, SHED-07]
 
-    Columns: `traffic` in the measure that readings select; `movable`; `place` from 1, the movable
-    ones with the most traffic first, ties by name; `rank`, the same with the most expensive first;
-    `above`, the traffic of the movable ones before it; and the sums of strategies.
+    Columns: `traffic` in the measure set by the readings; `movable`; `place` from 1, movable
+    bundles with the most traffic first, ties by name; `rank`, the same with the most expensive
+    first; `above`, the traffic of movable bundles ahead; and the strategies' sums.
     """
     rows = rows.withColumns(
         {

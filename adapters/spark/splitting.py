@@ -1,4 +1,4 @@
-"""Splits of bundles, as columns of one row for each split. [SPLIT-10 … 19]"""
+"""Splits of bundles, as columns of one row per split. [SPLIT-10 … 19]"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECTED_BY: Mapping[str, str] = {
 
 
 def halved(number: Column) -> Column:
-    """Return half of a whole number, rounded down."""
+    """Halve an integer, rounding down."""
     return F.shiftright(number, 1)
 
 
@@ -40,10 +40,10 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Return the best point half-way between two topics, as an array; else none. [SPLIT-11]
+    """Return the best cut half-way between two topics, as an array; empty if none. [SPLIT-11]
 
-    The best point leaves the most equal numbers of topics on both sides. With an odd number of
-    topics, the upper part has one more. Topics with the same hash are not separated. No lambda
+    The best cut leaves the most equal numbers of topics on both sides. With an odd number of
+    topics, the upper part has one more. Topics with equal hashes are not separated. No lambda
     refers to the sorted array, which Spark would sort again for each element.
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
@@ -69,7 +69,7 @@ def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
     """Return the cuts that keep parts within their limits, as an array. [SPLIT-28 … 30]
 
     `topics` is an array of structs of `hash`, `messages` and `bytes`, and `most` a struct of the
-    limits. Each cut is half-way between two topics; those with the same hash stay together.
+    limits. Each cut is half-way between two topics; topics with equal hashes stay together.
     """
 
     def sums(of: Column) -> dict[str, Column]:
@@ -130,7 +130,7 @@ def cuts(
     halves: str,
     by_rates: Column | None = None,
 ) -> Column:
-    """Return the positions at which a bundle is cut: ascending, inside, distinct. [SPLIT-10 … 14]
+    """Return the positions where a bundle is cut: ascending, inside, distinct. [SPLIT-10 … 14]
 
     `halves` is the reading `range-halves`; hashes and positions are arrays of numbers. `by_rates`
     are the cuts by traffic, under documents that describe them.
@@ -145,7 +145,7 @@ def cuts(
 
 
 def parts(lower: Column, upper: Column, cuts: Column) -> Column:
-    """Return the names of the parts between the cuts; without cuts, the bundle. [SPLIT-14]"""
+    """Return the names of the parts between cuts; the bundle itself without cuts. [SPLIT-14]"""
     starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
     return F.zip_with(starts, ends, range_name)
 
@@ -161,7 +161,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 
 
 def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the algorithms that documents with these defaults describe."""
+    """Return the algorithms described by documents with these defaults."""
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 
 
@@ -173,7 +173,7 @@ def refusal(
     upper: Column,
     algorithms: Sequence[str] = ALGORITHMS,
 ) -> Column:
-    """Return the reason for refusing a split in advance, or null. [SPLIT-15, SPLIT-16]"""
+    """Return why a split is refused in advance, or null. [SPLIT-15, SPLIT-16]"""
     known = algorithm.isin(*algorithms)
     at_positions = algorithm == POSITIONS
     return (

@@ -1,4 +1,4 @@
-"""Spark tasks for work other than queries: each input is worked on in a separate task."""
+"""Spark tasks for work other than queries: each input is processed in its own task."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def in_tasks(
 
 
 def _worked(work: Callable[[str], str], text: str) -> dict[str, str]:
-    """Return the result or the error, which another attempt would not avoid."""
+    """Return the result, or an error that a retry would not avoid."""
     try:
         return {"text": work(text), "error": ""}
     except Exception as error:

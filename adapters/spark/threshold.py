@@ -1,4 +1,4 @@
-"""ThresholdShedder: brokers well above the cluster's average come down below it. [THRESHOLD]"""
+"""ThresholdShedder: brokers far above the average usage shed down to below it. [THRESHOLD]"""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `thresholdshedder` to brokers: its levels, and whether an idle broker makes it shed.
+    """Add `thresholdshedder` to brokers: levels, and whether they shed for an idle broker.
 
     Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent, `over`,
-    `need`, and `relieves`, true if it sheds because another broker of the cycle is idle.
+    `need`, and `relieves`, true if the broker sheds because another broker of the cycle is idle.
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")
@@ -96,11 +96,11 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add each broker's usage, the average over all, and the levels from them. [THRESHOLD-05 … 07]
+    """Add each broker's usage, the average of all, and the derived levels. [THRESHOLD-05 … 07]
 
-    The average is exact if usages are and the number of brokers is a power of two; otherwise it is
-    always rounded alike, since brokers are summed in the order of their names.
-    The usages are `smoothed` if rows have that.
+    The average is exact if usage is and the number of brokers is a power of two; otherwise rounding
+    is always the same, because brokers are summed in name order. Usage is taken from `smoothed` if
+    rows have that column.
     """
     settings = F.col("settings")
     rows = rows.withColumn("_used", compared_usage(rows.columns))
@@ -125,7 +125,7 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
-    """True if a broker would shed more than the minimum throughput, or if there is none.
+    """True if a broker would shed more than the minimum throughput, or if there is no minimum.
 
     [THRESHOLD-20]
     """
@@ -140,7 +140,7 @@ def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
 
 
 def compared_usage(given: list[str]) -> Column:
-    """Return the usage of a broker, mixed with its history. [THRESHOLD-06, THRESHOLD-07]"""
+    """Return a broker's usage, smoothed over its history. [THRESHOLD-06, THRESHOLD-07]"""
     if "smoothed" in given:
         return F.col("smoothed")
     settings = F.col("settings")

@@ -1,11 +1,11 @@
-"""TransferShedder: bundles go from the most to the least loaded brokers. [TRANSFER]
+"""TransferShedder: moves bundles from the most to the least loaded brokers. [TRANSFER]
 
 Rows of brokers need further columns:
 
     age             seconds since the load data were written; null for none
     without_data    registered brokers of the cycle that have no load data
-    past            struct of `hits`, the number of cycles in a row before this one that found an
-                    imbalance, and `since`, the seconds since each broker last unloaded bundles
+    past            struct of `hits`, the number of consecutive earlier cycles with an imbalance,
+                    and `since`, the seconds since each broker last unloaded bundles
 
 Each of `owns` also has `kept`, true if the bundle stays whatever it carries, and `targets`, the
 brokers that may take it; null for any.
@@ -53,15 +53,15 @@ HALF = 0.5
 
 
 def runs_extensible(settings: Column) -> Column:
-    """True if settings name the extensible load manager, in whichever package."""
+    """True if the settings select the extensible load manager, whatever its package."""
     return settings[MANAGER].endswith(EXTENSIBLE)
 
 
 def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFrame:
-    """Add `transfershedder`: the imbalance of the cycle, and what the broker unloads.
+    """Add `transfershedder`: the cycle's imbalance, and what the broker unloads.
 
-    That is its `usage`; whether the cycle is `uneven` or `skipped`, and its `hits`; the broker that
-    takes the `bundles` of this one (`target`), and the `amount` of traffic that may go.
+    Fields: the broker's `usage`; whether the cycle is `uneven` or `skipped`, and its `hits`; the
+    `target` of this broker's `bundles`, and the `amount` of traffic that may move.
     """
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
     mine = F.col("strategy") == NAME
@@ -96,7 +96,7 @@ def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFram
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle goes."""
+    """True if a bundle is shed."""
     return F.array_contains("transfershedder.bundles", F.col("bundle"))
 
 
@@ -115,7 +115,7 @@ def _able(settings: Column) -> Column:
 
 
 def _plan(loads: Column, settings: Column) -> Column:
-    """Return the conditions and moves of a cycle: a struct. [TRANSFER-02, -06, -11, -13]"""
+    """Return a struct of a cycle's conditions and moves. [TRANSFER-02, -06, -11, -13]"""
     uneven = finds_imbalance(loads, settings)
     skipped = F.col("_early") | F.coalesce(F.size("without_data") > 0, F.lit(False))
     before = F.coalesce(F.col("past.hits"), F.lit(0.0))
@@ -134,7 +134,7 @@ def _sum(brokers: Column, amount: Callable[[Column], Column]) -> Column:
 
 
 def finds_imbalance(brokers: Column, settings: Column) -> Column:
-    """True if a condition of an unload holds. [TRANSFER-01, TRANSFER-03 … 05]"""
+    """True if a condition for unloading holds. [TRANSFER-01, TRANSFER-03 … 05]"""
     count = F.size(brokers)
     mean = F.try_divide(_sum(brokers, lambda one: one["load"]), count)
     target = settings[TARGET] * constant(100)
@@ -150,9 +150,10 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
 
 
 def _moves(brokers: Column, settings: Column) -> Column:
-    """Return the moves from the most to the least loaded broker, then inwards. [TRANSFER-09]
+    """Return moves between pairs: most with least loaded broker, then inward. [TRANSFER-09]
 
-    `brokers` are ordered by load. One that moves nothing leaves the next turn to the one before it.
+    `brokers` are ordered by load. If a broker moves nothing, the next most loaded one takes its
+    turn.
     """
     count = F.size(brokers)
     others = F.reverse(F.slice(brokers, F.lit(2), F.greatest(count - 1, F.lit(0))))
@@ -191,7 +192,7 @@ def _move(source: Column, target: Column, filled: Column) -> Column:
 
 
 def _amount(source: Column, target: Column) -> Column:
-    """Return the traffic that makes the loads of two brokers equal. [TRANSFER-09]"""
+    """Return the traffic whose move makes two brokers' loads equal. [TRANSFER-09]"""
     high, low = source["load"], target["load"]
     return or_nothing(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
 
@@ -216,7 +217,7 @@ def _filled(source: Column, target: Column) -> Column:
 
 
 def _after(state: Column, source: Column, filled: Column) -> Column:
-    """Return the loads after traffic has gone from one broker to another."""
+    """Return the loads after traffic has moved from one broker to another."""
     carried = filled["carried"]
     points = or_nothing(F.try_divide(source["load"] * carried, source["traffic"]))
     to = F.size(state["moves"])

@@ -1,4 +1,4 @@
-"""UniformLoadShedder: it evens out the busiest and the idlest broker. [UNIFORM]"""
+"""UniformLoadShedder: balances the busiest and the least busy broker. [UNIFORM]"""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FILLED = "filled"
 
 
 def fitting() -> Column:
-    """Return the traffic of a bundle if it is no more than half of the gap."""
+    """Return a bundle's traffic if it is at most half of the gap."""
     return F.when(_fits(), F.col("traffic"))
 
 
@@ -75,9 +75,9 @@ def takes(_readings: Mapping[str, str]) -> Column:
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add `uniformloadshedder` to brokers: the extremes of their cycle.
 
-    Fields: `least` and `most`, each the `messages` and `bytes` per second of a broker; `over`, true
-    if the difference exceeds a threshold; `most_loaded`, true for that broker; and `need`, half of
-    the gap between the extremes, or the documented share of it.
+    Fields: `least` and `most`, each a broker's `messages` and `bytes` per second; `over`, true if a
+    difference exceeds a threshold; `most_loaded`, true for that broker; and `need`, half of the
+    gap, or the documented share of it.
     """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
@@ -109,7 +109,7 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile() -> Column:
-    """True if the share of a difference reaches its minimum, or there is none. [UNIFORM-06]"""
+    """True if the amount to move reaches the minimum, or if there is no minimum. [UNIFORM-06]"""
     settings = F.col("settings")
     enough = (
         F.coalesce(

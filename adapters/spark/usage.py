@@ -1,4 +1,4 @@
-"""The usage of brokers, in percent. [USAGE]"""
+"""Brokers' usage in percent. [USAGE]"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 
 def percents(report: Column) -> Column:
-    """Return a struct of the five resources of a load report, each in percent of its limit.
+    """Return a struct of a report's five resources, each in percent of its limit.
 
     Values are multiplied before the division, so that 25, 50, 75 and 100 of 100 stay exact.
     """
@@ -39,7 +39,7 @@ def maximum(percent: Column) -> Column:
 
 
 def weighed(percent: Column, settings: Column) -> Column:
-    """Return the percentages times the weights in the settings. [USAGE-02, USAGE-04]"""
+    """Return the percentages multiplied by the weights in the settings. [USAGE-02, USAGE-04]"""
     return F.struct(*((percent[name] * settings[WEIGHTS[name]]).alias(name) for name in RESOURCES))
 
 
@@ -52,9 +52,9 @@ def busiest(percent: Column) -> Column:
 
 
 def smoothed(history: Column, present: Column, kept: Column) -> Column:
-    """Return a usage smoothed by earlier ones, oldest first; each takes its share. [THRESHOLD-07]
+    """Return usage smoothed over earlier usage, oldest first. [THRESHOLD-07]
 
-    `kept` is the share of the past, from 0 to 1.
+    `kept` is the weight of the past, from 0 to 1.
     """
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
@@ -64,15 +64,15 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
 
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
-    """Return a smoothed usage after one more observation; the first counts as is. [THRESHOLD-07]"""
+    """Mix one more observation into a smoothed usage; the first is taken as is. [THRESHOLD-07]"""
     return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
-    """Return the mixed usage after an earlier one; null if that or the history share is unknown."""
+    """Mix one more observation into a smoothed usage; null if that or the weight is unknown."""
     return was * kept + seen * (constant(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Return the Gbit/s of a network interface, as set or else as reported. [USAGE-05 … 07]"""
+    """Return a network interface's Gbit/s, as set or else as reported. [USAGE-05 … 07]"""
     return F.coalesce(override, reported)

@@ -1,1 +1,1 @@
-"""Recording of a running cluster's history for an audit, over the admin API, read-only."""
+"""Recording a running cluster's history for an audit, read-only, over the admin API."""

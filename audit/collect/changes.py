@@ -1,4 +1,4 @@
-"""Changes of a cluster between two observations, as records of its history."""
+"""Changes of a cluster between two observations, as history records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Entry = dict[str, Any]
 
 
 def initial_entries(now: Sight) -> Iterator[Entry]:
-    """Yield records of the state from which an audit starts; its leader is not a new one."""
+    """Yield records of the state at the start of an audit; its leader is not a new one."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
@@ -70,8 +70,8 @@ def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]
 def _cause(released: int, before: Sight, now: Sight) -> str:
     """Return the cause of unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds. If it shed some of the unloaded bundles but not
-    all, the cause is unknown.
+    The leader counts the bundles that it sheds. If it shed only some of the unloaded bundles, the
+    cause is unknown.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -93,8 +93,8 @@ def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
 
 
 def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
-    """Return the bundles that brokers of the extensible manager released for a reason that may
-    still be seen.
+    """Return the bundles released, under the extensible manager, for a reason still to be
+    observed.
     """
     if not now.is_extensible:
         return set()
@@ -109,9 +109,9 @@ def as_shutdown(entries: list[Entry], now: Sight) -> None:
 
 
 def as_shed(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unloads that the leader counts as shed only once they are all over.
+    """Set the cause of unloads that the leader counted as shed only after all were complete.
 
-    `shed` is the number that it has counted beyond the unloads already explained.
+    `shed` is how many it has counted beyond the unloads already explained.
     """
     open_ones = list(filter(_is_unexplained, entries))
     if shed > 0 and open_ones:
@@ -122,7 +122,7 @@ def as_shed(entries: list[Entry], shed: float) -> None:
 def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
     """Return how many bundles a leader has counted as shed that these entries do not explain.
 
-    0 unless it is of the extensible manager, which counts the bundles of a cycle after the last.
+    Always 0 except under the extensible manager, which counts a cycle's bundles after the last one.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
@@ -131,7 +131,7 @@ def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
 
 
 def as_unknown(entries: list[Entry]) -> None:
-    """Set the cause of unloads from brokers that may be stopping."""
+    """Set the cause of unloads from brokers that may be stopping to unknown."""
     for entry in filter(_is_unexplained, entries):
         entry["cause"] = "unknown"
 
@@ -141,7 +141,7 @@ def _is_unexplained(entry: Entry) -> bool:
 
 
 def state_after(entries: Iterator[Entry]) -> Sight | None:
-    """Return the state of a cluster after these records; None if they lack the owners."""
+    """Return a cluster's state after these records; None if they do not give the owners."""
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}
     named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}

@@ -1,4 +1,4 @@
-"""Files of a history being recorded: one per day, with complete and unrepeated lines."""
+"""Files of a growing history: one per day, with complete lines and no repeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDING = ".jsonl"
 
 
 class CannotWrite(UserError):
-    """The history cannot be written; the message gives the place and the reason."""
+    """The history cannot be written; the message says where and why."""
 
 
 class Recording:
@@ -33,7 +33,7 @@ class Recording:
             raise CannotWrite(f"{folder}: {error.strerror or error}") from None
 
     def newest_records(self) -> Iterator[Entry]:
-        """Yield the records of the newest file, except load reports."""
+        """Yield the newest file's records, except load reports."""
         files = self._files()
         if not files:
             return
@@ -72,7 +72,7 @@ class Recording:
         return len(lines)
 
     def starts_file(self, at: datetime) -> bool:
-        """True if a line with this time would be the first of its file."""
+        """True if a line with this time would start a file."""
         return not self._path(at.astimezone(UTC)).exists()
 
     def _path(self, at: datetime) -> Path:
@@ -82,7 +82,7 @@ class Recording:
         return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
 
     def _repair(self) -> None:
-        """Remove an incomplete last line, left by a process that was killed."""
+        """Remove an incomplete last line that a killed process left."""
         for path in self._files()[-1:]:
             with path.open("rb+") as file:
                 content = file.read()

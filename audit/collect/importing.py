@@ -1,4 +1,4 @@
-"""A history assembled from sources: their reports, and the events between these."""
+"""Building a history from sources: their reports, and the events between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Timed = tuple[datetime, Entry]
 
 
 def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
-    """Return the records of a history in order of time. Errors: `BadSource` if there are none."""
+    """Return a history's records in time order. Errors: `BadSource` if there are none."""
     records = [*found.records, *_cycles(found)]
     records += [
         (at, {"kind": "load_report", "broker": broker, "report": report})
@@ -63,7 +63,7 @@ def _cycles(found: Imported) -> Iterator[Timed]:
 
 
 def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
-    """Yield the events between two reported states, except for unloads that a log contains."""
+    """Yield the events between two reported states, except unloads that a log contains."""
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
         if "bundles" in report:
@@ -89,7 +89,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
 
 
 def _splitter(found: Imported, since: datetime, at: datetime) -> str:
-    """Return the cause of splits, judged by the leader's count; empty if unknown."""
+    """Return the cause of splits according to the leader's count; empty if unknown."""
     if since not in found.split or at not in found.split:
         return ""
     return "automatic" if found.split[at] > found.split[since] else "admin"
@@ -98,7 +98,7 @@ def _splitter(found: Imported, since: datetime, at: datetime) -> str:
 def _after(
     before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
 ) -> Sight:
-    """Return the state after some brokers reported; if `whole`, all others have gone."""
+    """Return the state after some brokers reported; if `whole`, all others are gone."""
     former = {} if before is None or whole else before.owners
     taken = frozenset[str]().union(*reported.values())
     owners = {broker: held - taken for broker, held in former.items()}
@@ -137,7 +137,7 @@ LACKS = (
 
 
 def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
-    """Yield information that the sources lack, with the consequence for an audit."""
+    """Yield what the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:

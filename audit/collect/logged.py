@@ -1,4 +1,4 @@
-"""Records found in a broker's log: unloads, shedding cycles, elections and settings."""
+"""Records extracted from a broker's log: unloads, shedding cycles, elections, settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 
 
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
-    """Add the records of a log. Errors: `BadSource` for one without lines of a load balancer."""
+    """Add a log's records. Errors: `BadSource` for one without load balancer lines."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)

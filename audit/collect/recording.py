@@ -1,4 +1,4 @@
-"""Observes a cluster at intervals and records the changes."""
+"""Observing a cluster at intervals, and recording the changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Recorder:
     def run(
         self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Observe the cluster every `every` seconds, for `lasting` seconds or until `stop` is set.
+        """Observe every `every` seconds, for `lasting` seconds or until `stop` is set.
 
         If `first` is false, the first observation has already been made. Errors: `NoAnswer` if the
         first observation finds no cluster, `CannotWrite`.
@@ -80,7 +80,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the observations held back, with unknown causes where a broker may be stopping.
+        """Write observations held back; causes stay unknown where a broker may be stopping.
 
         Errors: `CannotWrite`.
         """
@@ -117,8 +117,9 @@ class Recorder:
         self._before = look.sight
 
     def _undecided(self, at: datetime, now: Sight) -> bool:
-        """True if a broker that released bundles in the oldest observation may be stopping, or
-        a bundle may be on its way to another by TransferShedder.
+        """True if the oldest observation's unloads may still be explained.
+
+        Their broker may be stopping, or TransferShedder may be moving the bundle to another.
         """
         since, oldest = self._held[0]
         if at - since >= STOPS_WITHIN:
@@ -131,7 +132,7 @@ class Recorder:
         return not releasing.isdisjoint(may_be_stopping(oldest, now))
 
     def _trouble(self, now: dict[str, str]) -> None:
-        """Report once that something has become unreadable, and once that it can be read again."""
+        """Report once when something becomes unreadable, and once when it is readable again."""
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")

@@ -1,4 +1,4 @@
-"""Reading of operators' data: load reports, znodes, metrics over time, logs, histories."""
+"""Reading operators' data: load reports, znodes, metrics over time, logs, histories."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _zstd(file: Path) -> io.RawIOBase:
-    """Open a Zstandard file with Python 3.14, or else with pyarrow from the extra spark."""
+    """Open a Zstandard file with Python 3.14, or with pyarrow from the extra spark."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
@@ -138,14 +138,14 @@ UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def open_source(file: Path) -> io.BufferedReader:
-    """Open a file, unpacking it by its ending. Errors: `UNREADABLE`, also while reading."""
+    """Open a file, decompressing it by its suffix. Errors: `UNREADABLE`, also while reading."""
     return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
     found: Imported, file: Path, named: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
-    """Add the data of JSON, of a znode dump, or else of a log."""
+    """Add the data of JSON, a znode dump, or else a log."""
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if head.lstrip()[:1] in (b"{", b"["):
         _read_json(found, file, named, stream.read(), date)
@@ -164,7 +164,7 @@ PRINTED = re.compile(rb"^\{", re.MULTILINE)
 def _read_printed(
     found: Imported, file: Path, named: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the data of one znode, named by its file; other lines may belong to a log."""
+    """Add the data of the znode that names the file; other lines may belong to a log."""
     documents = [one for one in _documents(lines) if one is not None and not _is_logged(one)]
     for one in documents:
         _read_document(found, file, named, one)
@@ -177,7 +177,7 @@ def _lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_json(found: Imported, file: Path, named: str, data: bytes, date: datetime | None) -> None:
-    """Add the data of one document, or of a document in each line, which may be log lines."""
+    """Add the data of a JSON document, or of one per line, which may be log lines."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
@@ -212,7 +212,7 @@ def _is_logged(document: Json) -> bool:
 
 
 def _read_document(found: Imported, file: Path, named: str, document: Any) -> None:
-    """Add the data of one JSON document, recognized by its fields."""
+    """Add the data of a JSON document, recognized by its fields."""
     if isinstance(document, list):
         for one in document:
             _read_document(found, file, named, one)
@@ -316,7 +316,7 @@ SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count
 
 
 def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
-    """Add a report of each broker at each time of a range query."""
+    """Add a report for each broker and time in a range query."""
     measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
     shed: defaultdict[datetime, float] = defaultdict(float)
     for one in series:
@@ -349,7 +349,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge the samples with those that other queries returned for the same times."""
+    """Merge samples with those of other queries for the same times."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -377,9 +377,9 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Parse the first date and time in a text, in UTC unless it has a zone; None without one.
+    """Parse the first date and time in a text, in UTC by default; None if there is none.
 
-    Whole numbers are milliseconds since 1970.
+    Integers are milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)

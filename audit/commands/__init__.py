@@ -1,1 +1,1 @@
-"""The commands of the audit."""
+"""The audit's commands."""

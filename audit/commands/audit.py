@@ -32,7 +32,7 @@ JUDGED_BY = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the input, the options of judging it, and the output."""
+    """Add input, judging options and output."""
     parser.add_argument(
         "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
     )
@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the summary; return 1 if there are faults, or 2 if nothing can be audited."""
+    """Print the summary; return 1 if there are faults, 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         paths.check_paths(args.input, args.output, args.json)
@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """Return the exit status; lack of anything to judge is an error only if a time was given."""
+    """Return the exit status; nothing to judge is an error only if a time was given."""
     asked = args.time_from or args.time_to or not found["lines"]["used"]
     if asked and not found["cycles"] and not found["rules"]:
         return UNUSABLE
@@ -156,7 +156,7 @@ def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
 
 
 def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
-    """Return the reason why nothing could be audited, with advice."""
+    """Return why nothing could be audited, with advice."""
     if not lines["used"]:
         problem = f"none of its lines can be used; {args.output}/quarantine says why"
         hint = "pulsar-conformance import makes a history of load reports, metrics and logs"
@@ -174,7 +174,7 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
 
 
 def _check_asked(args: argparse.Namespace) -> None:
-    """Check that options do not exclude each other. Errors: `AuditError`."""
+    """Check that options do not conflict. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
         raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")

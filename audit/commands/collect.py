@@ -23,13 +23,13 @@ MINUTE = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, the frequency and duration of recording, and the output."""
+    """Add the cluster, how often and how long to record, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, access to it, and the frequency and duration of recording."""
+    """Add the cluster, access to it, and how often and how long to record."""
     parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster to record, if there are several"
@@ -70,7 +70,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record the cluster, and print the number of lines; return 2 on failure."""
+    """Record the cluster and print the number of lines; return 2 on failure."""
     try:
         with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
             recorder.run(args.every, args.lasting, stop)
@@ -87,7 +87,7 @@ UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """Yield a recorder of the cluster that the arguments select. Errors: `UNREACHED`."""
+    """Yield a recorder of the cluster given by the arguments. Errors: `UNREACHED`."""
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
     try:
@@ -102,13 +102,13 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
 
 
 def print_error(text: str) -> None:
-    """Print a line on standard error."""
+    """Print a line to standard error."""
     print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def interrupted() -> Iterator[threading.Event]:
-    """Yield an event that is set by the first interrupt; the second one ends the process."""
+    """Yield an event that the first interrupt sets; the second one ends the process."""
     stop = threading.Event()
 
     def handle(number: int, _frame: object) -> None:

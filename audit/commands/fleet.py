@@ -40,7 +40,9 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the size and length of the history, the deciding implementation, plants, and output."""
+    """Add size and length of the history, the deciding implementation, planted faults, and
+    output.
+    """
     for name, default, what in (
         ("clusters", 3, "number of clusters"),
         ("brokers", 40, "number of brokers of each cluster"),
@@ -166,7 +168,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
-    """Return the fleet in the arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
+    """Return the fleet described by arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
     decided = args.decided_by != NOBODY
     given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(

@@ -1,4 +1,4 @@
-"""`pulsar-conformance import`: write a history for an audit from an operator's data."""
+"""`pulsar-conformance import`: turn an operator's data into a history for an audit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.specs.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sources, additional facts about them, and the output."""
+    """Add the sources, further facts about them, and the output."""
     parser.add_argument(
         "source",
         nargs="+",

@@ -1,4 +1,4 @@
-"""`pulsar-conformance simulate`: run an implementation in a world that reacts to it."""
+"""`pulsar-conformance simulate`: run an implementation in a world that responds to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CYCLES, MOST_CYCLES = 200, 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the implementations, the worlds, the comparisons, and the output."""
+    """Add implementations, worlds, comparisons, and output."""
     worlds = columns([("", name, title) for name, title in world_titles().items()])
     parser.epilog = "\n".join(["worlds:", *worlds, "", parser.epilog or ""])
     parser.add_argument(
@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the results; return 1 if a `must` rule is broken, or 2 on failure."""
+    """Print the results; return 1 if a `must` rule is violated, 2 on failure."""
     return status_of(lambda: _run(args), AdapterError)
 
 
@@ -200,12 +200,12 @@ def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
 
 
 def as_text(records: list[dict[str, Any]]) -> str:
-    """Return records as JSON that is readable for both people and programs."""
+    """Format records as JSON that people can read, too."""
     return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def _search(args: argparse.Namespace) -> int:
-    """Show the smallest cluster that never comes to rest; return 0 even if there is none."""
+    """Show the smallest cluster that never settles; return 0 even if none is found."""
     from pulsar_conformance.audit.simulation.search import smallest_restless, story_lines
 
     if args.world or args.history or args.reports or args.metrics or args.url:

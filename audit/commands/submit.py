@@ -1,9 +1,9 @@
-"""Script for `spark-submit`, which runs an audit from a wheel that is not installed.
+"""A script for `spark-submit` that runs an audit from a wheel that is not installed.
 
     spark-submit --py-files pulsar_conformance-0.1.0-py3-none-any.whl submit.py --input ...
 
-The dependencies of the wheel must be installed on the driver, and pyarrow on the workers.
-The options are those of `pulsar-conformance audit`.
+The wheel's dependencies must be installed on the driver, and pyarrow on the workers. The options
+are those of `pulsar-conformance audit`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Unpack the project from an archive, and import it from a folder instead."""
+    """Unpack the project from an archive, and import it from the folder."""
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
             folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")
@@ -30,7 +30,7 @@ def unpack(path: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the audit in the Spark session to which the script was submitted."""
+    """Run the audit in the Spark session that the script was submitted to."""
     unpack(sys.path)
     from pulsar_conformance.adapters.spark.session import SUBMITTED
     from pulsar_conformance.conformance.commands.main import main as command

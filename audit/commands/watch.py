@@ -1,4 +1,4 @@
-"""`pulsar-conformance watch`: record a running cluster, and keep its audit and page current."""
+"""`pulsar-conformance watch`: record a running cluster, and keep audit and page current."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BETWEEN = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, the options and frequency of judging it, and the output."""
+    """Add the cluster, judging options, how often to judge, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument(
         "--output",
@@ -65,9 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each audit; return 130 when interrupted, or 2 on failure.
+    """Print a line per audit; return 130 when interrupted, 2 on failure.
 
-    With a given duration, return 1 if the last audit found faults, else 0.
+    With a duration, return 1 if the last audit found faults, else 0.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
@@ -99,7 +99,7 @@ def _watch(args: argparse.Namespace) -> int:
 
 @dataclass
 class RecorderCourse:
-    """State of a running recorder: whether it should stop, whether it has ended, and its error."""
+    """A running recorder's state: whether it should stop, whether it has ended, its error."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -179,7 +179,7 @@ def _kept_current(
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """Treat a termination request like an interrupt."""
+    """Treat SIGTERM like an interrupt."""
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

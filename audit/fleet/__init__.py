@@ -1,15 +1,15 @@
 """Simulated histories of fleets, generated from a seed, in the audit's input format.
 
-Time runs in periods, with one report of every broker in each. In each period:
+Time passes in periods; every broker reports once per period. In each period:
 
     +0 s     the shedding cycle, if it is due; or a new leader, and then no cycle
-    +1 s     the unloads of the cycle, 10 ms apart in the order of decision, and the new owner of
+    +1 s     the cycle's unloads, 10 ms apart in the order of decision, and the new owner of
              each half a second later
     +20 s    a broker goes down; from +25 s on its bundles have other owners
     +30 s    bundles with too many topics are split; the parts stay where they are
     30 to 90 %   the brokers report, each at its own time of the period
 
 So each broker that is up has reported everything before the next cycle, and each that is down has
-not reported for more than a period. A new leader knows the last reports, but its averages and its
-memory of usages and unloads are empty; its cycles follow at every interval.
+not reported for more than a period. A new leader knows the last reports, but starts without
+averages, usage history and memory of unloads; its cycles follow at every interval.
 """

@@ -1,4 +1,4 @@
-"""The names and ranges of the bundles of a fleet."""
+"""Names and ranges of a fleet's bundles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ HASHES = 1 << 32
 
 
 def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
-    """Return a row for each bundle: the numbers `cluster` and `bundle`, `lower` and `upper`.
+    """Return a row per bundle: the numbers `cluster` and `bundle`, `lower` and `upper`.
 
-    `numbers` has a column `id` with 0, 1, 2 ..., one row for each bundle.
+    `numbers` has a column `id` with 0, 1, 2 ..., one row per bundle.
     """
     count = F.lit(fleet.of_cluster)
     rows = numbers.select(
@@ -34,7 +34,7 @@ def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
 
 
 def name(bundle: Column, lower: Column, upper: Column) -> Column:
-    """Return the full name of a bundle."""
+    """Return a bundle's full name."""
     space = F.floor(bundle / OF_NAMESPACE).cast("int")
     tenant = F.element_at(F.array(*map(F.lit, TENANTS)), F.pmod(space, F.lit(len(TENANTS))) + 1)
     number = F.lpad((space + 1).cast("string"), 3, "0")

@@ -1,4 +1,4 @@
-"""Pseudo-random numbers that depend only on a seed, their purpose and the given columns."""
+"""Pseudo-random numbers that depend only on a seed, a purpose and the given columns."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def random_share(seed: int, purpose: str, *of: Column) -> Column:
 
 
 def random_integer(seed: int, purpose: str, count: int, *of: Column) -> Column:
-    """Return a random whole number in [0, `count`)."""
+    """Return a random integer in [0, `count`)."""
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

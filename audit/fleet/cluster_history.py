@@ -53,16 +53,16 @@ Pairs = list[tuple[str, str]]
 
 
 def iso(milliseconds: int) -> str:
-    """Return a time in the format of records."""
+    """Format a time as in records."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
 
 
 class ClusterHistory:
-    """A simulated cluster, its leader's memory, and the records of the current period.
+    """A simulated cluster, its leader's memory, and the current period's records.
 
-    Without a connection to an implementation nothing is unloaded, and cycles are only recorded.
+    Without a connection to an implementation, nothing is unloaded, and cycles are only recorded.
     """
 
     def __init__(self, world: SimulatedCluster, connection: Connection | None) -> None:
@@ -99,7 +99,7 @@ class ClusterHistory:
         self.records.clear()
 
     def _begin(self, period: int) -> None:
-        """Run the cycle that is due, or elect a new leader with an empty memory."""
+        """Run the cycle that is due, or elect a new leader without memory."""
         now = SECOND * self.fleet.start_of(period)
         if period in self.fleet.settings:
             self.settings = dict(self.fleet.settings[period])
@@ -122,7 +122,9 @@ class ClusterHistory:
         return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
 
     def cycle(self, now: int) -> None:
-        """Run a shedding cycle: apply the adapter's unloads, and assign the bundles elsewhere."""
+        """Run a shedding cycle: apply the adapter's unloads, and assign the bundles to other
+        brokers.
+        """
         if self.connection is None:
             return
         case = shedding_case(now, self.settings, self.live_reports(now), self.memory)
@@ -141,14 +143,14 @@ class ClusterHistory:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:
-        """Store usages if the settings make them count in later cycles. [THRESHOLD-07]"""
+        """Store usage if, by the settings, it counts in later cycles. [THRESHOLD-07]"""
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
             for name, used in weighted_usages(case, defaults).items():
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Unload bundles, and assign each to the broker that has the least traffic at that time."""
+        """Unload bundles, and assign each to the broker that has the least traffic then."""
         traffic = self._load(now)
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
@@ -163,7 +165,7 @@ class ClusterHistory:
                 self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
 
     def _load(self, now: int) -> dict[str, float]:
-        """Return the bytes per second of each broker that is up."""
+        """Return the bytes per second on each broker that is up."""
         known = self.live_reports(now)
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
@@ -172,7 +174,7 @@ class ClusterHistory:
         return float(self.world.rates[number, period, 2:].sum())
 
     def assign(self, number: int, broker: int, at: int) -> None:
-        """Give a bundle to a broker."""
+        """Assign a bundle to a broker."""
         self.world.owner[number] = broker
         owner = self.world.brokers[broker]
         self.record("assigned", at, bundle=self.world.names[number], broker=owner)
@@ -191,7 +193,7 @@ class ClusterHistory:
                 self._move_by_hand(bundle, period, now + MOVED_AFTER)
 
     def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
-        """Unload a bundle as an administrator would; a different broker takes it."""
+        """Unload a bundle as an administrator would; another broker takes it."""
         if self.connection is None:
             return
         owner = int(self.world.owner[bundle])
@@ -207,9 +209,9 @@ class ClusterHistory:
         self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
 
     def _down(self, broker: int, period: int, at: int) -> None:
-        """Distribute the bundles of a stopping broker to the others, busiest bundles first.
+        """Distribute a stopping broker's bundles over the others, busiest bundles first.
 
-        In odd periods the broker shuts down and unloads them; in even periods it crashes.
+        In odd periods, the broker shuts down and unloads them; in even periods, it crashes.
         """
         unseen = ENDS in self.fleet.troubles and any(
             one.ends(self.fleet) for one in self.world.events.restarts if one.down == period
@@ -249,7 +251,9 @@ class ClusterHistory:
             self.record("load_report", at, broker=name, report=said)
 
     def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
-        """True if a broker reports: always, or only if its load changed or its report is old."""
+        """True if a broker reports: always, or only if its load changed or its last report is
+        old.
+        """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
         old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
@@ -258,7 +262,7 @@ class ClusterHistory:
 
 
 def _changed(before: Json, now: Json) -> bool:
-    """True if a usage or the throughput changed by a tenth."""
+    """True if any usage or the throughput changed by a tenth."""
     pairs = [(before[name]["usage"], now[name]["usage"]) for name in RESOURCES]
     pairs += [(before[name], now[name]) for name in RATE_FIELDS]
     return any(abs(one - other) > CHANGED * max(one, 1e-9) for one, other in pairs)

@@ -1,4 +1,4 @@
-"""Events in a cluster: restarts, changes of leader, splits, unloads by hand."""
+"""Events in a cluster: restarts, leader changes, splits, unloads by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STAYS_DOWN = 0.25
 
 @dataclass(frozen=True)
 class Restart:
-    """The periods during which a broker is down; there may be no end."""
+    """The periods during which a broker is down, possibly without end."""
 
     broker: int
     down: int
@@ -56,7 +56,7 @@ class Events:
 
 
 def events_of(fleet: Fleet, cluster: int) -> Events:
-    """Return the events of a cluster, which depend only on the fleet and the number."""
+    """Return a cluster's events, which depend only on the fleet and its number."""
     chance = Random(f"{fleet.seed}/{cluster}/events")
     restarts = _restarts(fleet, chance)
     leaders, splits = _leaders(fleet, chance, restarts), _splits(fleet, chance, restarts)
@@ -64,7 +64,7 @@ def events_of(fleet: Fleet, cluster: int) -> Events:
 
 
 def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """Return one restart for each part of the history, so that no two brokers are down together."""
+    """Return one restart per part of the history, so that no two brokers are down together."""
     grid = fleet.periods // fleet.cycle_periods
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -98,7 +98,7 @@ def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Map
 
 
 def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Return splits at cycles that are not close to a restart."""
+    """Return splits in cycles that are not close to a restart."""
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [
         p

@@ -1,4 +1,4 @@
-"""The memory of a leader, and the case that it makes for each cycle."""
+"""A leader's memory, and the case that it makes for each cycle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
 
 @dataclass
 class ReceivedReport:
-    """The last report of a broker; `at` is milliseconds since 1970."""
+    """A broker's last report; `at` is milliseconds since 1970."""
 
     at: int
     said: Json
@@ -46,7 +46,7 @@ class Memory:
             self.taken[bundle] += 1
 
     def average(self, bundle: str) -> Json:
-        """Return the short-term data of a bundle."""
+        """Return a bundle's short-term data."""
         count = min(self.taken[bundle], WINDOW)
         means = self.samples[bundle].sum(axis=0) / count
         rates = dict(zip(RATE_FIELDS, means.tolist(), strict=True))
@@ -59,7 +59,7 @@ class Memory:
 
 
 def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
-    """Return the `shed.select` case of a cycle, from the reports of running brokers."""
+    """Return a cycle's `shed.select` case, built from the reports of running brokers."""
     brokers = {name: {each: said[each] for each in KNOWN} for name, said in reports.items()}
     if settings.get(HISTORY):
         for name, broker in brokers.items():

@@ -1,6 +1,6 @@
-"""Traffic of bundles, as columns computed from seed, cluster, bundle and period.
+"""Bundles' traffic, as columns computed from seed, cluster, bundle and period.
 
-Bytes are whole numbers and messages are multiples of 1/8, so that sums are exact in any order.
+Bytes are integers and messages are multiples of 1/8, so that sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DAY = 1440
 
 
 def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
-    """Return values that are constant for a bundle; `bundle` is its number in the cluster."""
+    """Return a bundle's constant values; `bundle` is its number in the cluster."""
 
     def chance(purpose: str) -> Column:
         return random_share(fleet.seed, purpose, cluster, bundle)
@@ -64,7 +64,7 @@ def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column
 
 
 def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict[str, Column]:
-    """Return the traffic of a bundle in a period, computed from its `constants` in the same row."""
+    """Return a bundle's traffic in a period, computed from its `constants` in the same row."""
     minute = F.pmod(period * fleet.report, F.lit(DAY))
     hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))

@@ -1,4 +1,4 @@
-"""Resources of a broker, and their use by its traffic."""
+"""Brokers' resources, and how traffic uses them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PARTS = {"first": 0.4, "second": 0.6}
 
 
 def limits(size: int) -> dict[str, float]:
-    """Return the limits of a broker sized for this many bundles: % of cores, megabytes, kbit/s."""
+    """Return the limits of a broker for this many bundles: % of cores, megabytes, kbit/s."""
     network = float(round(size * BYTES_OF_BUNDLE * 8 / 1000 * NETWORK))
     return {
         "cpu": 100.0 * CORES,

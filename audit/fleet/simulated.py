@@ -1,4 +1,4 @@
-"""Records of a fleet: one task simulates each cluster from start to end."""
+"""A fleet's records: one task simulates each cluster from start to end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LINES = "kind string, value string"
 def simulated_lines(
     fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = ()
 ) -> DataFrame:
-    """Return every record as a line of JSON: rows of `kind` and `value`.
+    """Return every record as a line of JSON, in rows of `kind` and `value`.
 
     `rows` are the bundles with their numbers and ranges. `adapter` decides what is unloaded, or is
-    `NOBODY`. `planted` are the rules to break in the first cluster; rows of kind `PLANTED` say when
-    each is broken.
+    `NOBODY`. `planted` are the rules to violate in the first cluster; rows of kind `PLANTED` say
+    when each is violated.
     """
 
     def of_cluster(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def simulated_lines(
 
 
 def simulated_bundles(fleet: Fleet, rows: DataFrame) -> DataFrame:
-    """Return a row for each bundle: its numbers, `name`, `topics`, and `rates` by period."""
+    """Return a row per bundle: its numbers, `name`, `topics`, and `rates` by period."""
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constants(fleet, cluster, bundle)
     rows = rows.select("cluster", "bundle", "lower", "upper", *_named(constants))
@@ -67,7 +67,7 @@ def _rates(fleet: Fleet, period: Column) -> Column:
 def history(
     fleet: Fleet, number: int, group: pd.DataFrame, adapter: str, planted: Sequence[str]
 ) -> pd.DataFrame:
-    """Return the records of one cluster, given the traffic of its bundles."""
+    """Return a cluster's records, given its bundles' traffic."""
     group = group.sort_values("bundle")
     rates = np.stack(group["rates"].to_list())
     rates = rates.reshape(len(group), fleet.periods, len(RATE_FIELDS))

@@ -1,4 +1,4 @@
-"""Size of a fleet, length of its history, and its settings."""
+"""The size of a fleet, the length of its history, and its settings."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ MOST_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
-    """A fleet that is impossible; the message is one sentence."""
+    """An impossible fleet; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Properties of the fleet to simulate.
 
-    `bundles` is the initial number for each broker. `report` and `interval` are the minutes between
-    two reports of a broker, and between two shedding cycles.
+    `bundles` is the initial number per broker. `report` and `interval` are the minutes between two
+    reports of a broker, and between two shedding cycles.
     """
 
     clusters: int
@@ -114,7 +114,7 @@ class Fleet:
 
     @property
     def periods(self) -> int:
-        """Number of reports of each broker."""
+        """Number of reports by each broker."""
         return self.hours * MINUTE // self.report
 
     @property
@@ -129,12 +129,12 @@ class Fleet:
 
     @property
     def of_cluster(self) -> int:
-        """Initial number of bundles of a cluster."""
+        """Initial number of bundles in a cluster."""
         return self.brokers * self.bundles
 
     @property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """Settings, by the first period in which they are in force.
+        """The settings, by the first period in which they apply.
 
         The grace period becomes shorter half-way, unless one was given.
         """
@@ -148,15 +148,15 @@ class Fleet:
         return {0: first, half: {**first, GRACE: LATER_GRACE}}
 
     def start_of(self, period: int) -> int:
-        """Return the start of a period, in seconds since 1970."""
+        """Return the start of a period in seconds since 1970."""
         return START + period * self.period_seconds
 
     def cluster(self, number: int) -> str:
-        """Return the name of a cluster, counted from 0."""
+        """Return the name of a cluster, given its number from 0."""
         return f"fleet-{number + 1:0{len(str(self.clusters))}}"
 
     def broker(self, number: int) -> str:
-        """Return the name of a broker, counted from 0."""
+        """Return the name of a broker, given its number from 0."""
         return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
 
     def cycle_at(self, period: int) -> bool:
@@ -166,7 +166,7 @@ class Fleet:
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """Properties of a history other than its size; `damaged` is a share of all lines."""
+    """Properties of a history other than its size; `damaged` is a fraction of all lines."""
 
     decided_by: str = NOBODY
     planted: tuple[str, ...] = ()

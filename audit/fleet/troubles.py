@@ -1,4 +1,4 @@
-"""Troubles of running clusters that change what is recorded, and break no rule."""
+"""Problems of running clusters that affect the records without violating a rule."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _unchanged(_period: Period, kind: str, said: Json) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A trouble, and how it changes the records of a period."""
+    """A problem, and how it changes a period's records."""
 
     sentence: str
     change: Callable[[Period, str, Json], Iterator[Record]] = _unchanged
@@ -131,7 +131,7 @@ TROUBLES: Mapping[str, Trouble] = {
 
 
 def troubled(names: tuple[str, ...], period: Period, records: list[Record]) -> list[Record]:
-    """Return the records of a period as they are recorded under these troubles."""
+    """Return a period's records as affected by these problems."""
     for name in names:
         change = TROUBLES[name].change
         records = [

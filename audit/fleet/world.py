@@ -1,4 +1,4 @@
-"""A simulated cluster: the owners and the traffic of bundles, and the reports of brokers."""
+"""A simulated cluster: owners and traffic of bundles, and brokers' reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EARLIEST, SPAN = 0.3, 0.6
 
 @dataclass
 class BundleLoads:
-    """Traffic of a cluster's bundles: `rates` by bundle, period and field."""
+    """The traffic of a cluster's bundles: `rates` by bundle, period and field."""
 
     names: list[str]
     rates: Array
@@ -34,7 +34,7 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A simulated cluster. Bundles are given by number; the parts of a split get new numbers."""
+    """A simulated cluster. Bundles are numbered; the parts of a split get new numbers."""
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
@@ -53,7 +53,7 @@ class SimulatedCluster:
         return np.flatnonzero(self.owner == broker)
 
     def owners(self) -> dict[str, list[str]]:
-        """Return the names of the bundles of each broker that has any."""
+        """Return the names of each broker's bundles, without brokers that have none."""
         every = {name: self._named(self.owned(n)) for n, name in enumerate(self.brokers)}
         return {name: owned for name, owned in every.items() if owned}
 
@@ -61,7 +61,7 @@ class SimulatedCluster:
         return sorted(self.names[one] for one in bundles)
 
     def split(self, bundle: int, middle: int | None = None) -> list[str]:
-        """Split a bundle, in halves unless a boundary is given; return the names of the parts."""
+        """Split a bundle, in half unless a boundary is given; return the names of the parts."""
         name = self.names[bundle]
         whole, space = HashRange.parse(name), namespace_of(name)
         cut = middle or (whole.lower + whole.upper + whole.last) // 2
@@ -80,14 +80,14 @@ class SimulatedCluster:
         return names
 
     def topics(self, bundle: int, period: int) -> int:
-        """Return the number of topics of a bundle, which is too large before its split."""
+        """Return a bundle's number of topics, which is too large before its split."""
         ends = self.events.splits.get(bundle)
         if ends is None:
             return self._topics[bundle]
         return GROWN[period >= ends - 1]
 
     def reported_at(self, broker: int, period: int) -> int:
-        """Return the time of a report, in milliseconds since 1970."""
+        """Return the time of a report in milliseconds since 1970."""
         place = (broker + 0.5) / self.fleet.brokers
         at = self.fleet.start_of(period) + int(
             self.fleet.period_seconds * (place * SPAN + EARLIEST)
@@ -98,7 +98,7 @@ class SimulatedCluster:
         return 1000 * at + chance.randrange(1000 * self.fleet.jitter)
 
     def report(self, broker: int, period: int) -> Json:
-        """Return the load report of a broker in a period, in Pulsar's format."""
+        """Return a broker's load report in a period, in Pulsar's format."""
         bundles = self.owned(broker)
         rates = self.rates[bundles, period]
         sums = dict(zip(RATE_FIELDS, map(float, rates.sum(axis=0)), strict=True))
@@ -114,13 +114,13 @@ class SimulatedCluster:
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
-    """Return the statistics of a bundle."""
+    """Return a bundle's statistics."""
     sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
 
 
 def simulated_report(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
-    """Return a load report of the modular load manager; `at` is milliseconds since 1970."""
+    """Return a modular load manager's load report; `at` is milliseconds since 1970."""
     host = f"broker-{number}.example.com"
     used = shape.drawn_percents(size, sums)
     usages = {

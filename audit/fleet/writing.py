@@ -1,4 +1,4 @@
-"""Writes the history of a fleet to files."""
+"""Writing the history of a fleet to files."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ class Written:
 
     @property
     def lines(self) -> int:
-        """Number of all lines."""
+        """Total number of lines."""
         return sum(self.counts.values())
 
 
 def record_lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
-    """Return every record as a line of JSON, and notes of plants, in `kind` and `value`."""
+    """Return every record as a line of JSON, and notes on plants, in `kind` and `value`."""
     rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.of_cluster))
     made = simulated.simulated_lines(fleet, rows, told.decided_by, told.planted)
     return with_damage(made, told.damaged, fleet.seed)
 
 
 def write_history(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
-    """Write a history into a new folder. Errors: `BadFleet`."""
+    """Write a history to a new folder. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
         raise BadFleet(f"--output {path}: it already exists; name a new folder")
@@ -96,7 +96,7 @@ def _written(seen: Mapping[str, Any], told: HistoryOptions, path: str) -> Writte
 
 
 def _task_error(error: Exception) -> str:
-    """Return the error message of a task, without the traceback."""
+    """Return a task's error message without the traceback."""
     lines = [line.strip() for line in str(error).splitlines()]
     raised = [found[1] for line in lines if (found := RAISED.match(line))]
     return raised[-1] if raised else f"Spark says: {lines[0] if lines else type(error).__name__}"

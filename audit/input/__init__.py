@@ -1,1 +1,1 @@
-"""Input of recorded lines: each one is parsed, checked, and then used or quarantined."""
+"""The input: each recorded line is parsed, checked, and then used or quarantined."""

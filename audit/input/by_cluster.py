@@ -1,6 +1,6 @@
-"""Since when rows differ from what they were, by cluster.
+"""From when on each cluster's rows have changed.
 
-A late file of one cluster changes nothing of the others, so their rows are kept.
+A late file of one cluster changes nothing in the others, whose rows are therefore kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DAY, CLUSTER = "day", "cluster"
 
 @dataclass(frozen=True)
 class ClusterGroup:
-    """Clusters whose rows are rebuilt together, from one time on."""
+    """Clusters whose rows are rebuilt together, from the same time on."""
 
     since: datetime
     clusters: tuple[str, ...]
@@ -54,19 +54,19 @@ class Renewal:
 
     @property
     def since(self) -> datetime:
-        """The first time of all."""
+        """The earliest of the times."""
         return min((*self.named.values(), self.others))
 
     def __bool__(self) -> bool:
         return self.since != NEVER
 
     def earlier(self, by: timedelta) -> Renewal:
-        """Return the same with earlier times."""
+        """Return the same with all times moved earlier."""
         times = {name: time - by for name, time in self.named.items()}
         return Renewal(times, self.others - by if self.others != NEVER else NEVER)
 
     def also(self, other: Renewal) -> Renewal:
-        """Return the earlier time of two for each cluster."""
+        """Return the earlier of both times for each cluster."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
@@ -75,9 +75,9 @@ class Renewal:
         return limited(times, min(self.others, other.others))
 
     def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield the clusters that are rebuilt together: those of one day, and the remaining ones.
+        """Yield the clusters that are rebuilt together: those of one day, and the others.
 
-        With `all_rows`, the last part is that of the rows without a cluster, too.
+        With `all_rows`, the last part includes rows without a cluster.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -90,7 +90,7 @@ class Renewal:
             yield ClusterGroup(self.others, tuple(sorted(self.named)), others=True)
 
     def leveled(self) -> Renewal:
-        """Return the same with the time of each part for all of its clusters."""
+        """Return the same with one time for all clusters of a part."""
         named = (part for part in self.parts() if not part.others)
         return Renewal({name: part.since for part in named for name in part.clusters}, self.others)
 
@@ -102,7 +102,7 @@ class Renewal:
         return ClusterGroup(self.since, tuple(sorted(self.named)))
 
     def time_of(self) -> Column:
-        """Return the time of a row's cluster."""
+        """Return the time that applies to a row's cluster."""
         others = F.lit(self.others)
         if not self.named:
             return others
@@ -110,19 +110,20 @@ class Renewal:
         return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
 
     def from_day(self, rows: DataFrame) -> DataFrame:
-        """Return the rows on or after the day of their cluster's time, and those without a day."""
+        """Return the rows from the day of their cluster's time on, and those without a day."""
         return rows.where(F.isnull(DAY) | (self._on_days() & self.covers_day()))
 
     def kept(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return the rows on or after the first changed day that are before their cluster's time.
+        """Return unchanged rows on the days that are rewritten.
 
-        `time` is the column that counts: of these days' files, they are what does not change.
+        These are rows from the first changed day on, but before their cluster's time; `time` is the
+        column compared.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_of()
         return rows.where(self._on_days() & ~covered)
 
     def covers_day(self) -> Column:
-        """True on or after the day of a cluster's time."""
+        """True from the day of the cluster's time on."""
         return F.col(DAY) >= F.to_date(self.time_of())
 
     def _on_days(self) -> Column:
@@ -130,7 +131,7 @@ class Renewal:
 
 
 def limited(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
-    """Return a change with at most `NAMED` times; the others count from the earliest of theirs."""
+    """Return a renewal with at most `NAMED` clusters; all others share their earliest time."""
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= NAMED:
         return Renewal({name: time for time, name in named}, others)
@@ -139,7 +140,7 @@ def limited(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
 
 
 def renewal_of(rows: DataFrame, time: str) -> Renewal:
-    """Return the earliest time of each cluster in a column of rows."""
+    """Return each cluster's earliest time in a column."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
     earliest = first.orderBy("first").limit(MOST + 1)
@@ -147,7 +148,7 @@ def renewal_of(rows: DataFrame, time: str) -> Renewal:
 
 
 def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
-    """Return a change from clusters and microseconds since 1970."""
+    """Return a renewal from pairs of cluster and microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
     if len(found) > MOST:
         return Renewal({}, min(times.values(), default=NEVER))
@@ -155,5 +156,5 @@ def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
 
 
 def time_from_micros(micros: int | None) -> datetime:
-    """Return the time from microseconds since 1970, or `NEVER` for None."""
+    """Convert microseconds since 1970 to a time, None to `NEVER`."""
     return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)

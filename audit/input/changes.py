@@ -1,4 +1,4 @@
-"""Changes of a history since the last audit: changed files, and the first change in a table."""
+"""Changes of a history since the last audit: files, and the first change in a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AROUND = timedelta(minutes=1)
 
 
 class ChangedFiles(NamedTuple):
-    """Files to read, and files whose old rows are dropped since they changed or are gone."""
+    """Files to read, and files whose old rows are dropped because they changed or are gone."""
 
     files: tuple[str, ...]
     touched: tuple[str, ...]
@@ -57,7 +57,7 @@ FEW = 200
 
 
 def differing(read: DataFrame, said: DataFrame) -> DataFrame:
-    """Return `cluster` and `at` of the rows of changed files that differ."""
+    """Return `cluster` and `at` of rows that differ in changed files."""
     keys = ("file", "line", "at", "cluster")
     line = F.xxhash64("line").alias("line")
     each = read.select("file", line, "at", "cluster", F.lit(-1).alias("more"))
@@ -72,14 +72,14 @@ def first_of(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """The first changes in any column, and in a column that counts."""
+    """The first change in any column, and the first in a column that is not ignored."""
 
     any: Renewal
     relevant: Renewal
 
 
 def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
-    """Compare two tables with the same columns, some of which are `ignored`.
+    """Compare two tables with the same columns, some of them `ignored`.
 
     The time of a row is its `cycle` or `at`, whichever is present and earlier.
     """

@@ -1,7 +1,7 @@
-"""Files of a history: their kinds, and a fingerprint of all of them.
+"""The files of a history: their kinds, and a common fingerprint.
 
-Folders are read recursively. Names that start with `_` or `.` are left out, as everywhere in Spark;
-an empty file has no lines.
+Folders are read recursively. Names that start with `_` or `.` are ignored, as usual in Spark; an
+empty file has no lines.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ Some = Sequence[str] | None
 
 
 def among(of: Some) -> Column:
-    """True if the file of a row is one of these, or if all are meant."""
+    """True if a row's file is one of these, or if all are wanted."""
     return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
 
 
 def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
-    """True if a file's name has one of these endings."""
+    """True if a file name ends with one of these suffixes."""
     found = F.lit(False)
     for ending in endings:
         found = found | F.lower(name).endswith(ending)
@@ -67,7 +67,7 @@ def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
 def kind() -> Column:
     """Return the kind of a row's file: `parquet`, `foreign` or `text`.
 
-    A compressed file is `gzip` if it is local, and `distant-gzip` if Spark has to fetch it. A local
+    A compressed file is `gzip` if it is local, and `distant-gzip` if Spark must fetch it. A local
     text file with a colon in its name is `colon`: Spark cannot open it.
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
@@ -81,7 +81,7 @@ def kind() -> Column:
 
 
 def file_rows(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return a row for each file: `path` for opening it, `file` for naming it, `length`, `kind`."""
+    """Return a row per file: `path` for opening it, `file` for naming it, `length`, `kind`."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     return (
         reader.load(path)
@@ -97,7 +97,7 @@ def file_rows(spark: Session, path: Paths, of: Some = None) -> DataFrame:
 
 
 class InputFile(NamedTuple):
-    """A file: its address as Spark writes it, bytes, and seconds since 1970 of its last change."""
+    """A file: its address as Spark writes it, its size in bytes, and when it last changed."""
 
     file: str
     length: int
@@ -108,7 +108,7 @@ class InputFile(NamedTuple):
 class InputFiles:
     """The files at a path, with the kind of each.
 
-    `here` is true if this process has listed them itself, so that it can open them by their paths.
+    `here` is true if this process listed them itself, so that it can open them by their paths.
     """
 
     kinds: Mapping[InputFile, str]
@@ -126,12 +126,12 @@ class InputFiles:
 
     @property
     def length(self) -> int:
-        """Bytes of all files."""
+        """Total size in bytes."""
         return sum(one.length for one in self.kinds)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that changes with any change of a file."""
+        """A text that changes whenever a file changes."""
         told = "\n".join(f"{one.file} {one.length} {one.modified}" for one in sorted(self.kinds))
         return hashlib.sha256(told.encode()).hexdigest()
 
@@ -154,9 +154,9 @@ SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
 
 
 def _listed_here(path: str) -> list[InputFile] | None:
-    """Return the files of a folder, or None if only Spark knows which are meant, and their names.
+    """Return a folder's files, or None if only Spark can tell which are meant.
 
-    Listing them by Spark takes 2 ms of CPU time for each file, and starts a job.
+    Listing them with Spark takes 2 ms of CPU time per file, and starts a job.
     """
     given = unescaped(path.removeprefix(LOCAL))
     # Spark does not resolve links either.
@@ -189,7 +189,7 @@ def _walked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _kind_of(file: str) -> str:
-    """Return the kind of a file of this machine, like `kind`."""
+    """Return the kind of a local file, like `kind`."""
     name = file.rpartition("/")[2].lower()
     endings = {"foreign": FOREIGN, "gzip": (GZIP, BZIP2, ZSTD), "parquet": (PARQUET,)}
     return next((one for one, ends in endings.items() if name.endswith(ends)), "text")
@@ -200,7 +200,7 @@ ICEBERG = r"\.metadata\.json$"
 
 
 def has_transaction_log(spark: Session, path: str) -> bool:
-    """True if a path is a table of Delta Lake or Iceberg, or a local folder contains one."""
+    """True if a path is a Delta Lake or Iceberg table, or a local folder contains one."""
     local = Path(unescaped(path.removeprefix(LOCAL)))
     if local.is_dir():
         deltas = local.rglob("_delta_log")

@@ -1,6 +1,6 @@
-"""Lines of compressed files, including those before any damage.
+"""Reading compressed files, up to any damage.
 
-Spark's own reader fails the whole run when a file is cut off, or silently loses the rest. This
+Spark's own reader fails the whole run when a file is truncated, or silently loses the rest. This
 reader returns the lines before the damage, and the damage as a row.
 """
 
@@ -28,17 +28,17 @@ DAMAGED = "damaged-gzip"
 
 
 def gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of every compressed file in a path."""
+    """Return `file`, `line` and `damage` of all compressed files in a path."""
     return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
 def distant_gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same for files that Spark has to fetch completely, of up to 2 GB each."""
+    """Return the same for files that Spark must fetch completely, of up to 2 GB each."""
     return _read(spark, path, of, "distant-gzip", F.col("content"))
 
 
 def colon_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same for plain files that Spark cannot open because of their names."""
+    """Return the same for plain files whose names Spark cannot open."""
     return _read(spark, path, of, "colon", F.lit(None).cast("binary"))
 
 
@@ -71,7 +71,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
         types = (pa.string(), pa.binary(), pa.string())
 
         def unzipped(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces; raise an error where the file is damaged or cut off."""
+            """Yield decompressed chunks; raise an error where the file is damaged or truncated."""
             engine, given, begun = zlib.decompressobj(31), b"", False
             while given or (given := stream.read(piece)):
                 if not begun and not given.strip(b"\0"):
@@ -91,22 +91,22 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 raise EOFError
 
         def unpacked(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces of a bzip2 file."""
+            """Yield decompressed chunks of a bzip2 file."""
             with bz2.BZ2File(stream) as content:
                 yield from plain(content)
 
         def inflated(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed pieces of a Zstandard file."""
+            """Yield decompressed chunks of a Zstandard file."""
             with pa.CompressedInputStream(stream, "zstd") as content:
                 yield from plain(content)
 
         def plain(stream: Any) -> Iterator[bytes]:
-            """Yield pieces of an uncompressed file."""
+            """Yield chunks of an uncompressed file."""
             while given := stream.read(piece):
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines; the last one comes with the description of any damage."""
+            """Yield lists of lines; the last list comes with a description of any damage."""
             rest, mark = b"", b"\xef\xbb\xbf"
             try:
                 for content in contents:

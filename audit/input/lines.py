@@ -33,14 +33,14 @@ DOCUMENTS = 2_000
 
 
 def text_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the lines of plain files, which are separated by line feeds."""
+    """Return the lines of plain files, separated by line feeds."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind() == "text") & among(of))
     return lines.select(*_columns(F.col("value")))
 
 
 def document_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the lines of plain files; a single JSON document yields one line for each record.
+    """Return the lines of plain files; a JSON document yields one line per record.
 
     Such a document is a list of records, or a record that spans several lines.
     """
@@ -91,9 +91,9 @@ def read_lines(
 ) -> DataFrame:
     """Return `file`, `line` and `damage`; lost content is a row that gives the reason.
 
-    A line may contain any bytes. With `whole`, Parquet files are assumed to be undamaged if they
-    can be opened; otherwise each is checked first. `of` are the paths of the files to read, or None
-    for all.
+    A line may contain any bytes. With `whole`, Parquet files are assumed to be intact if they can
+    be opened; otherwise each is checked first. `of` are the paths of the files to read, or None for
+    all.
     """
     wanted = None if of is None else set(of)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -121,7 +121,7 @@ MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader of plain files: that of documents if one of these may be a document."""
+    """Return the reader for plain files; if some may be documents, the document reader."""
     if found.files.get("text", 0) > DOCUMENTS:
         return text_lines
     small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]

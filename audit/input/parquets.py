@@ -1,4 +1,4 @@
-"""Records in Parquet files, converted to lines of JSON, so that all formats are parsed alike."""
+"""Parquet files, converted to lines of JSON so that all formats are parsed in the same way."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ DAMAGED = "damaged-parquet"
 
 
 def parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of every Parquet file in a path.
+    """Return `file`, `line` and `damage` of all Parquet files in a path.
 
-    If all files can be opened together, they are assumed to be undamaged; otherwise each is
-    checked.
+    If all files can be opened together, they are assumed to be intact; otherwise each is checked.
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
@@ -60,7 +59,7 @@ def parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
 
 
 def checked_parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same, after reading each file to its end.
+    """Return the same, after reading each file to the end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """
@@ -93,9 +92,9 @@ NOT_FILES = (
 
 
 def is_about_files(error: Exception) -> bool:
-    """True if an error means that a file is damaged, or has columns that Spark cannot read.
+    """True for errors about files that are damaged or have columns that Spark cannot read.
 
-    False for any other error, such as a lost Java process, full memory or a bug.
+    False for any other error, such as a lost Java process, lack of memory or a bug.
     """
     of_spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
     text = f"{type(error).__name__}: {error}"
@@ -103,7 +102,7 @@ def is_about_files(error: Exception) -> bool:
 
 
 def _files(spark: Session, path: Paths) -> DataFrame:
-    """Return the Parquet files, including their content if only Spark can open them."""
+    """Return the Parquet files, with their content if only Spark can open them."""
     rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path")
     content = F.when(~file.startswith(LOCAL), F.col("content"))
@@ -113,7 +112,7 @@ def _files(spark: Session, path: Paths) -> DataFrame:
 
 
 def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function that reads files to their end, for use on Arrow batches.
+    """Return a function that reads files to the end, for use on Arrow batches.
 
     It is sent to Spark's workers, where this project need not be installed.
     """
@@ -144,7 +143,7 @@ def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of the undamaged files, all with equal columns, that Spark can read."""
+    """Return the paths of intact files that Spark can read, all with the same columns."""
     reader = spark.read.option("ignoreCorruptFiles", True)
     try:
         lines = _lines(reader.parquet(*(literal(one["path"]) for one in files)))
@@ -171,7 +170,7 @@ def _lines(frame: DataFrame) -> DataFrame:
 
 
 def _line(schema: T.StructType) -> Column:
-    """Return a row as a line of JSON."""
+    """Format a row as a line of JSON."""
     names = {field.name for field in schema}
     for name in AS_TEXT:
         if name in names and names - {name} <= BESIDE:
@@ -183,7 +182,7 @@ def _line(schema: T.StructType) -> Column:
 
 
 def _cluster_of_folder() -> Column:
-    """Return the cluster named by the folder of a partitioned table."""
+    """Return the cluster named in the folder of a partitioned table."""
     return F.url_decode(F.regexp_extract("_metadata.file_path", rf"/{CLUSTER}=([^/]+)/", 1))
 
 

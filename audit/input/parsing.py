@@ -1,4 +1,4 @@
-"""Kinds of records, their fields, and the parsing of lines, which is the same for all kinds."""
+"""Kinds of records, their fields, and the parsing of lines."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     `lines` have `file`, `line` and `damage`. Added columns: `found` (number of JSON values on the
     line; null if it is not JSON), `sound` (true if it is completely JSON, without repeated keys),
     `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time, and
-    `stamp` as text; all null if the line is not a JSON object. The line is parsed inside brackets
-    with a final element; otherwise text after the end of the JSON would go unnoticed.
+    `stamp` as text; all are null if the line is not a JSON object. The line is parsed inside
+    brackets with a final element; otherwise, text after the end of the JSON would go unnoticed.
     """
     lines = lines.withColumn("line", _without_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))

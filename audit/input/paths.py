@@ -1,4 +1,4 @@
-"""Paths that an audit reads and writes, checked before anything else is done."""
+"""Paths that an audit reads and writes, checked before anything else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulsar_conformance.specs.errors import UserError
 
 
 class AuditError(UserError):
-    """A user's mistake as one sentence: what is wrong, where, and what to do next."""
+    """A user's mistake, as one sentence: what is wrong, where, and what to do next."""
 
 
 LOCAL = "file:"
@@ -34,7 +34,7 @@ def unescaped(path: str) -> str:
 
 
 def is_here(spark: Any, path: str) -> bool:
-    """True if this process can open a path that it gives to Spark: both are on one machine."""
+    """True if this process can open the paths that it gives to Spark: both are on one machine."""
     return "://" not in path and ".connect." not in type(spark).__module__
 
 

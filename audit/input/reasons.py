@@ -1,4 +1,4 @@
-"""Reasons why a parsed line cannot be used, each described in words and as a column."""
+"""Why a parsed line cannot be used: each reason in words and as a column."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_kind(*kinds: str) -> Column:
 
 
 def lacks(name: str) -> Column:
-    """True if the record lacks a field that its kind needs."""
+    """True if the record lacks a field that its kind requires."""
     kinds = [kind for kind, fields in REQUIRED.items() if name in fields]
     return is_kind(*kinds) & F.col(name).isNull()
 
@@ -67,19 +67,19 @@ def no_object() -> Column:
 
 
 def bad_broker() -> Column:
-    """True if the record needs a broker but names none, or names an invalid one."""
+    """True if the record requires a broker but names none, or an invalid one."""
     return any_condition(
         lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
     )
 
 
 def no_broker(name: Column) -> Column:
-    """True if this is not a valid name of a broker."""
+    """True if this is not a valid broker name."""
     return ~name.rlike(BROKER)
 
 
 def bad_bundle() -> Column:
-    """True if the record needs a bundle but names none, or names an invalid one."""
+    """True if the record requires a bundle but names none, or an invalid one."""
     listed, measured = F.col("report.bundles"), F.map_keys("report.lastStats")
     every = (
         F.col("into"),
@@ -130,20 +130,20 @@ def bad_number(*values: Column) -> Column:
 
 
 def bad_stats(stats: Column) -> Column:
-    """True if a number of a bundle is impossible; counts must be whole numbers."""
+    """True if a bundle's statistics have an invalid number; counts must be integers."""
     broken = (stats[name] != F.floor(stats[name]) for name in COUNTS)
     return reduce(Column.__or__, broken, bad_number(*(stats[name] for name in STATS)))
 
 
 def bad_resource(used: Column) -> Column:
-    """True if a usage is impossible; a limit below 0 means that it was not measured."""
+    """True if a usage is invalid; a negative limit means that it was not measured."""
     limit = used["limit"]
     absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
     return absurd | (limit >= 0) & bad_number(used["usage"])
 
 
 def bad_numbers() -> Column:
-    """True if any number of the record is impossible."""
+    """True if any number in the record is invalid."""
     report, data = F.col("report"), F.col("data")
     resources = [report[name] for name in RESOURCES]
     resources += [report["systemResourceUsage"][name] for name in RESOURCES]
@@ -207,13 +207,13 @@ def _is_number(text: Column, typed: Callable[[Column], Column]) -> Column:
 
 
 def bad_cause() -> Column:
-    """True if the cause of an unload or split is not one that the format defines."""
+    """True if the cause of an unload or split is not one defined by the format."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
 
 def at_impossible_time() -> Column:
-    """True if the time is before Pulsar was published, or decades ahead."""
+    """True if the time is before Pulsar was published, or decades in the future."""
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
     return (F.col("at") < earliest) | (F.col("at") >= latest)
 
@@ -230,7 +230,7 @@ class Reason(NamedTuple):
 
 
 def never() -> Column:
-    """Never true, since the reason is found by comparison with other lines."""
+    """Never true: this reason is found by comparison with other lines."""
     return F.lit(False)
 
 

@@ -1,4 +1,4 @@
-"""The table `records`: a row for every line, with its content and whether it is used."""
+"""The table `records`: a row per line, with its content and whether it is used."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def records(lines: DataFrame, shards: int = 1) -> DataFrame:
 
 
 def parse_each(lines: DataFrame) -> DataFrame:
-    """Parse each line by itself into the columns of `records`, except for `used`.
+    """Parse each line by itself into the columns of `records`, except `used`.
 
     Cluster, day and time are null if they are not credible.
     """
@@ -63,7 +63,7 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
 
 def _with_hints(rows: DataFrame) -> DataFrame:
-    """Read kind, cluster and time from the text of a damaged line, which is marked as `hinted`."""
+    """Extract kind, cluster and time from the text of a damaged line, marked as `hinted`."""
     damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
@@ -81,19 +81,19 @@ def _with_hints(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the table `records` as `parse_each` returned it, before lines were compared."""
+    """Return the table `records` as returned by `parse_each`, before lines were compared."""
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
 def has_no_time(why: Column) -> Column:
-    """True for reasons that leave the cluster or the time of a record unknown."""
+    """True for reasons that leave a record's cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
 def shard(count: int) -> Column:
-    """Return the number of the partition in which a cluster's rows of a day are stored."""
+    """Return the number of the partition that stores a cluster's rows of a day."""
     return F.pmod(F.crc32("cluster"), F.lit(count)).cast("int")
 
 
@@ -128,7 +128,7 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Return the part of the day in which a record is, or null without a time."""
+    """Return the part of the day that a record's time is in; null without a time."""
     return F.floor(F.hour("at") / HOURS)
 
 
@@ -138,19 +138,19 @@ def quarantine(rows: DataFrame) -> DataFrame:
 
 
 def used_days() -> tuple[Column, Column]:
-    """Return the `first` and the `last` day of used records, in days since 1970, as aggregates."""
+    """Return the `first` and `last` day of used records, in days since 1970, as aggregates."""
     day = F.unix_date(F.when(F.col("used"), F.col("day")))
     return F.min(day).alias("first"), F.max(day).alias("last")
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Return cluster and day of records with a wrong clock."""
+    """Return cluster and day of records whose clock is wrong."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _strays(days)
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """True if the clock of some record is wrong compared with others, or is known to be wrong."""
+    """True if the clock of some record is wrong, compared with others or by an earlier check."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
     # Files are opened only once, since the metadata about their columns is large.
@@ -162,7 +162,7 @@ def has_strays(rows: DataFrame) -> bool:
 
 
 def _strays(days: DataFrame) -> DataFrame:
-    """Return the stray days; `days` gives the `number` of records of each."""
+    """Return the stray days, given the `number` of records on each day."""
     cluster = Window.partitionBy("cluster")
     days = days.withColumns(
         {

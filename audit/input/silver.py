@@ -1,4 +1,4 @@
-"""Silver tables, built from usable records: samples of brokers and bundles, actions, contexts."""
+"""Silver tables, built from usable records: broker and bundle samples, actions, contexts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def reports(records: DataFrame) -> DataFrame:
 def broker_samples(records: DataFrame) -> DataFrame:
     """Return the table `broker_samples`.
 
-    A rate missing from a report is the sum over its bundles, or 0; the usage of an unmeasured
-    resource is 0 %.
+    A rate missing from a report is the sum over its bundles, or 0; the usage of a resource that was
+    not measured is 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
@@ -62,7 +62,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
 
 
 def _measured() -> Column:
-    """Return the resources of a report, except those with a negative limit."""
+    """Return a report's resources, except those with a negative limit."""
     report = F.col("report")
     there = F.when(
         F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
@@ -109,7 +109,7 @@ def contexts(records: DataFrame) -> DataFrame:
 
 
 def _lost(records: DataFrame) -> DataFrame:
-    """Return unusable records of `LOST_KINDS`, except damaged copies of used ones.
+    """Return unusable records of `LOST_KINDS`, except damaged copies of used records.
 
     `broker` and `bundle` are null if they cannot be read.
     """
@@ -139,8 +139,11 @@ def _text_field(name: str) -> Column:
 
 
 def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
-    """Drop damaged copies: a used record of the same kind and time begins alike, or names the same
-    broker and bundle."""
+    """Drop damaged copies of used records.
+
+    A used record of the same kind and time starts with the same text, or names the same broker and
+    bundle.
+    """
     keys, few = ["cluster", "day", "at", "kind"], F.broadcast(lost.withColumn("copy", F.lit(True)))
     used = records.where("used").where(F.col("kind").isin(*LOST_KINDS))
     used = used.select(*keys, "line", F.col("said.broker").alias("by"), "said.bundle")
@@ -153,5 +156,5 @@ def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
 
 
 def _together(few: DataFrame) -> DataFrame:
-    """Put the rows of a cluster and day, of which there are only a few, into one file."""
+    """Put the few rows of a cluster and day into one file."""
     return few.repartition("day", "cluster")

@@ -1,4 +1,4 @@
-"""The version of Pulsar named in a history's load reports, and the profile that follows."""
+"""The Pulsar version named in a history's load reports, and the profile for it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ LINES = 1_000
 def profile_of_history(spark: Any, path: str) -> str | None:
     """Return the released profile nearest to the version in most reports, and print it.
 
-    If a sample of the first and last files names no version, it is the documents of the extensible
-    manager where settings name that, and else None.
+    If a sample of the first and last files names no version, return the documents of the extensible
+    manager if settings name that, else None.
     """
     files = sorted(_files(path.removeprefix(LOCAL)))
     texts = list(map(_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
@@ -78,7 +78,7 @@ def _beginning(file: Path) -> bytes:
 
 
 def _lines(spark: Any, path: str) -> Iterator[bytes]:
-    """Yield the first lines, read by Spark as Parquet or else as text."""
+    """Yield the first lines, which Spark reads as Parquet or else as text."""
     for form in ("parquet", "text"):
         with suppress(Exception):  # the audit itself reports what cannot be read
             files = spark.read.option("recursiveFileLookup", True).format(form)

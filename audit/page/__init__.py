@@ -1,1 +1,1 @@
-"""The page of an audit: one HTML file that works offline."""
+"""The audit's page: one HTML file that works offline."""

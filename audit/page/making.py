@@ -1,4 +1,4 @@
-"""The page, written next to the tables of an audit."""
+"""The page written next to an audit's tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST, TEXTS = 200_000, 300_000
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """Return the data of the page, or None if the output is not local."""
+    """Return the page's data, or None if the output is not local."""
     if not Path(output).is_dir():
         return None
     fleet = series.fleet_rows(tables)
@@ -45,10 +45,10 @@ def case_texts(folder: Path) -> dict[str, str]:
 
 
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
-    """Write the page atomically, and return its path.
+    """Write the page atomically; return its path.
 
-    `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
-    every `refresh` seconds.
+    `lines` are the report as printed by the command. Unless `refresh` is 0, browsers reload the
+    page every `refresh` seconds.
     """
     folder = Path(output)
     page = folder / PAGE

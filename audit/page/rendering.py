@@ -1,4 +1,4 @@
-"""Rendering of the page, with data, chart library and script inlined into the template."""
+"""Rendering the page: data, chart library and script are inlined into the template."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def _asset(name: str) -> str:
 
 
 def _as_script(data: dict[str, Any]) -> str:
-    """Return JSON that is safe inside a script element, even if names contain markup."""
+    """Format JSON so that it is safe inside a script element, even if names contain markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-"""Data of the page's charts, taken from the tables of an audit, within limits on its size."""
+"""Data for the page's charts, taken from an audit's tables and limited in size."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FLEET = 1000
 
 
 def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any]]) -> list[Json]:
-    """Return the first clusters of the fleet with lines, marks and bundles."""
+    """Return the fleet's first clusters with lines, marks and bundles."""
     clusters = {str(row[0]): int(row[1]) for row in fleet[:CLUSTERS]}
     points, marks = drawing_limits(list(clusters.values()))
     return [
@@ -63,7 +63,7 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
 
 
 def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
-    """Return the number of points of each line, and of marks of each cluster."""
+    """Return the number of points per line, and of marks per cluster."""
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
@@ -81,8 +81,8 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
 def fleet_rows(tables: Tables) -> list[list[Any]]:
     """Return the clusters, most faults first.
 
-    Each has its name, and numbers of brokers, faults and unloads, the broken rules, and the number
-    of cycles in which something was due.
+    Each row has the name, the numbers of brokers, faults and unloads, the violated rules, and the
+    number of cycles in which something should have been unloaded.
     """
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     faults = faults.agg(
@@ -103,7 +103,7 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
 
 
 def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
-    """Return seconds since 1970, and usages, average and limit in percent."""
+    """Return seconds since 1970, and usage, average and limit in percent."""
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
     ran = cycles.cycle_moments({"cycles": tables["cycles"].where(mine)}, plan)
@@ -137,7 +137,7 @@ def _limit() -> Column:
 
 
 def _in_lines(points: DataFrame) -> Json:
-    """Return points by column: times, average, limit, and a line for each broker."""
+    """Return points by column: times, average, limit, and a line per broker."""
     every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
     times = [row[0] for row in every]
     place = {at: number for number, at in enumerate(times)}
@@ -161,7 +161,7 @@ def _in_lines(points: DataFrame) -> Json:
 
 
 def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and whether the cycle breaks a rule."""
+    """Return rows of seconds, kind, broker, description, and whether the cycle violates a rule."""
     mine = F.col("cluster") == cluster
     faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
     broken = faults.agg(F.array_sort(F.collect_set("rule")).alias("rules"))

@@ -1,1 +1,1 @@
-"""The pipeline of an audit, from recorded history to verdicts and the report."""
+"""The audit's pipeline, from recorded history to verdicts and report."""

@@ -1,7 +1,7 @@
 """The history of one bundle or broker, with the arithmetic of the cycles that decided it.
 
-Only rows about it are read from the tables. The arithmetic is the model's, for the case of the
-cycle, as in `pulsar-conformance explain`.
+Only rows about it are read from the tables. The arithmetic is the model's, for the cycle's case, as
+in `pulsar-conformance explain`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Inquiry:
 
     @property
     def named(self) -> str:
-        """The subject, as text."""
+        """Format the subject."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
@@ -92,7 +92,7 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
 
 
 def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Yield unloads with their causes, assignments and splits, in order of time."""
+    """Yield unloads with causes, assignments and splits, in time order."""
     mine = F.col("cluster") == cluster
     unloads = asked.select(tables["unloads"].where(mine)).select(
         "at",
@@ -144,7 +144,7 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
 
 
 def _silences(samples: DataFrame) -> DataFrame:
-    """Return `at` and `text` of a broker's reports after silences that may have meant its end."""
+    """Return `at` and `text` of a broker's reports after silences that suggest a stop."""
     course = Window.orderBy("at")
     rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
     rows = rows.withColumn("passed", (F.unix_millis("at") - F.unix_millis("former")) / 1000)
@@ -155,7 +155,7 @@ def _silences(samples: DataFrame) -> DataFrame:
 
 
 def _strategies(settings: DataFrame) -> DataFrame:
-    """Return `at` and `text` of changes of the strategy."""
+    """Return `at` and `text` of changes of strategy."""
     rows = settings.select("at", F.col(f"settings.{STRATEGY}").alias("to"))
     rows = rows.withColumn("former", F.lag("to").over(Window.orderBy("at")))
     words = (F.lit(f"{STRATEGY} is set to "), F.substring_index("to", ".", -1))
@@ -170,13 +170,13 @@ def _cause() -> Column:
 
 
 def _whole_name(asked: Inquiry) -> Column:
-    """Return the name of the bundle if the question is about a broker, else nothing."""
+    """Return the bundle's name if the question is about a broker, else nothing."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
 def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """Return the last cycle up to the given time, or without one the last cycles with unloads."""
+    """Return the last cycle up to the given time; without a time, the last cycles with unloads."""
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
     if asked.at is not None:
@@ -187,7 +187,7 @@ def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
 
 
 def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
+    """Yield the verdicts on, and the arithmetic of, the last transfers by TransferShedder."""
     mine = F.col("cluster") == cluster
     judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.JUDGED))
     went = asked.select(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
@@ -206,9 +206,9 @@ def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
 
 
 def _balance(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield what the loads before a time mean to TransferShedder; nothing if none are recorded.
+    """Yield how TransferShedder sees the load before a time; nothing if none is recorded.
 
-    Loads of the last seconds may be those after the unload, which is recorded a little later.
+    Load of the last seconds may be that after the unload, which is recorded a little later.
     """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
     passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")
@@ -233,7 +233,7 @@ def _last(rows: DataFrame, count: int) -> list[str]:
 
 
 def _written(time: str) -> Column:
-    """Format a time as ISO 8601, UTC, with microseconds if it has any."""
+    """Format a time as ISO 8601 in UTC, with microseconds if it has any."""
     text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
     return F.regexp_replace(text, r"\.?0*Z$", "Z").alias("time")
 
@@ -241,7 +241,7 @@ def _written(time: str) -> Column:
 def _cycle(
     tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str, cycle: str
 ) -> Iterator[str]:
-    """Yield the verdicts and the arithmetic of a cycle."""
+    """Yield a cycle's verdicts and arithmetic."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
     yield from _open_verdicts(tables["verdicts"].where(this))
@@ -256,10 +256,10 @@ def _open_verdicts(verdicts: DataFrame) -> Iterator[str]:
 
 
 def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
-    """Yield the derivation of the cycle's case, reduced to the subject.
+    """Yield the derivation of the cycle's case, restricted to the subject.
 
-    A cycle that was not recorded is shown at the latest time at which it can have run, just before
-    its first unload.
+    A cycle that was not recorded is shown at the latest time when it can have run, just before its
+    first unload.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -280,7 +280,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
 
 
 def arithmetic_lines(case: Mapping[str, Any], focus: Focus) -> list[str]:
-    """Return the derivation of a saved case, reduced to a subject. Errors: `AuditError`."""
+    """Return a saved case's derivation, restricted to a subject. Errors: `AuditError`."""
     trial = trial_of(case)
     if trial is None:
         raise AuditError("the case of the cycle cannot be read; report this")

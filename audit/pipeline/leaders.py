@@ -1,4 +1,4 @@
-"""Changes of leader, and the fate of each former leader."""
+"""Changes of leader, and what became of each former leader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SILENT = "of which nothing is reported since"
 
 
 def leader_changes(tables: Tables) -> DataFrame:
-    """Return a row for each leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
+    """Return a row per leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
 
     `how` is `RESTARTED` if the same broker leads again; otherwise it says how the former leader
     ended: by shutdown if it unloaded bundles for that reason at the time. A repeated record of a
@@ -64,7 +64,7 @@ def first_described(changes: DataFrame) -> DataFrame:
 
 
 def in_order(first: Sequence[Json]) -> list[Json]:
-    """Return described changes in the order of time."""
+    """Return described changes in time order."""
     return sorted(first, key=itemgetter("at", "cluster"))
 
 
@@ -74,7 +74,7 @@ def _words() -> Column:
 
 
 def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text` of each time at which this broker became or ceased to be leader."""
+    """Return `at` and `text` for each time when this broker became or ceased to be leader."""
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))

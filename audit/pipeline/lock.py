@@ -1,4 +1,4 @@
-"""The lock of an output, so that only one process at a time writes the tables of an audit."""
+"""The lock of an output: only one process at a time writes an audit's tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ POLL = 0.5
 def locked(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
     """Hold the lock of an output; yield False if the output cannot be written.
 
-    The lock ends with the process. An output that is not on a disk of this machine has no lock;
-    `create` is false if the output may be elsewhere, so that no folder is created. Errors:
-    `AuditError` if another process holds the lock, unless `wait` is true.
+    The lock ends with the process. An output that is not on a local disk has no lock; `create` is
+    false if the output may be remote, so that no folder is created. Errors: `AuditError` if another
+    process holds the lock, unless `wait` is true.
     """
     folder = Path(output.removeprefix(LOCAL))
     try:

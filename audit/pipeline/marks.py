@@ -1,7 +1,7 @@
-"""Marks of completed tables: one line of JSON for each, in a folder of its own.
+"""Marks of complete tables: one line of JSON each, in a separate folder.
 
-If this process can see the folder, it reads and writes them itself: for a single line, a Spark job
-would take as long as for a small table.
+If this process can access the folder, it reads and writes the marks itself: for a single line, a
+Spark job would take as long as for a small table.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ LINE, UNFINISHED = "part-0.json", "_part"
 
 @dataclass(frozen=True)
 class Mark:
-    """A complete table, with fingerprints of its input and of its code.
+    """A complete table, with fingerprints of its input and its code.
 
-    If only a part of it was rebuilt, `before` is its previous fingerprint, and `change` says since
-    when the rows of each cluster may differ.
+    If only a part of it was rebuilt, `before` is its previous fingerprint, and `change` says from
+    when on each cluster's rows may differ.
     """
 
     fingerprint: str
@@ -51,7 +51,7 @@ class Mark:
         return self.change.since
 
     def as_json(self) -> dict[str, Any]:
-        """Return the columns of `MARK`, except for the table."""
+        """Return the columns of `MARK`, except the table."""
         named = {name: _text(time) for name, time in self.change.named.items()}
         own = {name: value for name, value in vars(self).items() if name != "change"}
         return {**own, "since": _text(self.change.others), "clusters": json.dumps(named)}
@@ -83,7 +83,7 @@ GONE = Mark("", 0, 0.0)
 
 
 class Marks:
-    """Marks of an audit's tables, in the folder `done` of its output."""
+    """The marks of an audit's tables, in the folder `done` of its output."""
 
     def __init__(self, spark: Any, output: str) -> None:
         self._spark = spark
@@ -112,7 +112,9 @@ class Marks:
         }
 
     def begin(self, table: str, shards: int = 1) -> None:
-        """Write the first mark, which belongs to no table; its rows are the number of shards."""
+        """Write the first mark, which belongs to no table; its row count is the number of
+        shards.
+        """
         first = Mark("-", shards, 0.0)
         if self._here is not None:
             self._here.mkdir(parents=True, exist_ok=True)
@@ -122,7 +124,7 @@ class Marks:
         self._here = _found_here(self._lines().inputFiles())
 
     def put(self, table: str, mark: Mark | None) -> None:
-        """Mark a table as complete or, without a mark, as no longer complete."""
+        """Mark a table as complete or, if the mark is None, as incomplete."""
         if self._here is None:
             self._write(table, mark or GONE)
             return
@@ -142,7 +144,7 @@ class Marks:
 
 
 def _found_here(files: list[str]) -> Path | None:
-    """Return the folder of marks if this process can see the files that Spark has written."""
+    """Return the folder of marks, if this process can access the files that Spark has written."""
     for address in files:
         file = Path(unquote(urlsplit(address).path))
         if address.startswith(LOCAL) and file.is_file():
@@ -151,7 +153,7 @@ def _found_here(files: list[str]) -> Path | None:
 
 
 def _read_here(folder: Path) -> Mapping[str, Mark]:
-    """Return the marks in a folder; a damaged one is none."""
+    """Return the marks in a folder, ignoring damaged ones."""
     found = {}
     for file in sorted(folder.glob("table=*/*.json")):
         if file.name.startswith(HIDDEN):
@@ -166,7 +168,7 @@ def _read_here(folder: Path) -> Mapping[str, Mark]:
 
 
 def _write_here(folder: Path, mark: Mark) -> None:
-    """Replace a mark; a process that is killed meanwhile leaves no mark."""
+    """Replace a mark; a process killed meanwhile leaves no mark."""
     folder.mkdir(exist_ok=True)
     unfinished = folder / UNFINISHED
     unfinished.write_text(json.dumps(mark.as_json()) + "\n", "utf-8")

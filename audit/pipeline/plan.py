@@ -1,4 +1,4 @@
-"""Options for judging a history: a profile, readings, and overriding settings."""
+"""How a history is judged: profile, readings, and overriding settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Silver:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """Options for judging a history.
+    """How a history is judged.
 
     `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` to before
     `until` are judged, based on everything known since the start of their leader.
@@ -49,27 +49,27 @@ class AuditPlan:
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
-        """Return a plan with the default readings of a profile, except for the given ones."""
+        """Return a plan with a profile's default readings, some of them replaced."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
     def way(self, name: str) -> str | None:
-        """Return the alternative that a release takes; None if it is the documented one."""
+        """Return the alternative that a release takes; None for the documented one."""
         return specs.load().profiles[self.profile].ways.get(name)
 
     @property
     def smooths_exactly(self) -> bool:
-        """True if the documents give the usage after earlier observations exactly."""
+        """True if the documents define smoothed usage exactly."""
         return any(rule.id == SMOOTHED for rule in specs.load().rules_of(self.profile))
 
     @property
     def released(self) -> bool:
-        """True if the profile is a release, which leaves nothing to a reading of documents."""
+        """True if the profile is a release, so that no reading is open."""
         return self.profile.startswith("released")
 
     @property
     def documents(self) -> AuditPlan | None:
-        """Return a plan for the release's documents if they are judged as well."""
+        """The plan for the release's documents, if they are judged as well."""
         profile = _own_documents(self.profile)
         if not self.beside or profile is None:
             return None
@@ -78,7 +78,7 @@ class AuditPlan:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """Defaults of settings in the profile; a release also reads names that its documents
+        """The profile's default settings; for a release, also under names that its documents
         renamed.
         """
         known, documents = specs.load(), _own_documents(self.profile)
@@ -89,7 +89,7 @@ class AuditPlan:
 
 
 def _own_documents(profile: str) -> str | None:
-    """Return the documents of the line of a release; None for documents."""
+    """Return the documents for a release's line; None if the profile is not a release."""
     known = specs.load().profiles
     if not known[profile].released:
         return None

@@ -1,4 +1,4 @@
-"""Building of the table `records`, from all files of a history or only from changed ones."""
+"""Building the table `records` from all files of a history, or only from changed ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
 
 
 def _quarantine_strays(store: Store, told: Mapping[str, Any]) -> None:
-    """Quarantine the records of stray days; there are none if all days are close together."""
+    """Quarantine the records of stray days; skip this if all days are close together."""
     if told["first"] is None or told["last"] - told["first"] <= STRAY:
         return
     there = store.read(RECORDS)
@@ -75,10 +75,10 @@ def _quarantine_strays(store: Store, told: Mapping[str, Any]) -> None:
 
 
 def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int, Renewal] | None:
-    """Rebuild the days of which changed files have records.
+    """Rebuild the days on which changed files have records.
 
-    Return the number of rows and the first changes. None if all files have to be read:
-    the changed files are unknown, or there are stray days, which depend on all other days.
+    Return the number of rows and the first changes. None if all files must be read: the changed
+    files are unknown, or there are stray days, which depend on all other days.
     """
     known = store.sources()
     if known is None or digest(old.method, known.fingerprint) != old.fingerprint:

@@ -1,4 +1,4 @@
-"""An audit, from its input to its report."""
+"""An audit, from input to report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of an audit's report: case files for each rule, and whether to show progress.
+    """Options of an audit's report: case files per rule, and whether to show progress.
 
     Unless `refresh` is 0, browsers reload the page every `refresh` seconds.
     """
@@ -59,13 +59,13 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy that are compared with the recorded ones."""
+    """Settings and a strategy to compare with the recorded ones."""
 
     settings: dict[str, Any]
     strategy: str | None
 
     def over(self, plan: AuditPlan) -> AuditPlan | None:
-        """Return the plan with these in place of its own, or None if there are none."""
+        """Return the plan with these settings, or None if there are none."""
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -93,7 +93,7 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile, or for the reported release and, in addition, its documents.
+    """Return a plan for a profile or, by default, for the reported release and its documents.
 
     Errors: `AuditError` for a profile without rules about unloads.
     """
@@ -121,7 +121,7 @@ def build_audit_tables(
     quiet: bool = False,
     writable: bool = True,
 ) -> dict[str, DataFrame]:
-    """Build missing tables of an audit, and return all tables. Errors: `AuditError`."""
+    """Build an audit's missing tables; return all tables. Errors: `AuditError`."""
     _silence_accumulators(spark)
     path = as_given(path)
     found = _found(spark, path)
@@ -158,7 +158,7 @@ def build_audit_tables(
 
 
 def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
-    """Check that every table is complete. Errors: `AuditError`."""
+    """Check that all tables are complete. Errors: `AuditError`."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
         problem = f"it cannot be written, but {stale[0]} has to be built"
@@ -166,7 +166,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
 
 
 def _report_damage(table: str, why: str) -> None:
-    """Print that a table is rebuilt because its files have changed."""
+    """Print that a table is rebuilt because its files were changed."""
     print(f"{table}: {why}; the table is rebuilt", file=sys.stderr, flush=True)
 
 
@@ -184,14 +184,14 @@ def _found(spark: Any, path: str) -> files.InputFiles:
 
 
 def _refuse_tables(spark: Any, path: str) -> None:
-    """Refuse tables that cannot be read without their transaction log. Errors: `AuditError`."""
+    """Reject tables that cannot be read without their transaction log. Errors: `AuditError`."""
     if files.has_transaction_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
 def _shards(store: Store, length: int) -> int:
-    """Return the number of partitions of each day in an output, which is checked to be an audit's.
+    """Return the number of partitions per day in an output, after checking that it is an audit's.
 
     Errors: `AuditError` if it contains unrelated files.
     """
@@ -216,7 +216,7 @@ def _check_unused(store: Store) -> None:
 def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    """Return the summary and the report's lines after writing all files. Errors: `AuditError`."""
+    """Write all files; return the summary and the report's lines. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         return _reported(spark, path, output, plan, other, replace(how, writable=writable))
 
@@ -224,14 +224,14 @@ def write_audit(
 def answered(
     spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
 ) -> list[str]:
-    """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
+    """Return the answer to a question about a bundle or broker. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         made = build_audit_tables(spark, path, output, plan, None, writable=writable)
         return list(answer_inquiry(made, plan, asked))
 
 
 def _silence_accumulators(spark: Any) -> None:
-    """Suppress the traceback of PySpark's accumulator server when Java ends."""
+    """Suppress the traceback of PySpark's accumulator server when Java exits."""
     server = getattr(getattr(spark, "_sc", None), "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
@@ -304,7 +304,7 @@ def _reported(
 def _shown(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Write case files; return the first faults of each rule, and the data of the page."""
+    """Write case files; return each rule's first faults, and the page's data."""
     faults = summary.faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
@@ -324,8 +324,9 @@ def _report_progress(table: str, mark: Mark | None) -> None:
 
 
 def _since(mark: Mark) -> str:
-    """Format the day from which a table was rebuilt, and the number of clusters; empty if all of
-    it was."""
+    """Format from which day on, and in how many clusters, a table was rebuilt; empty if
+    entirely.
+    """
     if not mark.before:
         return ""
     if not mark.change:

@@ -1,4 +1,4 @@
-"""The summary of an audit as lines of 80 columns."""
+"""An audit's summary, formatted in 80 columns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NO_SETTINGS = (
 
 
 def _lacking(one: Json) -> str:
-    """Describe a setting that is missing, and the rules that need it."""
+    """Describe a missing setting, and the rules that need it."""
     rules = ", ".join(one["rules"])
     return (
         f"{one['setting']} is not recorded: in {one['cycles']} cycles it leaves undecided {rules}"
@@ -55,7 +55,7 @@ def _lacking(one: Json) -> str:
 
 
 def _causes(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and the number whose cause is open."""
+    """Yield the number of unloads by cause, and how many have no certain cause."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
@@ -65,7 +65,7 @@ def _causes(unloads: Json) -> Iterator[str]:
 
 
 def _around(splits: int, leaders: Json) -> Iterator[str]:
-    """Yield the number of splits, and the first changes of leader."""
+    """Yield the number of splits, and the first leader changes."""
     if splits:
         yield counted(splits, "split")
     if leaders["count"]:
@@ -76,7 +76,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
 
 
 def _not_judged(found: Json) -> Iterator[str]:
-    """Yield the strategies, cycles and rules that the verdicts do not cover."""
+    """Yield the strategies, cycles and rules that were not judged."""
     for strategy, cycles in found["unknown_strategies"].items():
         ran = counted(cycles, "shedding cycle")
         problem = "no document describes it, and only rules for every strategy are judged"
@@ -90,7 +90,7 @@ def _not_judged(found: Json) -> Iterator[str]:
 
 
 def _by_documents(compared: Json, profile: str) -> Iterator[str]:
-    """Yield the differences under the documents of a release, one rule a line."""
+    """Yield how the verdicts differ by the release's documents, one rule per line."""
     if not compared["differences"]:
         yield f"by {compared['profile']}: no faults other than by {profile}"
         return

@@ -1,7 +1,7 @@
-"""Building of missing or stale tables, each after its parents.
+"""Building missing or stale tables, each after its parents.
 
-If only the history has changed, the time of the first change in each cluster is found, and tables
-keep the rows of its earlier days, and of all other clusters.
+If only the history has changed, the first change in each cluster is determined, and tables keep the
+rows of earlier days and of all other clusters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ SetUp = Callable[[Store, str, bool], None]
 
 
 class _Written(NamedTuple):
-    """Rows written, and the first changes; `before` is the previous fingerprint if in part."""
+    """Rows written, and the first changes; `before` is the previous fingerprint after a partial
+    build.
+    """
 
     rows: int
     change: Renewal = UNCHANGED
@@ -100,7 +102,7 @@ def undamaged_marks(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the tables that are missing, damaged or built from different input; write nothing."""
+    """Return the tables that are missing, damaged or built from other input; write nothing."""
     steps = {step.table: step for step in every}
     marks = undamaged_marks(store, store.marks.read(), steps, damaged)
     return _stale(marks, fingerprints(steps.values()))
@@ -135,7 +137,7 @@ class _Builder:
             self.idle.put(store)
 
     def build(self, table: str) -> None:
-        """Build one table, completely or only its changed part."""
+        """Build a table, completely or only its changed part."""
         store = self.idle.get()
         try:
             self._build(store, self.steps[table])
@@ -181,7 +183,7 @@ class _Builder:
         return _Written(int(told["rows"]))
 
     def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
-        """Rebuild the changed part; None if the existing table was built from different parents."""
+        """Rebuild the changed part; None if the existing table was built from other parents."""
         if old is None or old.method != step.method:
             return None
         change = self._change(step, old)
@@ -195,7 +197,7 @@ class _Builder:
         return written and _Written(*written, old.fingerprint)
 
     def _change(self, step: TableStep, old: Mark) -> Renewal | None:
-        """Return the first changes in a table's parents, or None if they are unknown."""
+        """Return the first changes in a table's parents; None if unknown."""
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None
@@ -213,7 +215,7 @@ class _Builder:
 def _refresh(
     store: Store, step: TableStep, old: Mark, change: Renewal | None
 ) -> tuple[int, Renewal] | None:
-    """Rebuild rows that may have changed; return rows written and the first changes."""
+    """Rebuild rows that may have changed; return the rows written and the first changes."""
     if change is None:
         return step.refresh(old) if step.refresh is not None else None
     first = _first_affected(store, step, change).leveled()
@@ -236,7 +238,7 @@ def _refresh(
 
 
 def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
-    """Return the first changes of a table if its parents change so."""
+    """Return the first changes of a table that follow from those of its parents."""
     if step.affected_cycles is None or not change:
         return change
     found = [

@@ -1,4 +1,4 @@
-"""Spark's settings by size of the history; small ones finish before JIT compilation pays off."""
+"""Spark settings by size of the history: small ones finish before JIT compilation pays off."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ bytes. Stop-the-world garbage collection takes a tenth less time than parallel c
 
 
 def of_process(path: str) -> Mapping[str, str]:
-    """Return the settings of a Spark process for the history at a path, if that is local."""
+    """Return the settings of a Spark process for the history at a path, if it is local."""
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
     length = sum(one.stat().st_size for one in files if one.is_file())
@@ -78,7 +78,7 @@ on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others tak
 
 
 def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
-    """Return the settings of a session that builds a table of a history with `length` bytes.
+    """Return the settings of a session that builds a table, given the history's size in bytes.
 
     Measured on 2.9 million samples, `SMALL_TABLES` take 38 s with the usual settings, and 18 s with
     these.
@@ -103,12 +103,12 @@ the limit.
 
 
 def in_one(length: int) -> bool:
-    """True if each table of a history of `length` bytes is one partition."""
+    """True if, for a history of `length` bytes, each table is a single partition."""
     return length < TINY
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
-    """Return the number of tables that are built in parallel, and if all have the same settings."""
+    """Return how many tables are built in parallel, and whether with the same settings."""
     if length < SMALL:
         return AT_ONCE, True
     return (2 if length < MODEST else 1), False
@@ -116,7 +116,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of parallel tasks of a session, and restore the settings afterwards."""
+    """Yield a session's number of parallel tasks; restore the setting afterwards."""
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)

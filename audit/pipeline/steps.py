@@ -1,4 +1,4 @@
-"""Steps of an audit: each one builds a table from its parents, completely or from a time on."""
+"""The steps of an audit: each builds a table from its parents, completely or from a time on."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TableStep:
 
     @property
     def method(self) -> str:
-        """Fingerprint of the code that builds it, without that of its parents."""
+        """Fingerprint of the code that builds it, without its parents."""
         table = TABLES[base_name(self.table)]
         return digest(self.table, PARTITION, table.schema, code(table.code))
 
@@ -104,7 +104,7 @@ def build_steps(
     asked: AuditPlan | None,
     documented: AuditPlan | None = None,
 ) -> Iterator[TableStep]:
-    """Yield every step in order; `source` builds `records`.
+    """Yield all steps in order; `source` builds `records`.
 
     `asked` is a plan with other settings, `documented` a plan for the documents of the judging
     release.
@@ -138,7 +138,7 @@ def _of_records_since(build: OfRecords, tables: Tables, since: datetime) -> Data
 
 @dataclass(frozen=True)
 class _Side:
-    """The prefix of the tables for a plan, and the tables `shared` with the release."""
+    """The prefix of a plan's tables, and the tables `shared` with the release."""
 
     prefix: str = ""
     shared: frozenset[str] = frozenset()
@@ -148,13 +148,13 @@ class _Side:
         return table if table in self.shared else self.prefix + table
 
     def read(self, table: str, rows: DataFrame) -> DataFrame:
-        """Return the rows of a table for this plan."""
+        """Return a table's rows for this plan."""
         shown = GOLD[table].as_documented
         return shown(rows) if shown is not None and table in self.shared else rows
 
 
 def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
-    """Yield the steps of tables for the documents of a release, except for shared ones.
+    """Yield the steps for tables by a release's documents, except shared ones.
 
     Tables are shared if both have the same defaults and readings for them.
     """
@@ -175,7 +175,7 @@ SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-o
 
 
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
-    """Return a step that takes the release's cycles if no default of the documents changes them."""
+    """Return a step that uses the release's cycles, unless the documents' defaults change them."""
     other = [one for one in CYCLE_SETTINGS if _default(plan, one) != _default(documented, one)]
 
     def build(tables: Tables) -> DataFrame:
@@ -252,17 +252,17 @@ def _gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return a plan as text, with the reading of documents by which tables have more columns."""
+    """Format a plan as text, including the documents' reading that adds columns to tables."""
     stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 
 
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
-    """Return the fingerprint of each table: of all its input and of its parents.
+    """Return each table's fingerprint: of all its input and its parents.
 
-    `first` replaces the fingerprint of the first table if it was built from other input than the
-    present one.
+    `first` replaces the first table's fingerprint if it was built from other input than the current
+    one.
     """
     found: dict[str, str] = {}
     for step in every:

@@ -1,4 +1,4 @@
-"""The summary of an audit as numbers, small for any size of fleet."""
+"""An audit's summary in numbers, small for any size of fleet."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
-    """Return the rows of several small frames, in any order, by one job."""
+    """Return the rows of several small frames, in any order, with a single job."""
     each = (
         rows.select(
             F.lit(name).alias("name"),
@@ -92,7 +92,7 @@ def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
 
 
 def _counts(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
-    """Return the numbers of lines, cycles, unloads, other events and verdicts, as small frames."""
+    """Return counts of lines, cycles, unloads, other events and verdicts, as small frames."""
     count = F.count(F.lit(1)).alias("count")
     verdicts, contexts = tables["verdicts"], tables["contexts"]
     first = tables["broker_usage"].where("moment = cycle")

@@ -1,4 +1,4 @@
-"""Answers of a release to each operation, one module each."""
+"""A release's answers to each operation, one module each."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -50,7 +50,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def offered(release: Release) -> Mapping[str, Operation]:
-    """Return the operations that a release can be asked, or that a user's strategy answers."""
+    """Return the operations that a release, or a user's strategy, can be asked."""
     if not (release.shedder or release.placer):
         return OPERATIONS
     shed = ("shed.select", "shed.cycles") if release.shedder else ()
@@ -69,10 +69,10 @@ def check_strategies(release: Release) -> None:
 
 
 def strategies(release: Release) -> list[str]:
-    """Return the shedding strategies that a release can be asked for."""
+    """Return the shedding strategies that the release offers."""
     return shedding.strategies(release)
 
 
 def algorithms(release: Release) -> list[str]:
-    """Return the split algorithms that a release can be asked for."""
+    """Return the split algorithms that the release offers."""
     return splitting.algorithms(release)

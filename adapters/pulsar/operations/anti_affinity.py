@@ -33,9 +33,9 @@ FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 
 
 def filtered(release: Release, case: Case) -> Answer:
-    """Return the candidates that the filter leaves, and the chosen one.
+    """Return the candidates that pass the filter, and the chosen one.
 
-    The placement strategy chooses among them, at random if the brokers carry nothing.
+    The placement strategy chooses among them, at random if the brokers are idle.
     """
     service = Service(release.configuration(case["settings"]), replies=metadata_replies(case))
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
@@ -64,7 +64,7 @@ def _reports_serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def idle_reports(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Return reports of brokers that serve these bundles, all of them idle."""
+    """Return reports of idle brokers that serve these bundles."""
     return {
         broker: {"bundles": names, "lastStats": {name: {} for name in names}}
         for broker, names in serving.items()
@@ -78,7 +78,7 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
     names, none = java_list(domains), done(some(None))
 
     def policies(of: Java) -> Java:
-        """Return the policies of a namespace, by its name or the path of its node.
+        """Return a namespace's policies, given its name or the path of its node.
 
         In ZooKeeper's caches, nodes are under /admin/policies or /admin/local-policies.
         """
@@ -102,7 +102,7 @@ def _domain(brokers: list[str]) -> Java:
 
 
 def _policies(group: str) -> Java:
-    """Return the policies that set a namespace's group; until 2.4 they apply to all clusters."""
+    """Return policies that set a namespace's group; until 2.4 they apply to all clusters."""
     kind = java_class(GLOBAL)
     if field(kind, "antiAffinityGroup") is not None:
         return mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)

@@ -1,4 +1,4 @@
-"""average.bundle and average.broker: the leader's own data classes, fed with every sample."""
+"""average.bundle and average.broker: the leader's own data classes, fed with all samples."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
-    """Return the values of the getters of four rates."""
+    """Return the four rates from their getters."""
     return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}

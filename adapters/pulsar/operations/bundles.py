@@ -1,5 +1,5 @@
-"""bundles.create and bundles.locate: boundaries by the admin API, hash and ranges by
-the factory.
+"""bundles.create and bundles.locate: boundaries from the admin API; hash and ranges from the
+factory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAMESPACE = "t/ns"
 
 
 def create(release: Release, case: Case) -> Answer:
-    """Return the boundaries of a new namespace. Errors: `Unsupported` if a broker creates it."""
+    """Return a new namespace's boundaries. Errors: `Unsupported` if a broker creates it."""
     if case.get("creator", "admin") != "admin":
         raise Unsupported("such a namespace is created while a broker starts")
     admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))
@@ -26,7 +26,7 @@ def create(release: Release, case: Case) -> Answer:
 
 
 def locate(release: Release, case: Case) -> Answer:
-    """Return the bundle of each topic."""
+    """Return each topic's bundle."""
     factory = Service(release.configuration({})).factory
     found, known = [], {}
     for topic in map(topic_name, case["topics"]):

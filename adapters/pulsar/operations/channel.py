@@ -1,4 +1,4 @@
-"""channel.apply: the resolver of conflicts in the channel, and the channel's lookup."""
+"""channel.apply: the channel's resolver of conflicts, and its lookup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE = 2**31
 
 
 def applied(release: Release, case: Case) -> Answer:
-    """Return the states that the resolver accepts, and what lookups find after them.
+    """Return the states that the resolver accepts, and the results of lookups afterwards.
 
     Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
     channel reads the topic itself.
@@ -55,7 +55,7 @@ def applied(release: Release, case: Case) -> Answer:
 
 
 def _data(unit: Case, version: int) -> Java:
-    """Return a message of the channel with this state and version."""
+    """Return a channel message with this state and version."""
     state = java_class(STATE).valueOf(capital(unit["state"]))
     return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
 
@@ -67,7 +67,7 @@ def _said(data: Java) -> dict[str, Any]:
 
 
 class _Lookups:
-    """The channel of a broker that has read all changes, and whose brokers are all active."""
+    """The channel of a broker that has read all changes; all brokers are active."""
 
     def __init__(self, release: Release, units: dict[str, Java]) -> None:
         active = done(some(java_class("java.lang.Object")()))
@@ -91,7 +91,7 @@ class _Lookups:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return the result of each lookup; each is the first one at its broker."""
+        """Return the result of each lookup, as the first lookup at its broker."""
         return [self._one(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _one(self, bundle: str, broker: str) -> dict[str, str]:

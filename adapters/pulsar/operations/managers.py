@@ -1,4 +1,4 @@
-"""manager.choose: a dynamic setting through the admin API, then the start of a broker.
+"""manager.choose: set the class dynamically through the admin API, then start a broker.
 
 A starting broker reads its configuration, applies dynamic settings, and creates its manager.
 """
@@ -74,7 +74,7 @@ RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 
 def _as_returned(stored: Java) -> Java:
-    """Return the stored settings as `getDynamicConfiguration` does: 2.9 has no Optional there."""
+    """Return the stored settings as `getDynamicConfiguration` does: without an Optional in 2.9."""
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
 
@@ -92,7 +92,7 @@ READING = "updateConfigurationAndRegisterListeners"
 
 
 def _broker_service(service: Service) -> Java:
-    """Return the release's own service, which stores the settings; everything else is stubbed."""
+    """Return the release's own BrokerService, which stores settings; all else is stubbed."""
     java = service.shells.unconstructed(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
@@ -120,7 +120,7 @@ def _ask_admin(service: Service, value: str) -> None:
 
 
 def _made(service: Service) -> str:
-    """Return the manager that the release creates.
+    """Return the load manager that the release creates.
 
     Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown one.
     """
@@ -138,7 +138,7 @@ def _made(service: Service) -> str:
 
 
 def is_name_mistake(error: Java) -> bool:
-    """True if the name itself is invalid, not the class that it names."""
+    """True if the name itself is invalid, not the class that it refers to."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True

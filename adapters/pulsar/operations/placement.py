@@ -1,4 +1,4 @@
-"""place.select: the release's own placement strategy, called as its load manager does."""
+"""place.select: the release's own placement strategy, called as by its load manager."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_user_strategy(release: Release) -> Java:
 
 
 def select(release: Release, case: Case) -> Answer:
-    """Return the broker that the strategy chooses; a new strategy is used for each choice."""
+    """Return the broker that a new instance of the strategy chooses."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     load = leader_load_data(release, case, default_stats())
@@ -46,14 +46,14 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def remember_plan(strategy: Java, bundle: Java, plan: Case | None) -> None:
-    """Give a strategy that plans destinations the plan of a case; others have no place for it."""
+    """Give a strategy that plans destinations the case's plan; no-op for others."""
     plans = field(strategy, "bundleBrokerMap")
     if plan is not None and plans is not None:
         plans.get(strategy).put(bundle, broker_id(plan["to"]))
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """Return the settings of a case, with the full class name of the strategy.
+    """Return a case's settings, with the strategy's full class name.
 
     Errors: `Unsupported`.
     """
@@ -61,9 +61,9 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def _strategy(release: Release, case: Case) -> Mapping[str, str]:
-    """Return the setting that names the strategy by full class name. Errors: `Unsupported`.
+    """Return the setting with the strategy's full class name. Errors: `Unsupported`.
 
-    If a release cannot create a class, it uses the default instead, and only logs that.
+    A release that cannot create a class uses the default instead and only logs it.
     """
     asked = release.placer or case["settings"].get(SETTING) or release.neutral.get(SETTING)
     if not asked or not release.configurations.knows(SETTING):
@@ -79,7 +79,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
 def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     """Return the leader's load data: reports, averages, their sums, and preallocated bundles.
 
-    For a bundle that was never measured, `unmeasured` statistics are assumed.
+    For a bundle without samples, the statistics `unmeasured` are assumed.
     """
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = java_class(LOAD_DATA)()
@@ -97,7 +97,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """Preallocate bundles to a broker, except those that its report contains."""
+    """Preallocate bundles to a broker, except those that it already reports."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

@@ -60,7 +60,7 @@ def changed(release: Release, case: Case) -> Answer:
 
 
 def _policies_in_cluster() -> Java:
-    """Return policies of a namespace in the cluster; some releases unload only such namespaces."""
+    """Return policies of a namespace in this cluster: some releases unload only such namespaces."""
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)
     return policies
@@ -71,7 +71,7 @@ GIVEN = ("cluster", "new", "old")
 
 
 def _policy(given: Case, scope: str | None) -> Java:
-    """Return a policy as the admin API reads it."""
+    """Return a policy as the admin API parses it."""
     written = policy_of_regexes(given)
     if scope is not None:
         written["unload_scope"] = scope

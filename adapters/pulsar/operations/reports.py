@@ -1,4 +1,4 @@
-"""Load reports: the release's own reader, its trigger, and its choice of bundles."""
+"""Load reports: the release's own parser, its report trigger, and its choice of bundles."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CHANGES = {
 
 
 def read(_release: Release, case: Case) -> Answer:
-    """Return the values of the report's getters. Errors: `TurnedDown` for a bad report."""
+    """Return the report's getter values. Errors: `TurnedDown` for an invalid report."""
     manager, report = parse_report(case["report"])
     return {"manager": manager, "broker": report_content(report, manager)}
 
 
 def parse_report(written: Case) -> tuple[str, Java]:
-    """Return the manager that wrote a report, and the report. Errors: `TurnedDown`."""
+    """Return which manager wrote a report, and the parsed report. Errors: `TurnedDown`."""
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(written), kind)
@@ -80,9 +80,9 @@ def _get(report: Java, name: str) -> Java:
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
-    """Return usage and limit; None if a limit below 0 marks the resource as not measured.
+    """Return usage and limit; None for a negative limit, which means not measured.
 
-    Errors: `Unsupported` for a usage below 0, which answers cannot contain.
+    Errors: `Unsupported` for negative usage, which answers cannot contain.
     """
     if usage is None or usage.limit < 0:
         return None
@@ -114,10 +114,10 @@ NEVER = 0
 
 
 def due(release: Release, case: Case) -> Answer:
-    """Return whether the trigger of a load manager demands a report.
+    """Return whether a load manager's trigger demands a report.
 
-    Errors: `Unsupported` within the shortest interval, in which no release asks its trigger, and
-    for a manager that the release does not have.
+    Errors: `Unsupported` within the minimum interval, in which no release asks its trigger, and for
+    a manager that the release does not have.
     """
     configuration = release.configuration(case["settings"])
     least = int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
@@ -139,7 +139,7 @@ CLOCK = "java.lang.System"
 
 
 def _local(release: Release, report: Case, at: int, _configuration: Java) -> Java:
-    """Return load data as the modular manager keeps them."""
+    """Return load data as the modular manager stores them."""
     local = release.loads.local(report)
     local.setNumBundles(report.get("numBundles", 0))
     local.setLastUpdate(at)
@@ -147,7 +147,7 @@ def _local(release: Release, report: Case, at: int, _configuration: Java) -> Jav
 
 
 def _load_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
-    """Return load data as the extensible manager keeps them."""
+    """Return load data as the extensible manager stores them."""
     found, local = java_class(LOAD_DATA)(), release.loads.local(report)
     usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
     for name in RESOURCES:

@@ -1,4 +1,4 @@
-"""settings.defaults: what the release's own loader reads from an empty broker.conf."""
+"""settings.defaults: the values that the release's own loader reads from an empty broker.conf."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.specs import load
 
 
 def defaults(release: Release, _case: Case) -> Answer:
-    """Return every documented setting that the release knows, if it has a default."""
+    """Return the documented settings that the release has, with their defaults."""
     named = dict.fromkeys((*load().settings, *release.defaults))
     known = filter(release.configurations.knows, named)
     found = {name: _value(release.configurations.default(name)) for name in known}
@@ -19,7 +19,7 @@ def defaults(release: Release, _case: Case) -> Answer:
 
 
 def _value(java: Java) -> Any:
-    """Return a Java value as JSON; None if it is not set."""
+    """Convert a Java value to JSON; None if it is not set."""
     if java is None:
         return None
     if isinstance(java, jpype.JClass("java.util.Optional")):

@@ -38,7 +38,7 @@ unloaded exactly one grace period ago must not become older during the cycle.
 
 
 def strategies(release: Release) -> list[str]:
-    """Return the shedding strategies that can be asked for."""
+    """Return the shedding strategies that the release offers."""
     if release.shedder or release.placer:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
@@ -65,7 +65,7 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def cycles(release: Release, case: Case) -> Answer:
-    """Run several cycles on one manager with one strategy."""
+    """Run consecutive cycles on one manager with one strategy."""
     seen = case["cycles"]
     if transfer.is_asked(case):
         found = transfer.unloads(release, case, seen, latest_clock())
@@ -77,7 +77,7 @@ def cycles(release: Release, case: Case) -> Answer:
 
 
 class _Row:
-    """A manager with its strategy, which is asked for one cycle after another."""
+    """A manager and its strategy, which run consecutive cycles."""
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
         self._release = release
@@ -127,7 +127,7 @@ class _Row:
         return [{**one, "to": self._planned(one["bundle"])} for one in unloads]
 
     def _planned(self, bundle: str) -> str:
-        """Return the broker where a strategy that also places sends a bundle that it shed."""
+        """Return where a strategy that also places sends a bundle that it shed."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
@@ -135,8 +135,8 @@ class _Row:
         return broker_name(found.get())
 
     def remember(self, case: Case) -> None:
-        """Run the cycles of `usageHistory` through a strategy that remembers usages,
-        oldest first.
+        """Run the cycles of `usageHistory` through a strategy that keeps a history, oldest
+        first.
         """
         remember(self._release, self._strategy, self._configuration, case)
 
@@ -157,12 +157,12 @@ class _Row:
 
 
 def latest_clock() -> int:
-    """Return the latest time, in milliseconds, at which the cycle may read the clock."""
+    """Return the latest time, in milliseconds, that the cycle may read from the clock."""
     return int(java_class("java.lang.System").currentTimeMillis()) + SLACK
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """Return the setting that names the strategy by full class name. Errors: `Unsupported`."""
+    """Return the setting with the strategy's full class name. Errors: `Unsupported`."""
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
@@ -176,9 +176,9 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
-    """Run the cycles of `usageHistory` through a strategy that remembers usages, oldest first.
+    """Run the cycles of `usageHistory` through a strategy that keeps a history, oldest first.
 
-    In each cycle, brokers have their present traffic, and no bundle was unloaded before it.
+    In each cycle, brokers have their current traffic, and no bundle was unloaded before.
     """
     histories = {
         name: one["usageHistory"]
@@ -203,13 +203,13 @@ REMEMBERING = ("ThresholdShedder",)
 
 
 def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
-    """Return the same report with the given weighted usage in percent."""
+    """Return the report with the given weighted usage in percent."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_used(percent, configuration)}
 
 
 def _used(percent: float, configuration: Java) -> Case:
-    """Return a resource that yields the given weighted usage in percent."""
+    """Return resources with the given weighted usage in percent."""
     weights = {
         "cpu": weight(configuration, "CPU"),
         "bandwidthIn": weight(configuration, "BandwidthIn"),
@@ -222,7 +222,7 @@ def _used(percent: float, configuration: Java) -> Case:
 
 @jpype.JImplements(SHEDDING, deferred=True)
 class _RecordedShedder:
-    """A strategy that records the bundles it chose, with their brokers."""
+    """A strategy wrapper that records the chosen bundles and their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy
@@ -230,7 +230,7 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the strategy's choice."""
+        """Return the strategy's choice, after recording it."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
         if found is not None:  # The release itself complains about an empty choice.
             for broker, bundles in found.asMap().items():

@@ -1,4 +1,4 @@
-"""bundles.split: the admin API's request, which brokers that split automatically also make."""
+"""bundles.split: the admin API request, which brokers' automatic splits also make."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATISTICS = "org.apache.pulsar.common.policies.data.stats.TopicStatsImpl"
 
 
 def algorithms(release: Release) -> list[str]:
-    """Return the algorithms of the release; before 2.6 there is one, without a name."""
+    """Return the release's split algorithms; before 2.6, there is a single, unnamed one."""
     if not release.configurations.knows(DEFAULT):
         return [RANGE]
     return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
@@ -71,7 +71,7 @@ def split(release: Release, case: Case) -> Answer:
 
 
 def _topic_stats(case: Case) -> Java:
-    """Return the statistics of a broker's topics, in the form of its broker service."""
+    """Return the statistics of a broker's topics, as its broker service keeps them."""
     found = java_class("java.util.HashMap")()
     for topic in case["topics"]:
         stats = java_class(STATISTICS)()
@@ -82,9 +82,9 @@ def _topic_stats(case: Case) -> Java:
 
 
 def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
-    """Return the settings, and the algorithm and positions of the request.
+    """Return the settings, and the request's algorithm and positions.
 
-    A broker that splits automatically specifies neither, so that its algorithm is the default one.
+    An automatic split specifies neither, so the default algorithm applies.
     """
     settings = dict(case["settings"])
     if case["by"] == "admin":
@@ -118,5 +118,5 @@ def _namespaces(service: Service) -> Java:
 
 
 def _report_success(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
-    """Call back as ZooKeeper does after a success."""
+    """Call back as ZooKeeper does after success."""
     callback.processResult(jpype.JInt(0), path, context, None)

@@ -37,8 +37,9 @@ def is_asked(case: Case) -> bool:
 
 
 def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
-    """Return the unloads of consecutive cycles, each of which takes place at `now`, in
-    milliseconds. Errors: `Unsupported`.
+    """Return the unloads of consecutive cycles, all run at `now` (milliseconds).
+
+    Errors: `Unsupported`.
     """
     passed = list(accumulate((one["minutes"] for one in cycles[1:]), initial=0))
     row = _TransferCycles(release, case, cycles)
@@ -46,7 +47,7 @@ def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> l
 
 
 class _TransferCycles:
-    """A scheduler with its strategy, which runs one cycle after another."""
+    """A scheduler and its strategy, which run consecutive cycles."""
 
     def __init__(self, release: Release, case: Case, cycles: Sequence[Case]) -> None:
         self._release = release
@@ -88,7 +89,7 @@ class _TransferCycles:
         return field(self._scheduler, f"recentlyUnloaded{what}").get(self._scheduler)
 
     def _set_loads(self, seen: Case, now: int) -> None:
-        """Set the load data of the brokers, and their top bundles."""
+        """Set the brokers' load data and top bundles."""
         self._loads = {
             broker_id(name): self._updated(name, report, now)
             for name, report in seen["brokers"].items()
@@ -99,7 +100,7 @@ class _TransferCycles:
         }
 
     def _updated(self, name: str, report: Case, now: int) -> Java:
-        """Return the load data of a broker, updated from its earlier ones if there are any."""
+        """Return a broker's load data, updated from its earlier ones, if any."""
         data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
         cpu = weight(self._configuration, "CPU")
         past = [
@@ -158,7 +159,7 @@ class _TransferCycles:
         return done(None)
 
     def _context(self) -> Java:
-        """Return the context: configuration, registered brokers, and the load data of both."""
+        """Return the context: configuration, registered brokers, and their load data."""
         registry = jpype.JProxy(
             f"{EXTENSIONS}BrokerRegistry",
             dict={
@@ -184,7 +185,7 @@ class _TransferCycles:
         return found
 
     def _shedder(self, cycles: Sequence[Case]) -> Java:
-        """Return the strategy, with the filters of isolation and groups if the case has any."""
+        """Return the strategy, with filters for isolation and groups if the case has any."""
         shedder = java_class(SHEDDER)(java_class(f"{EXTENSIONS}models.UnloadCounter")())
         first = cycles[0]
         if not (first.get("isolation") or first.get("groups")):
@@ -228,7 +229,7 @@ def _capital(name: str) -> str:
 
 
 def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
-    """Return a store of load data that holds what a function returns."""
+    """Return a load data store that is backed by a function."""
 
     def entries() -> Java:
         found = java_class("java.util.concurrent.ConcurrentHashMap")()
@@ -243,7 +244,7 @@ def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
 
 
 def _ranges(seen: Case) -> dict[str, list[str]]:
-    """Return the ranges of the bundles of each namespace."""
+    """Return the bundle ranges of each namespace."""
     found: dict[str, list[str]] = {}
     for report in seen["brokers"].values():
         for bundle in report.get("bundles", ()):
@@ -253,7 +254,7 @@ def _ranges(seen: Case) -> dict[str, list[str]]:
 
 
 def _registered(name: str) -> Java:
-    """Return a broker's registration, which offers topics of both kinds."""
+    """Return a broker's registration, which offers persistent and non-persistent topics."""
     [made] = java_class(f"{EXTENSIONS}data.BrokerLookupData").class_.getDeclaredConstructors()
     values = {
         "java.lang.String": name,
@@ -276,7 +277,7 @@ def _written(unload: Java) -> Case:
 
 
 def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
-    """Return a key to sort unloads by broker, then by traffic, the order of decisions."""
+    """Return a key that sorts unloads by broker, then by traffic, as they are decided."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
     return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]

@@ -33,9 +33,9 @@ called.
 
 
 def maximum(release: Release, case: Case) -> Answer:
-    """Return the usage of the busiest resource in percent, as the release's strategies compute it.
+    """Return the busiest resource's usage in percent, as the release's strategies compute it.
 
-    The release names no resource; the answer names one that alone has the same maximum.
+    The release names no resource; the answer names one that alone gives the same maximum.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -99,7 +99,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 
 def _limit(configuration: Java, cards: Java) -> float:
-    """Return the limit of network interfaces in kbit/s, as the release computes it."""
+    """Return the limit of network interfaces in kbit/s as the release computes it."""
     host = Service(configuration).shells.unconstructed(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)
@@ -110,6 +110,6 @@ def _limit(configuration: Java, cards: Java) -> float:
 
 
 def _gigabit(release: Release) -> float:
-    """Return the kilobits of a gigabit in the release: the limit of one interface with 1 Gbit/s."""
+    """Return the release's kilobits per gigabit: the limit of one interface with 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _limit(configuration, java_list(["eth0"]))

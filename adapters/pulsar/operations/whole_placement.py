@@ -40,10 +40,10 @@ STORED = "namespaceIsolationPolicies"
 
 
 def assigned(release: Release, case: Case) -> Answer:
-    """Return the broker that the manager assigns the bundle to, and its last candidates.
+    """Return the broker that the manager assigns the bundle to, and the final candidates.
 
-    The strategy chooses among the brokers that the manager leaves, at random among equals. The
-    question is repeated for each possible choice, as if nothing had been assigned.
+    The strategy chooses among the brokers that the manager leaves, at random among equals. A
+    repeated question gets each possible choice in turn, as if nothing had been assigned.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -72,7 +72,7 @@ STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
 
 
 def last_candidates(manager: Java, bundle: Java) -> Question | None:
-    """Return the manager's last call of a strategy for a bundle, if any."""
+    """Return the manager's last call to a strategy for a bundle, if any."""
     asked: list[Question] = []
     for name, maker in STRATEGIES.items():
         strategy = field(manager, name)
@@ -89,7 +89,7 @@ def drawn(
 ) -> Answer:
     """Return the next of the possible random choices, and all of them.
 
-    `name` returns the case's name of a broker.
+    `name` converts a broker to its name in the case.
     """
     if left is None:
         return {"broker": None, "candidates": []}
@@ -105,7 +105,7 @@ def drawn(
 
 
 def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set a manager's bundles with their owners, reported or preallocated, and then their load."""
+    """Set a manager's bundles and their owners, reported or preallocated, then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -143,7 +143,7 @@ def metadata(case: Case) -> Mapping[str, Any]:
 
 
 class _Children:
-    """The children of a node, for releases with ZooKeeper's caches: domains, then brokers."""
+    """A metadata node's children (domains, then brokers), for releases with ZooKeeper caches."""
 
     def __init__(self, case: Case) -> None:
         self._domains = java_class("java.util.HashSet")(java_list(case["domains"]))
@@ -153,18 +153,18 @@ class _Children:
         self.are_brokers = False
 
     def get(self, *_path: Java) -> Java:
-        """Return the names."""
+        """Return the children's names."""
         return self._brokers if self.are_brokers else self._domains
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """Return an isolation policy in its stored format; its names are regular expressions."""
+    """Return an isolation policy in its stored format, with names as regexes."""
     names = {name: [re.escape(one) for one in given[name]] for name in NAMES}
     return _stored_policy(names, given["least"], 100)
 
 
 def policy_of_regexes(given: Case) -> dict[str, Any]:
-    """Return an isolation policy, given by regular expressions, in its stored format."""
+    """Return an isolation policy that is given by regexes, in its stored format."""
     names = {name: given[name] for name in NAMES}
     return _stored_policy(names, given["minLimit"], given["usageThreshold"])
 
@@ -186,7 +186,7 @@ def _isolation(case: Case) -> Java:
 
 
 def policy_class() -> Java:
-    """Return the class of an isolation policy."""
+    """Return the isolation policy class."""
     return java_class(next(filter(exists, POLICY))).class_
 
 
@@ -195,7 +195,7 @@ NAMES = ("namespaces", "primary", "secondary")
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _RecordedPlacer:
-    """A strategy that records its calls."""
+    """A strategy wrapper that records calls."""
 
     def __init__(
         self, strategy: Java, maker: Callable[[Java], Java], asked: list[Question]

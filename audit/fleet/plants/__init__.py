@@ -1,1 +1,1 @@
-"""Planted rule violations and damaged lines, which audits should find."""
+"""Planted rule violations and damaged lines, which audits should detect."""

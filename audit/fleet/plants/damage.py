@@ -15,7 +15,7 @@ Damage = Callable[[Column], Column]
 
 
 def _first_number(pattern: str, instead: str) -> Damage:
-    """Replace the first number of a field; cut the line off if it has none."""
+    """Return a damage that replaces a field's first number, or truncates a line without one."""
 
     def damage(line: Column) -> Column:
         changed = F.regexp_replace(line, rf'^(.*?"{pattern}":)[-0-9.E]+(.*)$', f"$1{instead}$2")
@@ -46,9 +46,9 @@ KINDS: Mapping[str, Damage] = {
 
 
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
-    """Add damaged copies of a share of the lines, with `kind` and `value`.
+    """Add damaged copies of some lines, with `kind` and `value`.
 
-    The choice of lines and damage depends on the seed and on the text of the lines.
+    Which lines are damaged and how depends on the seed and their text.
     """
     if not part:
         return lines

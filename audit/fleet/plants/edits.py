@@ -1,4 +1,4 @@
-"""Violations of shedding rules; each one edits the case and the unloads of a cycle."""
+"""Violations of shedding rules; each edits a cycle's case and unloads."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
 
 
 def edge(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    """Raise a broker to just above the strategy's limit; return True if that is possible."""
+    """Move a broker to `points` above the strategy's limit; return True if that is possible."""
     return EDGE[moment.cycle.strategy](moment, broker, points)
 
 
 def bundles_of(pairs: Pairs, broker: Broker) -> list[str]:
-    """Return the bundles of one broker."""
+    """Return a broker's bundles."""
     return [bundle for owner, bundle in pairs if owner == broker.name]
 
 
@@ -79,7 +79,7 @@ def shedding(moment: PlantedCycle) -> Broker | None:
 
 
 def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
-    """Shed although shedding is switched off."""
+    """Shed although shedding is disabled."""
     if shedding(moment) is None:
         return None
     pairs = moment.honest
@@ -88,7 +88,7 @@ def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
 
 
 def not_its_own(moment: PlantedCycle) -> Pairs | None:
-    """Additionally unload a bundle that a different broker owns."""
+    """Also unload a bundle that another broker owns."""
     broker = shedding(moment)
     if broker is None:
         return None
@@ -107,7 +107,7 @@ def sheds_twice(moment: PlantedCycle) -> Pairs | None:
 
 
 def too_soon(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle that was unloaded shortly before, and then as many as necessary."""
+    """Unload a bundle that was unloaded recently, then as many as necessary."""
     cycle = moment.cycle
     for broker in moment.busiest():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
@@ -119,7 +119,7 @@ def too_soon(moment: PlantedCycle) -> Pairs | None:
 
 
 def _until(moment: PlantedCycle, bundles: list[str], need: Fraction) -> list[str]:
-    """Return the first bundles whose total traffic reaches the need."""
+    """Return the fewest first bundles whose total traffic reaches the need."""
     together = accumulate(map(moment.cycle.traffic, bundles))
     count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= need), len(bundles))
     return bundles[:count]
@@ -136,7 +136,7 @@ def lighter_first(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker just over the limit."""
+    """Unload nothing from a broker just above the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, JUST):
             return with_unloads_replaced(moment.honest, broker, [])
@@ -144,7 +144,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
-    """Unload the heaviest bundle of a broker just under the limit."""
+    """Unload the heaviest bundle of a broker just below the limit."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, -JUST):
             return with_unloads_replaced(moment.honest, broker, moment.cycle.movable(broker)[:1])
@@ -152,8 +152,9 @@ def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
 
 
 def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield each suitable broker, raised until its first bundles carry 1/`share` of its need, and
-    these bundles.
+    """Yield each suitable broker with its first bundles.
+
+    The broker's usage is raised until these bundles carry 1/`share` of its need.
     """
     for broker in moment.busiest():
         cycle = moment.cycle
@@ -168,7 +169,7 @@ def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, 
 
 
 def too_little(moment: PlantedCycle) -> Pairs | None:
-    """Keep the last bundle, without which slightly too little is shed."""
+    """Keep the last bundle, so that slightly too little is shed."""
     for broker, bundles in _with_need(moment, 1 + HARDLY):
         return with_unloads_replaced(moment.honest, broker, bundles)
     return None
@@ -183,16 +184,16 @@ def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
 
 
 def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker that is over the limit because a different one is idle."""
+    """Unload nothing from a broker that exceeds the limit only because another is idle."""
     *_, idle = moment.case["brokers"]
     moment.set_usage(idle, 0, *RESOURCES)
     return sheds_nothing_just_above(moment)
 
 
 def not_by_weight(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker whose weighted usage alone is over the limit.
+    """Unload nothing from a broker that exceeds the limit only by weighted usage.
 
-    All other brokers use most of their memory, which has a low weight.
+    The other brokers use most of their memory, which has a low weight.
     """
     for broker in moment.busiest()[:1]:
         for name, said in moment.case["brokers"].items():
@@ -204,13 +205,13 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_the_idlest(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle of the idlest broker that has a movable one, whatever its history."""
+    """Unload a bundle from the least used broker that can unload one, whatever its history."""
     idlest = moment.busiest()[-1]
     return with_unloads_replaced(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
 
 def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle of the busiest broker for a nearly idle one; no broker is over the limit."""
+    """Unload a bundle from the busiest broker for a nearly idle one, with none above the limit."""
     _one_idle(moment)
     broker = moment.busiest()[0]
     return [(broker.name, moment.cycle.movable(broker)[0])]
@@ -223,7 +224,7 @@ def nothing_for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
 
 
 def _one_idle(moment: PlantedCycle) -> None:
-    """Lower the idlest broker to just below the average minus the threshold."""
+    """Lower the least used broker to just below the average minus the threshold."""
     levels = Levels(moment.cycle)
     idle = min(levels.usage, key=lambda name: levels.usage[name])
     moment.raise_above_average(idle, -levels.threshold - 2 * JUST)
@@ -262,7 +263,7 @@ def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
 
 
 def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker that is just overloaded; all brokers are busy."""
+    """Unload nothing from a broker that is just overloaded, while all brokers are busy."""
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:
@@ -301,7 +302,7 @@ def nothing_to_even_out(moment: PlantedCycle) -> Pairs | None:
 
 
 def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle of the most loaded broker within the thresholds."""
+    """Unload a bundle from the most loaded broker although the thresholds are not exceeded."""
     if moment.honest:
         return None
     most, _ = _ends(moment)
@@ -309,7 +310,7 @@ def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
 
 
 def from_the_least_loaded(moment: PlantedCycle) -> Pairs | None:
-    """Additionally unload a bundle of the least loaded broker."""
+    """Also unload a bundle from the least loaded broker."""
     if not _sheds_when_widened(moment):
         return None
     _, least = _ends(moment)

@@ -1,4 +1,4 @@
-"""The cycle in which a violation is planted: its case, and ways to move it to a threshold."""
+"""The cycle in which a violation is planted: its case, and edits that move it to a threshold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IDLER = 0.9
 
 @dataclass
 class PlantedCycle:
-    """A case of `shed.select` that can be changed, and the implementation that answers it."""
+    """A modifiable `shed.select` case, and the implementation that answers it."""
 
     case: Json
     profile: str
@@ -48,17 +48,17 @@ class PlantedCycle:
 
     @property
     def honest(self) -> Pairs:
-        """The correct unloads of the current case."""
+        """Return the correct unloads of the current case."""
         return self.answers(self.case)
 
     @property
     def cycle(self) -> Cycle:
-        """The current case, as a cycle of the model."""
+        """The current case as a cycle of the model."""
         settings = Settings(self.case["settings"], self._evaluator.defaults)
         return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken_rules(self, pairs: Pairs) -> set[str] | None:
-        """Return the rules that these unloads break, among those that the audit checks.
+        """Return the rules that these unloads violate, among those that the audit checks.
 
         None if the case is invalid.
         """
@@ -80,7 +80,7 @@ class PlantedCycle:
         return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
 
     def busiest(self) -> list[Broker]:
-        """Return the brokers with at least two movable bundles, highest usage first."""
+        """Return the brokers with at least two bundles that may move, highest usage first."""
         cycle = self.cycle
         usage = Levels(cycle).present
         able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]

@@ -31,18 +31,18 @@ SETTLED = 6
 
 
 class Planting(ClusterHistory):
-    """The history of a cluster in which rules are broken, one after another."""
+    """A cluster's history in which rules are violated, one after another."""
 
     left: list[str]
 
     def plant(self, rules: Sequence[str]) -> None:
-        """Plan to break these rules."""
+        """Schedule violations of these rules."""
         self.left = list(rules)
         self._wait = SETTLED
         self._due: Due | None = None
 
     def cycle(self, now: int) -> None:
-        """Break the next planted rule in this cycle if possible, or else run it correctly."""
+        """Plant the next violation in this cycle if possible; otherwise run the cycle correctly."""
         self._wait -= 1
         if self.left and self._wait < 0:
             rule = self.left[0]
@@ -76,18 +76,18 @@ class Planting(ClusterHistory):
         return True
 
     def _one_goes_down(self, now: int) -> bool:
-        """True if a broker goes down just after a cycle, so that it may have gone before."""
+        """True if a broker goes down right after the cycle, so it may already be down."""
         period = (now // 1000 - self.fleet.start_of(0)) // self.fleet.period_seconds
         return any(restart.down == period for restart in self.world.events.restarts)
 
     def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
-        """Record settings that apply to this cycle only, until `until` milliseconds after it."""
+        """Record settings that apply only from this cycle until `until` milliseconds after it."""
         if settings != self.settings:
             self.record("settings", now - BEFORE, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
-        """Run a cycle after which, in violation of a rule, a bundle is split or kept whole."""
+        """Run a cycle after which a bundle is split, or not split, in violation of a rule."""
         if any(now == 1000 * self.fleet.start_of(one) for one in self.world.events.splits.values()):
             return False
         growth = SplitInput(self.live_reports(now), dict(self.settings))
@@ -110,7 +110,7 @@ class Planting(ClusterHistory):
             self._leave_one(period)
 
     def _leave_one(self, period: int) -> None:
-        """Move all but one bundle of a broker to other brokers, as an administrator would."""
+        """Move all but one of a broker's bundles to other brokers, as an administrator would."""
         first, *others = self.world.up(period)
         at = 1000 * self.fleet.start_of(period) + LEFT_AFTER
         for place, number in enumerate(self.world.owned(first).tolist()[1:]):

@@ -1,6 +1,6 @@
-"""Violations that can be planted: each rule has a cycle that narrowly breaks only this rule.
+"""Violations that can be planted, each by a cycle that narrowly violates one rule.
 
-Rules that are unavoidably broken as well are listed: a broker that sheds nothing also sheds too
+Rules that are inevitably violated as well are listed: a broker that sheds nothing also sheds too
 little.
 """
 
@@ -20,7 +20,7 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted violation of a rule, by the unloads of a cycle or by a split after it."""
+    """A planted violation of a rule, by a cycle's unloads or by a split after it."""
 
     sentence: str
     edit: edits.Edit | None = None
@@ -42,7 +42,7 @@ class Plant:
     """Reason why an audit leaves it undecided, or an empty text."""
 
     def left_open(self, cycles: bool) -> str:
-        """Return the reason why an audit may miss it; empty if it finds it.
+        """Return why an audit may miss it; empty if the audit finds it.
 
         `cycles`: true if cycles are recorded.
         """
@@ -71,7 +71,7 @@ PLANTS: Mapping[str, Plant] = dict(_plants())
 
 
 def known_plants(rules: Sequence[str]) -> list[Plant]:
-    """Return the plants of these rules. Errors: `BadFleet` for a rule without one."""
+    """Return the plants for these rules. Errors: `BadFleet` for a rule without one."""
     for rule in rules:
         if rule not in PLANTS:
             raise BadFleet(f"--plant {rule}: it cannot be planted; choose from {', '.join(PLANTS)}")
@@ -79,7 +79,7 @@ def known_plants(rules: Sequence[str]) -> list[Plant]:
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy under which all these rules can be planted, preferably the given one.
+    """Return a strategy with which all these rules can be violated, preferably the given one.
 
     Errors: `BadFleet`.
     """
@@ -94,7 +94,7 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings plus those that plants need. Errors: `BadFleet`."""
+    """Return the given settings and those that the plants need. Errors: `BadFleet`."""
     needed = [
         (rule, plant.settings) for rule, plant in zip(rules, known_plants(rules), strict=True)
     ]
@@ -102,7 +102,7 @@ def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings plus those that plants need. Errors: `BadFleet`."""
+    """Return the given readings and those that the plants need. Errors: `BadFleet`."""
     needed = [
         (rule, plant.readings) for rule, plant in zip(rules, known_plants(rules), strict=True)
     ]

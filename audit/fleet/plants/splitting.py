@@ -27,7 +27,7 @@ class SplitInput:
     settings: Json
 
     def pick(self) -> tuple[Json, str] | None:
-        """Return a report, and its bundle with the most topics below `SETTLED`, or None."""
+        """Return a report and its bundle with the most topics below `SETTLED`, or None."""
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
             small = [name for name, topics in known.items() if topics < SETTLED]
@@ -62,12 +62,12 @@ def _due(bundle: str | None, split: bool) -> Due | None:
 
 
 def too_many_topics(growth: SplitInput) -> Due | None:
-    """Keep a bundle that exceeds the maximum by one topic."""
+    """Keep a bundle that exceeds the limit by one topic."""
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=False)
 
 
 def too_many_sessions(growth: SplitInput) -> Due | None:
-    """Keep a bundle that exceeds the maximum by one session."""
+    """Keep a bundle that exceeds the limit by one session."""
     half = MOST_SESSIONS // 2
     return _due(growth.grow(producerCount=half, consumerCount=half + 1), split=False)
 
@@ -78,7 +78,7 @@ def at_the_limit(growth: SplitInput) -> Due | None:
 
 
 def split_without_room(growth: SplitInput) -> Due | None:
-    """Split a bundle whose namespace has the maximum number of bundles."""
+    """Split a bundle whose namespace already has the maximum number of bundles."""
     bundle = growth.grow(topics=MOST_TOPICS + 1)
     if bundle is None:
         return None
@@ -88,6 +88,6 @@ def split_without_room(growth: SplitInput) -> Due | None:
 
 
 def splits_when_off(growth: SplitInput) -> Due | None:
-    """Split a bundle with too many topics although splitting is switched off."""
+    """Split a bundle with too many topics although splitting is disabled."""
     growth.settings[AUTO_SPLIT] = False
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
