@@ -1,6 +1,6 @@
-"""The nox sessions of the project; `nox --list` lists them.
+"""The project's nox sessions; `nox --list` lists them.
 
-Arguments after `--` are passed on to the command that a session runs.
+Arguments after `--` are passed to the command that a session runs.
 """
 
 import os
@@ -77,11 +77,11 @@ ENDS = ("--timeout", "900")
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
-    """Install the project as its users do, with an extra and one of its dependency groups.
+    """Install the project as users do, with an extra and one of its dependency groups.
 
     Both tools would keep old code: setuptools copies the remains of an earlier build in `build/`,
     and uv considers a folder unchanged as long as its pyproject.toml is. Unlike pip, uv also leaves
-    compilation to the first command, for which a newcomer would wait.
+    compilation to the first command, which a newcomer would have to wait for.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -105,7 +105,7 @@ def extras_for(words: list[str]) -> str:
 
 
 def adapters_in(words: list[str]) -> list[str]:
-    """Return the adapters that options name."""
+    """Return the adapters named in options."""
     adapters = [after for word, after in pairwise(words) if word == "--adapter"]
     return adapters + [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
 
@@ -188,8 +188,11 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """Return the options of a run, with `PROFILES` added unless they name a profile, a case or a
-    release, which is judged by the documents of its own line.
+    """Return a run's options, with `PROFILES` added unless they name a profile or something that
+    implies one.
+
+    A saved case and a release imply a profile: a release is judged by the documents of its own
+    line.
     """
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}

@@ -1,7 +1,7 @@
 """The documented rules of Apache Pulsar's load balancing, for tests in Python.
 
-Everything in `__all__` is public and follows semantic versioning; whatever else is imported from
-this package may change in any release.
+Everything in `__all__` is public and follows semantic versioning; anything else imported from this
+package may change in any release.
 """
 
 from importlib import import_module
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: commands need none of them."""
+    """Load a public name on first use, because commands need none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("pulsar_conformance.library"), name)

@@ -1,4 +1,4 @@
-"""The public functions: ask the model, draw cases, judge answers, and judge implementations."""
+"""The public functions: ask the model, draw cases, judge answers and implementations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class IllegalCase(ValueError):
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule that an answer breaks, formatted for a failing test."""
+    """A rule that an answer violates, formatted for a failing test."""
 
     rule: str
     """The ID of the rule, such as OVERLOAD-02."""
@@ -71,13 +71,13 @@ def explain(
     profile: str = DEFAULT_PROFILE,
     readings: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the steps by which the model arrives at its answer. Errors as for `answer`."""
+    """Return the steps by which the model arrives at its answer. Errors: as for `answer`."""
     _check_case(operation, case, profile, readings)
     return "\n".join(Model(profile, readings).derive(operation, case).lines())
 
 
 def cases(operation: str, profile: str = DEFAULT_PROFILE) -> st.SearchStrategy[Json]:
-    """Return a strategy of legal cases, drawn near the edges of the rules of a profile.
+    """Return a strategy for valid cases, drawn near the edges of a profile's rules.
 
     Errors: `specs.UnknownName` for an operation or profile.
     """
@@ -99,10 +99,10 @@ def judge(
     profile: str = DEFAULT_PROFILE,
     readings: Mapping[str, str] | None = None,
 ) -> list[BrokenRule]:
-    """Return the rules that an answer to a case breaks; an empty list if it is allowed.
+    """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
-    Rules that only build on a broken one are left out. `readings` override the profile's choice
-    among the interpretations of its documents. Errors as for `answer`.
+    Rules that only build on a violated one are left out. `readings` override the profile's choice
+    among the interpretations of its documents. Errors: as for `answer`.
     """
     _check_case(operation, case, profile, readings)
     known, chosen = specs.load(), Readings.of(profile, readings)
@@ -137,10 +137,10 @@ def run(
     seed: int = 0,
     root: Path | None = None,
 ) -> list[Verdict]:
-    """Judge a named adapter, as `pulsar-conformance run` does, and return the verdicts.
+    """Judge a named adapter like `pulsar-conformance run`, and return the verdicts.
 
-    Failing cases are saved below `root`, by default this folder. Errors: `UserError` for an unknown
-    adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.
+    Failing cases are saved below `root`, by default the current folder. Errors: `UserError` for an
+    unknown adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.
     """
     plan = Plan.make([adapter], [profile], rules=rules, examples=examples, seed=seed, root=root)
     session = Session(plan, nobody, alone=True)
@@ -152,7 +152,7 @@ def run(
 
 
 def _rules(operation: str, profile: str) -> list[specs.Rule]:
-    """Return the rules of a profile that judge an operation."""
+    """Return a profile's rules that judge an operation."""
     rules = specs.load().rules_of(profile)
     return [rule for rule in rules if operation in rule.operations and rule.untestable is None]
 
@@ -174,5 +174,5 @@ def _check_case(
 
 
 def _first_case(trial: Trial, operation: str) -> Json:
-    """Return the case of a trial's first question of an operation."""
+    """Return the case of a trial's first question about an operation."""
     return next(one.case for one in trial.questions if one.operation == operation)

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Create the report that the options select and print its path; return the exit status."""
+    """Create the report given by options and print its path; return the exit status."""
     return status_of(lambda: _make_and_name(options), OSError)
 
 
@@ -125,7 +125,7 @@ def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
 
 
 def installed(folder: Path) -> Path:
-    """Return the Allure program in a folder, after npm has installed it there once."""
+    """Return the Allure program in a folder, installing it with npm the first time."""
     program = Path("node_modules", "allure", "cli.js")
     if not (folder / program).exists():
         npm = shutil.which("npm")
@@ -158,7 +158,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folders of results, and the folder to write to."""
+    """Add the folders of results, and the output folder."""
     parser.add_argument(
         "results",
         type=Path,
@@ -182,7 +182,7 @@ def _check_results(folders: Sequence[Path]) -> None:
 
 
 def _node() -> str:
-    """Return the path of Node. Raises CannotReport if it is missing or too old."""
+    """Return the path of Node; raise CannotReport if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
         raise CannotReport(f"the Allure report needs Node {NODE}, and there is none on the PATH")
@@ -201,7 +201,7 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """Return Allure's configuration, for a report in one file that is grouped by implementation."""
+    """Return Allure's configuration for a single-file report, grouped by implementation."""
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
@@ -219,7 +219,7 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
 
 
 def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
-    """Return the run's own description, from the first line of the verdicts next to its results."""
+    """Return a run's description from the first line of the verdicts next to its results."""
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:
         return {}

@@ -1,4 +1,4 @@
-"""Archive of cases with their allowed answers, for tests without Python: `nox -s fixtures`."""
+"""An archive of cases with their allowed answers, for tests without Python: `nox -s fixtures`."""
 
 import argparse
 import hashlib
@@ -55,7 +55,7 @@ def _write(to: Path) -> int:
 
 
 def contents() -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each file in the archive."""
+    """Yield the path and text of each file in the archive."""
     index = [_entry(one) for one in examples()]
     about = {"format": FORMAT, "version": version(PACKAGE), "cases": index}
     yield "README.txt", READ_ME

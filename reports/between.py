@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of `changes`, run in a folder of its own; None if it fails.
+    """Return the output of `changes`, run in its own folder; None if it fails.
 
     The cases that the output names are stored next to the pages.
     """
@@ -79,12 +79,12 @@ def _told(older: str, newer: str, file: Path) -> str | None:
 
 
 def name_of(older: str, newer: str) -> str:
-    """Return the name of a pair's files."""
+    """Return the base name of a pair's files."""
     return f"{older}-to-{newer}"
 
 
 def page(older: str, newer: str, told: str) -> str:
-    """Return the page of a pair, with the command's output below its heading."""
+    """Return a pair's page, with the command's output below its heading."""
     _heading, _, rest = told.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (
@@ -96,7 +96,7 @@ def page(older: str, newer: str, told: str) -> str:
 
 
 def index(found: Iterable[Json]) -> str:
-    """Return the page that lists the comparisons, with a section for each pair."""
+    """Return the page that lists the comparisons, with a section per pair."""
     return INTRODUCTION + "".join(map(_section, found))
 
 
@@ -137,7 +137,7 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
 
 
 def _described(factor: Json) -> Row:
-    """Return the question of a way or reading with its two answers, or a default's two values."""
+    """Return the question of a way or reading with both answers, or both values of a default."""
     name, older, newer = factor["name"], factor["older"], factor["newer"]
     if factor["kind"] == "setting":
         return f"The default of `{name}`", _value(older), _value(newer)
@@ -152,7 +152,7 @@ def _described(factor: Json) -> Row:
 
 
 def _unexplained(change: Json) -> Row:
-    """Return the rules that one of two releases breaks, where nothing known explains it."""
+    """Return the rules that one of two releases violates, where no known cause explains it."""
     rules = load().rules
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
     broken = ["breaks it" if one else "holds it" for one in change["breaks"].values()]

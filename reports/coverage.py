@@ -1,7 +1,7 @@
-"""Rules and checks for each sentence of the documents: `nox -s coverage -- --documents DIR`.
+"""The rules and checks for each sentence of the documents: `nox -s coverage -- --documents DIR`.
 
 Exit status: 0 on success; 1 if a text differs from its fingerprints, no rule claims a sentence, or
-a rule has no check; 2 for unusable input.
+a rule has no check; 2 for invalid input.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
 
 
 def _judged(rule: Rule) -> str:
-    """Format a rule with the name of its check."""
+    """Format a rule with its check's name."""
     if rule.untestable is not None:
         return f"{rule.id} ({rule.judged_by or 'untestable'})"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"

@@ -1,4 +1,4 @@
-"""Table of rules and implementations: `python -m pulsar_conformance.reports.releases`."""
+"""A table of rules and implementations: `python -m pulsar_conformance.reports.releases`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
 
 
 def release_table(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield a table with a row for each rule, and a column for each implementation and profile."""
+    """Yield a table with a row per rule, and a column per implementation and profile."""
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}
     for run, *verdicts in streams:

@@ -1,4 +1,4 @@
-"""Tables of areas and implementations, one for each profile, from lines of a verdict stream."""
+"""Tables of areas and implementations, one per profile, from a verdict stream."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 
 
 def result_text(stream: Sequence[Line]) -> str:
-    """Return a sentence with the number of applicable rules that each implementation breaks."""
+    """Return a sentence on how many applicable rules each implementation violates."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
     for line in stream[1:]:
@@ -84,8 +84,8 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
 
 
 def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
-    """Return a sentence with the number of applicable rules that an implementation breaks; few are
-    named.
+    """Return a sentence on how many applicable rules an implementation violates, with their IDs
+    if they are few.
     """
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
@@ -110,7 +110,7 @@ def word_of(line: Line) -> str:
 
 
 def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
-    """Return the name of each implementation, with the adapter appended where names are equal."""
+    """Return implementations' names, with the adapter appended where names are equal."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
     for (adapter, _), name in called.items():
@@ -122,7 +122,7 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
 
 
 def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
-    """Yield the table of a profile; many implementations take several tables, one below another."""
+    """Yield a profile's table; many implementations take several tables, one below another."""
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
         if line["profile"] == profile:
@@ -141,7 +141,7 @@ def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -
 
 
 def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """Yield the columns in groups that are each no wider than a terminal."""
+    """Yield the columns in groups no wider than a terminal."""
     room = WIDTH - 2 - max(map(len, ("area", *areas)))
     group: list[list[str]] = []
     taken = 0
@@ -165,7 +165,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
 
 
 def count_cell(counts: Counter[str]) -> str:
-    """Return the text of a cell: the number of rules for each verdict, the worst first."""
+    """Format a cell: the number of rules for each verdict, the worst first."""
     said = [f"{counts[word]} {shown}" for word, shown in WORDS.items() if counts[word]]
     if not counts:
         return ""
@@ -183,7 +183,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
 
 
 def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Yield the reasons for each `-` in the tables: what an implementation does not offer."""
+    """Yield why there is a `-` in the tables: what an implementation does not offer."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -223,14 +223,14 @@ def _others(
 
 
 def _reason(line: Line) -> str:
-    """Return the file of a failing case, or the reason in one line."""
+    """Return the file of a failing case, or the reason on one line."""
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
     return str(line["why"].partition("\n")[0])
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield the settings of each implementation that were neutralized; the stream has reasons."""
+    """Yield each implementation's neutralized settings; the stream has the reasons."""
     told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
     for implementation, settings in told.items():
         if settings:

@@ -1,4 +1,4 @@
-"""Find each document among files, and compare its text with its fingerprints."""
+"""Finding documents among files, and comparing their text with the fingerprints."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +23,12 @@ class Text:
     """The release whose annotations it contains, if the file has those of several."""
 
     def by_fingerprint(self) -> dict[str, str]:
-        """Return fingerprint -> sentence."""
+        """Map fingerprints to sentences."""
         return {fingerprint(one): one for sentences in self.sections.values() for one in sentences}
 
 
 def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
-    """Return document id -> the most similar file; each file is at most one document."""
+    """Map document IDs to the most similar file; each file is used for at most one document."""
     contents = dict(_contents(directory))
     alike = [
         (_likeness(document, text), document.id, text)
@@ -100,7 +100,7 @@ def _read_as(document: Document, file: Path, content: str) -> Text:
 
 
 def _annotations(release: str, file: Path, content: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the annotation of each setting in a release, from JSON by setting and release."""
+    """Yield each setting's annotation in a release, from JSON by setting and release."""
     if file.suffix == ".json":
         for name, by_release in json.loads(content).items():
             if by_release[release]:

@@ -147,13 +147,13 @@ def _unchosen(decisions: DataFrame) -> DataFrame:
 
 
 def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
-    """Return the cycles under strategies that no document describes, by strategy."""
+    """Return the cycles under strategies that no document describes, grouped by strategy."""
     known = documented_strategies(plan.defaults)
     return cycles.where(~F.col("strategy").isin(*known)).groupBy("strategy")
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the applicable rules about shedding that cannot be checked on a history."""
+    """Yield the applicable rules about shedding that a history cannot show to be violated."""
     judged = {*rules_of(plan), *AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -163,7 +163,7 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
 
 
 def _missing_settings(verdicts: DataFrame) -> DataFrame:
-    """Return the settings that are not recorded, with their rules and number of affected cycles."""
+    """Return the missing settings, with their rules and the number of affected cycles."""
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
     each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
@@ -182,7 +182,7 @@ def _is(verdict: str) -> Column:
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules by which documents find faults and the release does not, or vice versa."""
+    """Return the rules by which only the documents, or only the release, find faults."""
     key = ["cluster", "cycle", "rule"]
 
     def side(name: str, prefix: str) -> DataFrame:
@@ -225,9 +225,9 @@ def fault_count(found: Json) -> int:
 
 
 def faults(verdicts: DataFrame, each: int) -> list[Json]:
-    """Return the first faults of each rule: rule, verdict, cluster, cycle, evidence.
+    """Return each rule's first faults: rule, verdict, cluster, cycle, evidence.
 
-    Faults that follow from others are left out.
+    Faults that follow from others are omitted.
     """
     chosen = earliest_rows(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
     rows = chosen.select(
@@ -242,14 +242,14 @@ def faults(verdicts: DataFrame, each: int) -> list[Json]:
 
 
 def earliest_rows(verdicts: DataFrame, each: int) -> DataFrame:
-    """Return the first `each` rows of each rule."""
+    """Return each rule's first `each` rows."""
     order = Window.partitionBy("rule").orderBy("cycle", "cluster")
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
     return numbered.where(F.col("nth") <= each).drop("nth")
 
 
 def format_utc(time: str) -> Column:
-    """Format a time in ISO 8601, to the second, in UTC."""
+    """Format a time as ISO 8601 in UTC, to the second."""
     return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")
 
 
@@ -257,10 +257,10 @@ SIDES = ("recorded", "asked")
 
 
 def compared_settings(tables: Tables) -> dict[str, Any]:
-    """Return both sides as numbers, and how far they agree.
+    """Return the figures of both sides, and how far they agree.
 
-    Loads and owners are the recorded ones under both: moves by the other settings have no effect,
-    so that a bundle that only these would move is chosen in every cycle until it moves.
+    Both use the recorded load and owners: unloads by the other settings have no effect, so a bundle
+    that only they would unload is chosen in every cycle until it moves.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {
@@ -284,7 +284,7 @@ def _numbers(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _shared(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the number of unloads that both settings choose, and that only the others choose."""
+    """Return how many unloads both settings choose, and how many only the other ones do."""
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

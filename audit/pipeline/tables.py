@@ -1,13 +1,13 @@
 """The tables of an audit, one declaration each: columns as Spark types, parents, how it is built.
 
 Records and quarantine come from the lines of a history, silver tables (samples, actions, contexts)
-from the usable records, and gold tables from those: what was known, decided and done at each
+from the usable records, and gold tables from those: what was known, decided and done in each
 shedding cycle. Times are UTC. A recorded cycle is evaluated at its own `moment`, an assumed one at
-the first and the last moment at which it can have run.
+the first and the last moment when it can have run.
 
-Builders are lazy and write nothing, but some start a small job to choose a plan: `cycles` looks for
-the days with records, `verdicts` for broken rules, `unloads` and `split_findings` for the number of
-unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and
+Builders are lazy and write nothing, but some run a small job to choose a plan: `cycles` looks for
+the days with records, `verdicts` for violated rules, `unloads` and `split_findings` for the number
+of unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and
 `findings` for the strategies in use.
 """
 
@@ -72,7 +72,7 @@ Tolerances are in `common`, rules and documented defaults in `specs`.
 
 @dataclass(frozen=True)
 class AuditTable:
-    """Columns besides `KEYS`, which identify a row, and the packages whose code builds it."""
+    """A table: its columns besides `KEYS`, which identify a row, and the packages that build it."""
 
     columns: str
     identity: tuple[str, ...] = ()
@@ -80,20 +80,20 @@ class AuditTable:
 
     @property
     def schema(self) -> str:
-        """Every column, the partition last, as Spark reads them."""
+        """All columns as Spark reads them, the partition last."""
         return f"{self.columns}, {KEYS}"
 
 
 @dataclass(frozen=True)
 class RecordsTable(AuditTable):
-    """A table that is built from `records`."""
+    """A table built from `records`."""
 
     build: Callable[[DataFrame], DataFrame] = silver.actions
 
 
 @dataclass(frozen=True, kw_only=True)
 class GoldTable(AuditTable):
-    """A table that is built from the silver tables and from gold ones, its `parents`."""
+    """A table built from the silver tables and from gold tables, its `parents`."""
 
     build: Callable[[Silver, Made, AuditPlan], DataFrame]
     parents: tuple[str, ...] = ()

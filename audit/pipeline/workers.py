@@ -1,4 +1,4 @@
-"""Threads for building tables in parallel, and progress reports in a fixed order."""
+"""Threads that build tables in parallel, and progress reports in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 @contextmanager
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads that start work in the order of submission.
+    """Yield a thread pool that starts work in order of submission.
 
-    After an interrupt it does not wait for running work, which ends together with Spark.
+    After an interrupt, it does not wait for running work, which ends together with Spark.
     """
     threads = ThreadPoolExecutor(count)
     try:
@@ -27,9 +27,9 @@ def workers(count: int) -> Iterator[ThreadPoolExecutor]:
 def completed(
     after: Mapping[str, Sequence[str]], work: Callable[[str], None], at_once: int
 ) -> Iterator[str]:
-    """Yield the name of each job when it is done.
+    """Yield the name of each job when it is complete.
 
-    Each job starts after those it depends on; jobs listed first start first.
+    Each job starts after those it depends on, in the order listed.
     """
     waiting, running = dict(after), dict[Future[None], str]()
     with workers(at_once) as threads:
@@ -60,7 +60,7 @@ class TableProgress:
         self._report()
 
     def done(self, table: str) -> None:
-        """Report that a table is completed."""
+        """Report that a table is complete."""
         self._open.remove(table)
         self._report()
 

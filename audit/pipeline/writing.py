@@ -1,7 +1,7 @@
 """Tables as Parquet files; an interrupted run continues with the next table.
 
 A table is overwritten, then marked as complete with a fingerprint of its input. A table without
-such a mark is rebuilt, so that no rows are duplicated. Spark writes everything, since the output
+such a mark is rebuilt, so that no rows are duplicated. Spark writes everything, because the output
 may be in a place that only Spark can write to.
 """
 
@@ -50,15 +50,15 @@ class Manifests:
 
     @property
     def here(self) -> bool:
-        """True if the output is on a disk of this machine."""
+        """True if the output is on a local disk."""
         return (self._output / DONE).is_dir()
 
     def has(self, table: str) -> bool:
-        """True if the files of a table have been recorded."""
+        """True if a table has a manifest."""
         return self._path(table).exists()
 
     def write(self, table: str) -> None:
-        """Record the current files of a table."""
+        """Record a table's current files."""
         if self.here:
             text = json.dumps(self._files_of(table))
             path = self._path(table)
@@ -71,7 +71,7 @@ class Manifests:
         self._path(table).unlink(missing_ok=True)
 
     def damage(self, table: str) -> str | None:
-        """Return how a table's files differ from its manifest, or None if they do not."""
+        """Return how a table's files differ from its manifest; None if they do not."""
         try:
             known = json.loads(self._path(table).read_text("utf-8"))
         except OSError:
@@ -140,7 +140,7 @@ ASKED, DOCUMENTED = "asked-", "documented-"
 
 
 def base_name(table: str) -> str:
-    """Return the name of a table without a prefix."""
+    """Return a table's name without prefix."""
     return table.removeprefix(ASKED).removeprefix(DOCUMENTED)
 
 
@@ -166,11 +166,11 @@ class Store:
 
     @cached_property
     def manifests(self) -> Manifests:
-        """The files of complete tables."""
+        """The manifests of complete tables."""
         return Manifests(self.path)
 
     def damage(self, table: str, mark: Mark) -> str | None:
-        """Return the reason why a complete table cannot be trusted, or None.
+        """Return why a complete table cannot be trusted, or None.
 
         If this process has no list of its files, only its rows are counted.
         """
@@ -208,7 +208,7 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Drop the cached list of files of a table that has been written."""
+        """Drop the cached file list of a table that was written."""
         self._known.pop(table, None)
 
     def write(self, table: str, frame: DataFrame, *observed: Column) -> Mapping[str, Any]:
@@ -219,7 +219,7 @@ class Store:
         return self._observed(rows, table, "static", _count(), *observed)
 
     def _together(self, rows: DataFrame) -> DataFrame:
-        """Put the rows of each partition of a day into as few tasks as are busy anyway."""
+        """Put each day partition's rows into no more tasks than are busy anyway."""
         files = self._files(RECORDS).inputFiles()
         filled = len({place for file in files for place in re.findall(rf"/{SHARD}=(\w+)", file)})
         tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions"))
@@ -227,14 +227,14 @@ class Store:
         return rows.repartition(F.col(PARTITION), shard(self.shards), spread)
 
     def replace(self, table: str, frame: DataFrame) -> None:
-        """Overwrite those partitions of a table that a frame contains.
+        """Overwrite the partitions of a table that a frame contains.
 
         The frame may read the same table: it is first written to a separate folder.
         """
         self._write(self._aside(table, self.shaped(table, frame)), table, "dynamic")
 
     def _aside(self, table: str, rows: DataFrame) -> DataFrame:
-        """Write the future rows of a table to a separate folder, and return them."""
+        """Write a table's new rows to a separate folder; return them as read from there."""
         folder = f"{ASIDE}/{table}"
         self._write(rows, folder, "static")
         there = self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{folder}"))
@@ -244,7 +244,7 @@ class Store:
         """Rewrite the changed part of a table; return the number of rows in rewritten days.
 
         The frame has all rows of changed days, and the rows without a day; for a table of cycles,
-        only rows from the time of the change on. It may read the same table, since Spark removes
+        only rows from the time of the change on. It may read the same table, because Spark removes
         old files last.
         """
         rows = self.shaped(table, frame)
@@ -252,7 +252,7 @@ class Store:
         return self._renew(table, rows, change, time)
 
     def _renew(self, table: str, rows: DataFrame, change: Renewal, time: str) -> int:
-        """Rewrite the days on which rows change, and rows without a day."""
+        """Rewrite the days on which rows change, and the rows without a day."""
         own, folder = self._around(table, change.every), self._folder()
         there = change.from_day(own).select(folder.alias("folder")).distinct()
         before = {row["folder"] for row in there.collect()}
@@ -270,7 +270,7 @@ class Store:
     ) -> tuple[int, Renewal]:
         """Rewrite all days from the first changed one; return their row count and the changes.
 
-        `own` are the present rows of the same clusters. Changes in `ignored` columns are written,
+        `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
         but do not count for the returned times.
         """
         rows = self.shaped(table, frame).localCheckpoint()
@@ -281,7 +281,7 @@ class Store:
         return count, found.relevant
 
     def sources(self) -> InputFiles | None:
-        """Return the files that `records` were read from, or None if the list is damaged."""
+        """Return the files from which `records` was read; None if the list is damaged."""
         if not is_here(self.spark, self.path):
             rows = self.spark.read.text(literal(f"{self.path}/{SOURCES}")).toLocalIterator()
             return _sources_of(row["value"] for row in rows)
@@ -291,7 +291,7 @@ class Store:
             return None
 
     def read_from(self, there: InputFiles) -> None:
-        """Store the list of files that `records` were read from."""
+        """Store the list of files from which `records` was read."""
         lines = [json.dumps(one) for one in there.kinds]
         lines.append(there.fingerprint)
         if not is_here(self.spark, self.path):
@@ -309,7 +309,7 @@ class Store:
     def _observed(
         self, rows: DataFrame, folder: str, mode: str, *aggregates: Column
     ) -> Mapping[str, Any]:
-        """Write rows, and return aggregates over them."""
+        """Write rows; return aggregates over them."""
         seen = Observation(folder)
         self._write(rows.observe(seen, *aggregates), folder, mode)
         return dict(seen.get)
@@ -330,14 +330,14 @@ class Store:
         return F.concat_ws("/", own, shard(self.shards)) if self.shards > 1 else own
 
     def shaped(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return a frame with the columns of a table in their order and types."""
+        """Return a frame with a table's columns, in order and with their types."""
         schema = TABLES[base_name(table)].schema
         fields = StructType.fromDDL(schema)
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
 
 
 def _sources_of(lines: Iterable[str]) -> InputFiles | None:
-    """Return the files of a list, or None if its fingerprint is that of other files."""
+    """Parse a list of files; None if its fingerprint belongs to other files."""
     try:
         *files, fingerprint = sorted(lines, key=lambda line: not line.startswith("["))
         found = InputFiles({InputFile(*json.loads(file)): "" for file in files})
@@ -347,7 +347,7 @@ def _sources_of(lines: Iterable[str]) -> InputFiles | None:
 
 
 def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """Return the rows of a table on or after the day of a time, and those without a day."""
+    """Return a table's rows from the day of a time on, and those without a day."""
     day = F.col(PARTITION)
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 
@@ -357,5 +357,5 @@ def _count() -> Column:
 
 
 def _plain(rows: DataFrame) -> list[str]:
-    """Return the columns by which rows of a cluster differ, except for nested ones."""
+    """Return the columns that distinguish a cluster's rows, except nested ones."""
     return [name for name in ("at", "cycle", "moment", "broker", "bundle") if name in rows.columns]

@@ -1,4 +1,4 @@
-"""Simulations of a cluster in which the decisions of an implementation move bundles and loads.
+"""Simulations of a cluster in which an implementation's decisions move bundles and load.
 
 In each cycle, in this order:
 
@@ -10,5 +10,5 @@ In each cycle, in this order:
        cycle on at its new broker
 
 Traffic that waits while a bundle moves is carried within the same cycle, so that rates do not
-depend on moves; their cost is counted as pauses and reconnected clients.
+depend on moves; the cost of moves is counted as pauses and reconnected clients.
 """

@@ -1,4 +1,4 @@
-"""The course of a simulation: a record of each cycle."""
+"""The record of a simulation, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHEDDING, FAILOVER = "shed", "failover"
 
 @dataclass(frozen=True)
 class BundleMove:
-    """A bundle that lost its owner in a cycle, and its new place.
+    """A bundle that lost its owner in a cycle, and where it went.
 
     `target` is None if no broker got the bundle, and equal to `source` if the bundle returned.
     """
@@ -30,7 +30,7 @@ class BundleMove:
 
 @dataclass(frozen=True)
 class SimulatedCycle:
-    """One cycle: usages before its decisions, and the consequences."""
+    """One cycle: usage before its decisions, and the consequences."""
 
     number: int
     usage: Mapping[str, float]
@@ -50,13 +50,13 @@ class SimulatedCycle:
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:
-        """The unloads by which brokers shed load."""
+        """The unloads caused by shedding."""
         return tuple(one for one in self.moves if one.why == SHEDDING)
 
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A world, the implementation that decided in it, and every cycle."""
+    """A simulated world, the implementation that decided in it, and all cycles."""
 
     world: SimulatedWorld
     variant: str
@@ -67,10 +67,10 @@ class SimulatedCourse:
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:
-        """Every unload by which a broker shed load."""
+        """All unloads caused by shedding."""
         return tuple(move for cycle in self.cycles for move in cycle.sheds)
 
     @cached_property
     def last_event(self) -> int:
-        """Number of the cycle of the last event; 0 without events."""
+        """The cycle number of the last event; 0 without events."""
         return max((one.cycle for one in self.world.events), default=0)

@@ -1,4 +1,4 @@
-"""The memory of a leader (averages, recent unloads, histories), and the questions it asks."""
+"""A leader's memory (averages, recent unloads, usage history), and the questions it asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINE = 1024
 
 
 def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
-    """Return the weighted usage of each broker of a case."""
+    """Return the weighted usage of each broker in a case."""
     weight = weights(Settings(case["settings"], defaults))
     return {
         name: float(weighted_maximum(Broker.read(name, said), weight).percent)
@@ -27,11 +27,11 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
 
 
 class LeaderMemory:
-    """Averages of bundles, their last unloads, and the smoothed usage of each broker.
+    """Averages of bundles, their last unloads, and brokers' smoothed usage.
 
-    In a full window, each new sample counts with a weight of one divided by the window's size.
-    Earlier usages of a broker are mixed into one number by the history setting; a `usageHistory` of
-    this number has the same effect as the full list. [THRESHOLD-07]
+    In a full window, each new sample has a weight of one divided by the window's size. A broker's
+    earlier usage is combined into one number with the history setting; a `usageHistory` of this
+    number has the same effect as the full list. [THRESHOLD-07]
     """
 
     def __init__(self, settings: Json, defaults: Mapping[str, Any], minutes: float) -> None:
@@ -42,14 +42,14 @@ class LeaderMemory:
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
-        """Set the averages of a bundle as if its load had always been the same."""
+        """Set a bundle's averages as if its load had always been the same."""
         self.data[bundle] = {
             frame: {**_named(rates), "numSamples": size, "maxSamples": size}
             for frame, size in WINDOWS.items()
         }
 
     def sample(self, bundle: str, rates: Rates) -> None:
-        """Add a sample of a bundle. [DATA-01]"""
+        """Add a bundle's sample. [DATA-01]"""
         known = self.data.get(bundle)
         if known is None:
             zero = {**_named((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
@@ -68,7 +68,7 @@ class LeaderMemory:
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
-        """Return the `shed.select` case of a cycle, and add its usages to the histories."""
+        """Return a cycle's `shed.select` case, and add its usage to the histories."""
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         case = {
             "strategy": strategy,
@@ -91,7 +91,7 @@ class LeaderMemory:
     def placing_question(
         self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]
     ) -> Json:
-        """Return the `place.select` case of a bundle."""
+        """Return the `place.select` case for a bundle."""
         there = {name: brokers[name] for name in candidates}
         names = {bundle, *(one for said in brokers.values() for one in said["bundles"])}
         names.update(one for ahead in assigned.values() for one in ahead)

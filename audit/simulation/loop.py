@@ -1,4 +1,4 @@
-"""Simulation loop: each decision of an implementation changes its next question."""
+"""The simulation loop: each decision of an implementation changes its next question."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 
 
 class Decider(Protocol):
-    """An implementation that can be asked: a connection to it, or the model itself."""
+    """An implementation that answers: a connection to it, or the model itself."""
 
     adapter: str
 
@@ -67,9 +67,9 @@ class Decider(Protocol):
 class Deciding:
     """How an implementation is asked.
 
-    If `remembers`, it is asked `shed.cycles` about all cycles so far, for a strategy with its own
-    memory. Such a strategy also plans where its unloads go, by itself or by naming the next owner,
-    and may decline to place other bundles; these go to the least used broker.
+    If `remembers`, it is asked `shed.cycles` about all cycles so far, for a strategy that keeps its
+    own memory. Such a strategy also plans where its unloads go, by itself or by naming the next
+    owner, and may decline to place other bundles; these go to the least used broker.
     """
 
     strategy: str | None
@@ -89,7 +89,7 @@ def deciding_by(
 ) -> Deciding:
     """Return how to ask an implementation that offers these operations.
 
-    `profile` supplies the documented defaults, `released` those of settings that no document names.
+    `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
     hidden = load().profile(released).hidden if released else {}
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
@@ -123,20 +123,21 @@ class Simulation:
                 self.leader.establish(one.name, self._rates(one, 0))
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
-        """Simulate a number of cycles. Errors: `BadWorld` if the implementation gives no answer,
-        `AdapterError`.
+        """Simulate a number of cycles.
+
+        Errors: `BadWorld` if the implementation gives no answer, `AdapterError`.
         """
         return self.course([self.cycle(number) for number in range(cycles)], variant)
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
-        """Return cycles that were simulated, with what decided in them."""
+        """Return simulated cycles together with the strategy and settings that applied."""
         strategy = self.deciding.strategy
         return SimulatedCourse(
             self.world, variant, strategy, self.settings, self.minutes, tuple(cycles)
         )
 
     def cycle(self, cycle: int) -> SimulatedCycle:
-        """Simulate the next cycle, the first of which is 0. Errors as in `run`."""
+        """Simulate the next cycle; the first is 0. Errors: as in `run`."""
         self._refused, self._kept = [], 0
         self._apply_events(cycle)
         rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
@@ -192,7 +193,7 @@ class Simulation:
         return self.bundles[name].topics + cycle * self.world.topics_each_cycle
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return the load report of each running broker."""
+        """Return each running broker's load report."""
         owned: dict[str, list[str]] = defaultdict(list)
         for name, owner in self.owner.items():
             owned[owner or ""].append(name)
@@ -211,7 +212,7 @@ class Simulation:
         return brokers
 
     def _shed(self, cycle: int, brokers: dict[str, Json]) -> list[BundleMove]:
-        """Apply the unloads of a cycle."""
+        """Apply a cycle's unloads."""
         bundles, named = [], {}
         for one in self._unloads(cycle, brokers):
             broker, bundle = one["broker"], one["bundle"]
@@ -298,7 +299,7 @@ class Simulation:
         return min(among, key=lambda name: (self._expected(name), name))
 
     def _expected(self, name: str) -> float:
-        """Return the usage of a broker including the bundles assigned to it since its report."""
+        """Return a broker's usage including the bundles assigned to it since its report."""
         names = [bundle for bundle, owner in self.owner.items() if owner == name]
         data = [self.leader.data[one]["shortTermData"] for one in names]
         carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
@@ -307,7 +308,7 @@ class Simulation:
     def _split(
         self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]
     ) -> dict[str, tuple[str, ...]]:
-        """Split the bundles that the implementation chooses into halves."""
+        """Split the bundles chosen by the implementation into halves."""
         stats = {name: self._stats(name, cycle, rates) for name in self.bundles}
         seen = {
             name: {**said, "lastStats": {one: stats[one] for one in said["bundles"]}}
@@ -357,8 +358,8 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the initial number of topics of a half, such that it now has half of
-        the bundle's.
+        """Return the initial number of topics of a half that now has half of the bundle's
+        topics.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

@@ -1,4 +1,4 @@
-"""Measures of a simulated course: whether it comes to rest, and at what cost."""
+"""Figures of a simulation: whether unloads end, and at what cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Measures:
-    """Figures of one course. Usages are percentages of a broker's busiest resource."""
+    """Figures of one simulation. Usage is the percentage of a broker's busiest resource."""
 
     world: str
     variant: str
@@ -67,14 +67,14 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until at rest, or the reason why there is none."""
+        """The number of cycles until unloads end, or why they do not."""
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
 
 
 def measures_of(course: SimulatedCourse) -> Measures:
-    """Return the figures of a course of at least one cycle."""
+    """Return the figures of a simulation of at least one cycle."""
     return _Measured(course).measures
 
 
@@ -124,7 +124,7 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
-    """Return the average usage of brokers in percent."""
+    """Return the brokers' average usage in percent."""
     return round(fmean(cycle.usage.values()), 1) if cycle.usage else 0.0
 
 
@@ -150,8 +150,8 @@ def _spread(cycle: SimulatedCycle) -> float:
 def rest_of(course: SimulatedCourse) -> int | None:
     """Return the number of cycles until unloads end; None if they may not have ended.
 
-    There must be no unloads for longer than the grace period, and after the last event. If the load
-    varies, there must also be none in the last quarter of all cycles.
+    They have ended if the last cycles, more than a grace period and all after the last event, have
+    none. If the load varies, the last quarter of all cycles must also have none.
     """
     last = max((move.cycle for move in course.sheds), default=-1)
     quiet = len(course.cycles) - 1 - max(last, course.last_event)
@@ -162,7 +162,7 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the period in cycles of the owners, if it is repeated `REPEATS` times at the end."""
+    """Return the number of cycles after which owners repeat; None unless they do so at the end."""
     if not course.world.is_constant:
         return None
     states = [tuple(sorted(cycle.owners.items(), key=str)) for cycle in course.cycles]
@@ -172,7 +172,7 @@ def period_of(course: SimulatedCourse) -> int | None:
 
 
 def shortest_period(row: Sequence[int]) -> int | None:
-    """Return the shortest period of a sequence's end; None without one."""
+    """Return the shortest period with which a sequence ends; None if there is none."""
     for period in range(1, len(row) // REPEATS + 1):
         end = row[-period * REPEATS :]
         if end[period:] == end[:-period] and len(set(end)) > 1:

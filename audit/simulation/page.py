@@ -1,4 +1,4 @@
-"""Page of simulations: usage of brokers over time, moves, comparison before and after."""
+"""A page about simulations: brokers' usage over time, moves, comparison before and after."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOPS = 8
 
 
 def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> None:
-    """Write the page of these courses. Errors: `BadWorld` if it cannot be written."""
+    """Write a page about simulations. Errors: `BadWorld` if it cannot be written."""
     data = {
         "clusters": [_chart(course) for course in courses],
         "verdicts": [row for course in courses for row in _verdicts(course)],
@@ -72,7 +72,7 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and false, since they break no rule."""
+    """Return rows of seconds, kind, broker, description, and false: they violate no rule."""
     rows: list[list[Any]] = []
     for cycle in course.cycles:
         at = _seconds(course, cycle.number)

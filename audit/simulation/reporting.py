@@ -24,7 +24,7 @@ WIDEST = 24
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
-    """Yield a table for each world, then the broken rules."""
+    """Yield a table for each world, then the violated rules."""
     names = list(dict.fromkeys(course.variant for course in courses))
     short = short_names(names)
     for world in dict.fromkeys(course.world.name for course in courses):
@@ -46,7 +46,7 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names that fit in a column: without common words, reduced to values, or numbered."""
+    """Shorten names for table columns: without common words, reduced to values, or numbered."""
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     own = [[word for word in each if word not in common] or each for each in words]
@@ -66,7 +66,7 @@ def _value(word: str) -> str:
 
 
 def figures(one: Measures) -> tuple[str, ...]:
-    """Format the measures that a table shows, below `HEADINGS` without the first."""
+    """Format the figures shown in a table, in the order of `HEADINGS`."""
     return (
         one.outcome,
         str(one.unloads),
@@ -92,13 +92,13 @@ def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def fault_text(fault: LoopFault) -> str:
-    """Format a broken rule with its first place, as one sentence."""
+    """Format a violated rule and where it is first violated, as one sentence."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
     return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
 
 
 def league_lines(measured: Sequence[Measures]) -> Iterator[str]:
-    """Yield a table with a row for each variant and a column for each world: unloads, and rest."""
+    """Yield a table of unloads and cycles until they end: a row per variant, a column per world."""
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
     cells = {(one.variant, one.world): league_cell(one) for one in measured}
@@ -129,7 +129,7 @@ def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
 
 
 def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
-    """Return a Markdown page about simulations, from the output of `course_as_json`."""
+    """Return a Markdown page about simulations, given the output of `course_as_json`."""
     names = [field.name for field in fields(Measures)]
     measured = [Measures(**{name: one[name] for name in names}) for one in records]
     worlds = {one["world"]: one["title"] for one in records}
@@ -163,13 +163,13 @@ def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown."""
+    """Format a Markdown table."""
     every = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(row)} |" for row in every]
 
 
 def league_cell(one: Measures) -> str:
-    """Format the unloads and the cycles until at rest: `10 in 4`, `0`, `150 ongoing`."""
+    """Format the unloads and the cycles until they end: `10 in 4`, `0`, `150 ongoing`."""
     if not one.unloads:
         return "0"
     joint = " in " if one.rest is not None else " "
@@ -177,7 +177,7 @@ def league_cell(one: Measures) -> str:
 
 
 def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[str, Any]:
-    """Return the measures of a course, the rules that it breaks, and optionally its moves."""
+    """Return a simulation's figures and violated rules, and optionally its moves, as JSON."""
     rules = [
         {
             "rule": fault.rule.id,

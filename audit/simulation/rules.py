@@ -1,4 +1,4 @@
-"""Rules about the long term, checked on the course of a simulation."""
+"""Rules about the long run, checked on a simulation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXACT = 0.5
 
 @dataclass(frozen=True)
 class LoopFault:
-    """The first place where a course breaks a rule, and the number of such places."""
+    """A rule that a simulation violates: the first place, and the number of places."""
 
     rule: Rule
     cycle: int
@@ -37,13 +37,13 @@ class LoopFault:
 
     @property
     def verdict(self) -> str:
-        """`fail` for a rule that must hold, else `warn`."""
+        """`fail` for a `must` rule, else `warn`."""
         return "fail" if self.rule.level == "must" else "warn"
 
 
 @cache
 def loop_rules() -> Mapping[str, Rule]:
-    """Return the rules that simulations judge, by ID."""
+    """Return the rules by which simulations are judged, by ID."""
     return {rule.id: rule for rule in load().rules.values() if rule.judged_by}
 
 
@@ -129,7 +129,7 @@ CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
 
 
 def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
-    """Return the rules that a course breaks, each with the first place."""
+    """Return the rules that a simulation violates, each with the first place."""
     found = []
     for name, rule in loop_rules().items():
         faults = list(CHECKS[name](course))

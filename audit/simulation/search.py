@@ -1,4 +1,4 @@
-"""Search for the smallest cluster that never comes to rest under constant load."""
+"""Search for the smallest cluster that keeps unloading under constant load."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def drawn_loads() -> st.SearchStrategy[Loads]:
 
 
 def cluster_of(drawn: Loads) -> SimulatedWorld:
-    """Return the world with the drawn loads."""
+    """Build the world for a drawn load."""
     names = iter(bundle_names(sum(map(len, drawn))))
     capacity = CAPACITY * MEGABYTE
     brokers, bundles = [], []
@@ -56,7 +56,7 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
 def smallest_restless(
     simulate: Callable[[SimulatedWorld], SimulatedCourse], seed: int, examples: int
 ) -> SimulatedCourse | None:
-    """Return the course of the smallest cluster found whose owners repeat for ever, or None."""
+    """Return the smallest cluster found whose owners repeat for ever, as a simulation, or None."""
 
     def restless(drawn: Loads) -> bool:
         return measures_of(simulate(cluster_of(drawn))).period is not None
@@ -80,7 +80,7 @@ STORY = 8
 
 
 def story_lines(course: SimulatedCourse) -> Iterator[str]:
-    """Yield the first cycles with unloads: usages before, and each move."""
+    """Yield the first cycles with unloads: usage before, and each move."""
     shown = [cycle for cycle in course.cycles if cycle.sheds][:STORY]
     for cycle in shown:
         used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())

@@ -1,4 +1,4 @@
-"""Shapes of load over time: the factor of a bundle's traffic in each cycle.
+"""Load over time: the factor of a bundle's traffic in each cycle.
 
 Randomness depends only on the seed, the bundle and the cycle, never on decisions.
 """
@@ -40,14 +40,14 @@ def _daily(
 def _bursty(
     seed: int, bundle: int, cycle: int, share: float = 0.05, by: float = 4, cycles: int = 5
 ) -> float:
-    """Return a multiple of the traffic during a share of all windows, which last some cycles."""
+    """Return `by` in a random fraction of windows, which last some cycles, else 1."""
     return by if chance_of(seed, "burst", bundle, cycle // cycles) < share else 1.0
 
 
 def _drifting(
     seed: int, bundle: int, cycle: int, least: float = 0.2, most: float = 1.8, cycles: int = 100
 ) -> float:
-    """Return a line from 1 to a random factor, which stays constant after some cycles."""
+    """Return a factor that moves linearly from 1 to a random target, then stays there."""
     target = least + (most - least) * chance_of(seed, "drift", bundle)
     return 1 + (target - 1) * min(cycle / cycles, 1)
 
@@ -55,7 +55,7 @@ def _drifting(
 def _hot(
     _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = 10
 ) -> float:
-    """Return a multiple of the traffic for one bundle, from some cycle on."""
+    """Return `by` for one bundle from some cycle on, else 1."""
     return by if bundle == number and cycle >= begin else 1.0
 
 
@@ -69,7 +69,10 @@ SHAPES: Mapping[str, Callable[..., float]] = {
 
 
 def load_shape(kind: str, seed: int, options: Mapping[str, Any]) -> Shape:
-    """Return a shape with its seed and options. Errors: `TypeError` for an unknown option."""
+    """Return a load function with its seed and options.
+
+    Errors: `TypeError` for an unknown option.
+    """
     found = partial(SHAPES[kind], seed, **options)
     found(0, 0)
     return found

@@ -1,4 +1,4 @@
-"""Worlds from the reports of brokers at one moment."""
+"""Worlds built from brokers' reports at one moment."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _mean(values: list[float]) -> float:
 
 
 def rates_in(said: Json) -> Rates:
-    """Return the rates in a report or in the data of a bundle."""
+    """Return the rates in a report or in bundle data."""
     first, second, third, fourth = (float(said.get(field, 0)) for field in RATE_FIELDS)
     return first, second, third, fourth
 
@@ -72,14 +72,14 @@ def _percent_used(said: Json, resource: str) -> float:
 
 
 def _scales(said: Json, carried: float) -> dict[str, float]:
-    """Return the percentage of each resource per byte per second; empty without traffic."""
+    """Return each resource's percentage per byte per second; empty without traffic."""
     return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _uses(
     said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return, for each resource, the fixed use and the use per byte per second."""
+    """Return each resource's fixed use, and its use per byte per second."""
     fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
     return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}

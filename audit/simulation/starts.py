@@ -1,4 +1,4 @@
-"""Starting points of a simulation: a named world, a file, load reports, a recorded history."""
+"""Where a simulation starts: a named world, a file, load reports, a recorded history."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ SOURCES = "--world NAME, --reports DIR, --metrics FILE, --from URL and --history
 
 
 def start_of(args: argparse.Namespace) -> Start:
-    """Return the starting point in the arguments. Errors: `BadWorld`, those of reading
-    a cluster.
-    """
+    """Return the start given by arguments. Errors: `BadWorld`, and those of reading a cluster."""
     snapshot = args.reports or args.metrics or args.url
     given = (args.world, args.reports, args.metrics, args.url, args.history)
     if sum(map(bool, given)) != 1:
@@ -86,8 +84,8 @@ OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profi
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
     """Return the world of a real cluster under constant load, and its release's profile.
 
-    The use of CPU and network grows in proportion to the traffic in a broker's report. For a broker
-    without traffic, the average proportion of all others is used. Errors: those of `making.made`.
+    CPU and network usage grow in proportion to the traffic in a broker's report. For a broker
+    without traffic, the average proportion of the others is used. Errors: those of `making.made`.
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
@@ -104,7 +102,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 
 def recorded_world(path: Path) -> SimulatedWorld:
-    """Return the world of a recorded history: its first owners, and its loads cycle by cycle.
+    """Return the world of a recorded history: its first owners, and its load cycle by cycle.
 
     Only the first cluster of the history is simulated. Errors: `BadWorld`.
     """
@@ -145,7 +143,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
 def _recorded_loads(
     reports: Mapping[str, list[Json]],
 ) -> tuple[dict[str, list[Rates]], dict[str, str]]:
-    """Return the rates of each bundle by cycle, and the first broker that reported it."""
+    """Return each bundle's rates by cycle, and the first broker that reported it."""
     seen: dict[str, dict[int, Rates]] = defaultdict(dict)
     owner: dict[str, str] = {}
     length = max(map(len, reports.values()))
@@ -165,7 +163,7 @@ NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
 
 
 def _filled(seen: Mapping[int, Rates], length: int) -> list[Rates]:
-    """Return rates by cycle: nothing before the first and after the last, else the last known."""
+    """Fill gaps with the last known rates; before the first and after the last, there are none."""
     found: list[Rates] = []
     latest, place_of_latest = NOTHING, -ABSENT
     for place in range(length):
@@ -189,7 +187,7 @@ def _records(path: Path) -> Iterator[Json]:
 
 
 def _record(line: str) -> Json | None:
-    """Return the record in a line; None for a damaged one, which an audit would also leave out."""
+    """Parse a line's record; None for a damaged one, which an audit would also leave out."""
     try:
         found = json.loads(line)
     except ValueError:

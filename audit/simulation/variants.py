@@ -1,4 +1,4 @@
-"""Variants to compare: implementations, strategies and settings, and the values of a sweep."""
+"""Variants to compare: implementations, strategies, settings, and the values of a sweep."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Variant:
 
     @property
     def decides(self) -> tuple[object, ...]:
-        """All parts on which decisions depend."""
+        """Everything that decisions depend on."""
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
@@ -116,7 +116,7 @@ def swept(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
 def simulated(
     variant: Variant, worlds: Sequence[SimulatedWorld], cycles: int, readings: Mapping[str, str]
 ) -> Iterator[SimulatedCourse]:
-    """Yield the course of every world under a variant. Errors: `BadWorld`, `AdapterError`."""
+    """Yield the simulation of every world under a variant. Errors: `BadWorld`, `AdapterError`."""
     with connect(variant.adapter, variant.profile, readings) as connection:
         yield from map(simulator(variant, connection, cycles), worlds)
 
@@ -124,7 +124,7 @@ def simulated(
 def simulator(
     variant: Variant, connection: Connection, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
-    """Return a function that simulates a world under a variant. Errors as in `simulated`."""
+    """Return a function that simulates a world under a variant. Errors: as in `simulated`."""
     deciding = deciding_by(
         variant.strategy,
         variant.settings,

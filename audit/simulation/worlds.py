@@ -1,4 +1,4 @@
-"""Worlds as data: brokers with capacities, bundles with loads, events and settings."""
+"""Worlds as data: brokers with capacities, bundles with load, events and settings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class BadWorld(UserError):
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker; each resource uses a fixed percentage, plus some per byte per second."""
+    """A broker; each resource has a fixed usage, and usage per byte per second."""
 
     name: str
     uses: Mapping[str, tuple[float, float]]
     up: bool = True
 
     def percents(self, throughput: float) -> dict[str, float]:
-        """Return the percentage of each resource under this traffic."""
+        """Return each resource's percentage at this traffic."""
         return {
             resource: round(min(fixed + each * throughput, 100.0), 6)
             for resource, (fixed, each) in self.uses.items()
@@ -49,7 +49,8 @@ class SimulatedBroker:
 class SimulatedBundle:
     """A bundle with its first owner, its traffic before any factor, and its topics.
 
-    `recorded` are rates by cycle, which replace the world's shape; the last ones continue.
+    `recorded` are rates by cycle, which replace the world's load function; after the last, they
+    stay the same.
     """
 
     name: str
@@ -121,7 +122,7 @@ KEYS = ("title", "brokers", "load", "events", "settings", "topics")
 
 
 def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
-    """Return the world described by data in the format of `worlds.yaml`. Errors: `BadWorld`."""
+    """Build a world from data in the format of `worlds.yaml`. Errors: `BadWorld`."""
     if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
         raise BadWorld(f"{name}: a world is an object with a list of brokers")
     if unknown := next((key for key in data if key not in KEYS), None):
@@ -177,13 +178,13 @@ def _cluster(
 
 
 def rates_carrying(throughput: float) -> Rates:
-    """Return the rates of a bundle with equal traffic in and out."""
+    """Return a bundle's rates, with equal traffic in and out."""
     each_way = float(round(throughput / 2))
     return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
 
 
 def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
-    """Yield each bundle's share of a broker's traffic; with `skew`, by a power law."""
+    """Yield each bundle's fraction of a broker's traffic; with `skew`, by a power law."""
     heavy = [
         1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
         for one in range(count)

@@ -1,1 +1,1 @@
-"""Gold tables: the knowledge, decisions and unloads at each shedding cycle."""
+"""Gold tables: what was known, decided and unloaded in each shedding cycle."""

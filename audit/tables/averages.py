@@ -1,4 +1,4 @@
-"""`bundle_averages`: traffic of each bundle at each cycle, and the time since its last unload."""
+"""`bundle_averages`: each bundle's traffic in each cycle, and the time since its last unload."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ but not the unloads; a record replaces the samples of that time.
 
 
 def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: averages over the samples since the leader's start, or of its records.
+    """Return the table: averages over the samples since the leader's start, or those it recorded.
 
-    A record replaces all earlier samples, and later samples continue from it. Once there are as
-    many samples since the leader's start as the record would still count, only the samples count.
-    `documented` are the averages by the documents of a release, if these differ.
+    A recorded average replaces all earlier samples, and later samples continue from it. Once there
+    are as many samples since the leader's start as the record would count for, only the samples
+    count. `documented` are the averages by a release's documents, if these differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -66,15 +66,15 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _most_samples(silver: Silver) -> int:
-    """Return the number of samples of the bundle that has most, found by a small job."""
+    """Return the largest number of samples of any bundle, found by a small job."""
     each = silver.bundle_samples.groupBy("cluster", "bundle").agg(F.count(F.lit(1)).alias("many"))
     (row,) = each.agg(F.max("many").alias("many")).collect()
     return row["many"] or 0
 
 
 def _since_unload(side: str) -> tuple[Column, Column]:
-    """Return the minutes since the last unload that may, and that surely does, start the grace
-    period.
+    """Return the minutes since the last unload that may start, and that certainly starts, the
+    grace period.
     """
     times = {"moved": F.col(f"{side}went"), "surely_moved": F.col(f"{side}surely")}
     moved, surely = (_minutes(F.col("at"), time).alias(name) for name, time in times.items())
@@ -82,7 +82,7 @@ def _since_unload(side: str) -> tuple[Column, Column]:
 
 
 def _contested(keys: Sequence[str]) -> Column:
-    """True in rows of kind `LOOK` about a bundle that the last reports of several brokers list."""
+    """True in `LOOK` rows of a bundle that several brokers' last reports list."""
     together = Window.partitionBy(*keys).orderBy("at", "turn")
     together = together.rangeBetween(Window.currentRow, Window.currentRow)
     several = F.min("broker").over(together) != F.max("broker").over(together)
@@ -98,13 +98,13 @@ OTHERWISE = (
 
 
 def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
-    """Return the reading of the documents that are also judged by, if it is different."""
+    """Return the documents' reading, if they are judged as well and differ in it."""
     window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
     return {} if window == plan.readings["window"] else {DOCUMENTED: window}
 
 
 def as_documented(rows: DataFrame) -> DataFrame:
-    """Return rows of the table with the averages by the documents."""
+    """Return the table's rows with averages as documented."""
     own = F.col("documented")
     names = (*FRAMES, "moved", "surely_moved")
     return rows.withColumns({name: F.when(own.isNotNull(), own[name]) for name in names})
@@ -133,7 +133,7 @@ def _minutes(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return samples, records of the leader, unloads and looks as rows with equal columns."""
+    """Return samples, the leader's records, unloads and looks as rows with equal columns."""
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
     owned = silver.broker_samples.select(
@@ -176,10 +176,10 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
-    """Return the causes of unloads that may start the grace period, and of those that surely do.
+    """Return the causes of unloads that may start, and that certainly start, the grace period.
 
-    An administrator's unload does not in a release, may under documents, and surely does under the
-    reading `grace-starts: unload`. [SHED-04, SHED-14]
+    An administrator's unload does not in a release, may under documents, and certainly does under
+    the reading `grace-starts: unload`. [SHED-04, SHED-14]
     """
     hand = [ADMIN, UNKNOWN]
     if plan.readings["grace-starts"] == "unload":
@@ -188,7 +188,7 @@ def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Return the unloads of bundles, repeated for every part of each bundle."""
+    """Return the unloads of bundles, repeated for all parts of each bundle."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")

@@ -55,7 +55,7 @@ COLUMNS = (
 
 
 def bounded_count(rows: DataFrame) -> int:
-    """Return the number of rows, counting no further than `FEW` + 1."""
+    """Count rows, but no further than `FEW` + 1."""
     return int(rows.limit(FEW + 1).count())
 
 
@@ -67,7 +67,7 @@ def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
 def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     """Return the table: a row for each unload and each cycle that may have caused it, if any.
 
-    `cause` is the recorded or likeliest cause, `open` is true if it is unknown whether shedding
+    `cause` is the recorded or most likely cause, `open` is true if it is uncertain whether shedding
     caused it, `basis` is the reason for both, and `owner` is the bundle's last recorded owner.
     """
     silver = as_reported(silver)
@@ -83,7 +83,7 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
     """Attribute unloads by brokers without reports to the bundles' owners, marked as `unnamed`.
 
-    Such a name is likely another address of the owner, unless no broker of the cluster reports.
+    Such a name is probably another address of the owner, unless no broker of the cluster reports.
     """
     known = silver.broker_samples.select("cluster", "broker").distinct()
     reporting = known.select("cluster", F.lit(True).alias("reports")).distinct()
@@ -97,14 +97,13 @@ def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def shed_unloads(made: Made) -> DataFrame:
-    """Return the unloads that were caused, or may have been caused, by shedding."""
+    """Return the unloads that were, or may have been, caused by shedding."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
 
 
 def _recorded(silver: Silver) -> DataFrame:
-    """Return unloads with `said`, the recorded cause, `damaged`, true if the record is quarantined,
-    and `doubled`.
+    """Return unloads with `said` (the recorded cause), `damaged` (quarantined) and `doubled`.
 
     `doubled` is true for a second record of an unload by the same broker within `SKEW`, with no
     owner recorded in between: both may be one event in two logs, and have the cause of either.
@@ -184,7 +183,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
 def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `split`, true if the bundle had just been split, and `unseen`.
 
-    `split` is also true if a bundle that contained it had just been split; `unseen` is true if no
+    `split` is also true for parts of a bundle that had just been split; `unseen` is true if no
     report has listed the part since.
     """
     splits = silver.actions.where("kind = 'split'").select(
@@ -214,7 +213,7 @@ def _interval(seconds: float) -> Column:
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Add `emptied`, true if every bundle of the namespace was unloaded at that time."""
+    """Add `emptied`, true if all bundles of the namespace were unloaded at that time."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -327,7 +326,7 @@ def _is_uncertain() -> Column:
 
 
 def _judged() -> dict[str, Column]:
-    """Return `cause`, `basis`, and `may_shed`, true if shedding may be the cause at all."""
+    """Return `cause`, `basis`, and `may_shed`, true if shedding is a possible cause."""
     said = F.col("said")
     shortly = F.col("quick") | _certainly(F.col("early") <= SAME)
     near = shortly | _certainly(F.col("late") <= NEAR)

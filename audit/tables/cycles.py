@@ -63,11 +63,10 @@ def _instant() -> Column:
 
 
 def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
-    """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
+    """Return leaders' terms: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is also a term, but not `led`, since its
-    leader's earlier knowledge is unknown; and so is the time after a quarantined record of a
-    leader.
+    The time before the first recorded start of a leader is also a term, but not `led`, because it
+    is unknown what its leader knew before; so is the time after a quarantined record of a leader.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -100,7 +99,7 @@ def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
 def recorded_days(silver: Silver) -> DataFrame:
     """Return the days `of` each cluster with records: `first`, `last`, `reported` and `ran`.
 
-    `reported` is true if a broker has reported, `ran` if a cycle has run. The rows are few, and are
+    `reported` is true if a broker reported, `ran` if a cycle ran. The rows are few, and are
     computed immediately.
     """
     no = F.lit(False)
@@ -127,8 +126,8 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
 
-    `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is the reason
-    why it cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
+    `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is why it
+    cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
@@ -152,8 +151,11 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `lost_report` and `lost_unload`: the last quarantined report of an unknown broker up to
-    `SKEW` after a cycle, and the last unload of an unknown bundle up to `NEAR` after it."""
+    """Add `lost_report` and `lost_unload`, from quarantined records.
+
+    They are the last quarantined report of an unknown broker up to `SKEW` after a cycle, and the
+    last unload of an unknown bundle up to `NEAR` after it.
+    """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
     unload = (F.col("kind") == LOST_UNLOAD_KIND) & (F.isnull("bundle") | F.isnull("broker"))
@@ -173,7 +175,7 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def _lost_doubt() -> Column:
-    """Return the doubt of a cycle, with those from quarantined records."""
+    """Return why a cycle cannot be judged, including because of quarantined records."""
     age = minutes(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
     grace = minutes(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
     since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
@@ -208,10 +210,10 @@ TRACE = 1e-8
 
 
 def _forgotten() -> Column:
-    """True once the leader's data from before the history no longer matters.
+    """True once the leader's data from before the history no longer matter.
 
-    By then the grace period is over, each bundle has been reported as often as counts, and the
-    share of earlier usages can be neglected.
+    By then, the grace period is over, each bundle has been reported often enough, and the weight of
+    earlier usage is negligible.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
@@ -234,9 +236,9 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies that the plan's cycles follow, found by a small job.
+    """Return the documented strategies of the plan's cycles, found by a small job.
 
-    TransferShedder is not among them: it decides by load data that are no load reports.
+    TransferShedder is not among them: it decides by load data that are not load reports.
     """
     ran, documented = of_plan(made["cycles"], plan), shedding.documented_strategies(plan.defaults)
     documented = tuple(one for one in documented if one != transfer.NAME)
@@ -362,7 +364,7 @@ def _known_on(days: DataFrame) -> DataFrame:
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
-    The first moment is the start of the interval, the last is the first unload that was certainly
+    The first moment is the start of the interval; the last is the first unload that was certainly
     shed, or the end. Between them is the first unload that may have been shed.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)

@@ -1,4 +1,4 @@
-"""`decisions`: the rules' decision about each bundle at each cycle, and the actual unloads."""
+"""`decisions`: what the rules decide about each bundle in each cycle, and the actual unloads."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
 def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """Return the table: those rows of `decided` whose bundles were chosen or unloaded.
+    """Return the table: the rows of `decided` whose bundles were chosen or unloaded.
 
-    All others, which are most of a history, are not stored.
+    The others, which are most of a history, are not stored.
     """
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
@@ -67,7 +67,7 @@ def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     """Return a row for each bundle of a broker, and for each unload of a bundle it did not report.
 
-    `cycle` is a struct of `KEY`; then follow `broker` and `DECIDED`.
+    `cycle` is a struct of `KEY`, followed by `broker` and `DECIDED`.
     """
     ran = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -85,7 +85,7 @@ def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
-    """Return the brokers in the form that `shedding` takes."""
+    """Return the brokers in the columns that `shedding` expects."""
     deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
     counted = [name for name in ("streak",) if name in ran.columns]
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy", *counted)
@@ -104,7 +104,7 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
 
 
 def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the bundles in the form that `shedding` takes."""
+    """Return the bundles in the columns that `shedding` expects."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"])
     load = load.withField("measured", shapes.measured(average)).alias("load")
@@ -140,7 +140,7 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if only an unload that may not have been shedding keeps the bundle from moving."""
+    """True if the bundle is kept only by an unload that may not have been shedding."""
     if "surely_moved" not in given:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
@@ -162,7 +162,7 @@ def _contested(given: Sequence[str]) -> Column:
 def _narrows() -> Column:
     """True if moving a bundle from the most to the least loaded broker narrows both gaps.
 
-    Null under strategies other than `UniformLoadShedder`.
+    Null for strategies other than `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
@@ -197,11 +197,11 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def unload_times(shed: DataFrame) -> DataFrame:
-    """Return the times at which each broker unloaded each bundle in a cycle.
+    """Return when each broker unloaded each bundle in a cycle.
 
     `done` are the times in order, `doubtful` the times of unloads that may not have been shed,
     `guessed` the times of unloads without a recorded cause. `claimed` is true if the broker owned
-    the bundle, false if a different one did, null if unknown.
+    the bundle, false if another one did, null if unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")

@@ -1,4 +1,4 @@
-"""Reasons why a bundle is unloaded or stays, as columns of decided rows."""
+"""Why a bundle is unloaded or kept, as columns of decided rows."""
 
 from __future__ import annotations
 

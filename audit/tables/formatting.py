@@ -1,4 +1,4 @@
-"""Formatting of numbers, as columns of text."""
+"""Formatting numbers as columns of text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
 
 
 def plain(number: Column, places: int = 2) -> Column:
-    """Format a number with at most two decimal places, or `places`: 72.73, 80, 0.5."""
+    """Format a number with up to two decimal places, or `places`: 72.73, 80, 0.5."""
     rounded = F.round(number, places).try_cast(f"decimal(38, {places})").cast("string")
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
 
 
 def plain_apart(number: Column, bound: Column) -> Column:
-    """Format a number like `plain`, but with more places if the text of a bound is the same."""
+    """Format a number like `plain`, but with more places if it would read the same as a bound."""
     same = (plain(number) == plain(bound)) & (number != bound)
     longer = plain(number, LONG)
     longer = F.when(longer == plain(bound, LONG), number.cast("string")).otherwise(longer)
@@ -50,5 +50,5 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def sentence(*parts: Column | str) -> Column:
-    """Join words and columns of text with spaces."""
+    """Join words and text columns with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))

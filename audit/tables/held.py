@@ -15,11 +15,11 @@ CHECKS_DESTINATION = "released-3.0"
 
 
 def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Add `held`, true if a bundle of decided rows may have to stay.
+    """Add `held`, true if a bundle may have to stay.
 
     Its namespace may be in an anti-affinity group. In a release, it may also be a heartbeat bundle,
-    or its owner may have as few bundles of the namespace as any other broker, so that the owner
-    would be chosen again.
+    or its owner may have as few bundles of the namespace as any other broker, so that it would be
+    chosen again.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(
@@ -39,7 +39,7 @@ def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
 
 
 def _owned_alike(rows: DataFrame) -> tuple[DataFrame, Column]:
-    """Return rows, and a column: true if no broker has fewer bundles of the namespace."""
+    """Return rows, and a column that is true if no broker has fewer bundles of the namespace."""
     of_broker = Window.partitionBy("cycle", "space", "broker")
     of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")
     rows = rows.withColumn("own", F.count_if("owned").over(of_broker))

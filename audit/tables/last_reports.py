@@ -1,4 +1,4 @@
-"""The last report of each broker at a moment, and how certainly the leader counts it."""
+"""Each broker's last report at a moment, and how certain it is that the leader counts it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MEASURED = ("percent", *RATE_FIELDS)
 def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return the table: the last report of every broker that may count at each moment of a cycle.
 
-    `reported` is the report's time, `standing` is null if it certainly counts, and `note` is the
-    reason why it may not. A broker has certainly gone once there is a sign of it and its report is
-    late. Cycles before the plan's period are included.
+    `reported` is the report's time, `standing` is null if it certainly counts, and `note` is why it
+    may not. A broker has certainly gone once there is a sign of it and its report is overdue.
+    Cycles before the plan's period are included.
     """
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
     moments = cycles.cycle_moments(made, plan)

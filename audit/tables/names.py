@@ -1,4 +1,4 @@
-"""One name for each broker: that in its load reports, however other records spell it."""
+"""A single name for each broker: that in its load reports, however other records spell it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STANDARD = r":(6650|6651|8080|8443|80|443)$"
 
 
 def as_reported(silver: Silver) -> Silver:
-    """Return the tables with the brokers of actions and contexts named as in load reports.
+    """Return the tables with brokers of actions and contexts named as in load reports.
 
     A record may name a broker by a URL, by another of its ports, or with or without its domain. A
     small job finds out whether any does.
@@ -70,5 +70,5 @@ def _host(name: Column) -> Column:
 
 
 def _label() -> Column:
-    """Return the first part of a host's name."""
+    """Return the first part of a host name."""
     return F.substring_index("host", ".", 1).alias("host")

@@ -1,4 +1,4 @@
-"""Selection of the records that can matter for the last cycles of a history.
+"""Selecting the records that can matter for the last cycles of a history.
 
 Older records do not count: expired reports, samples that other leaders took, and samples that have
 left every time frame.
@@ -31,7 +31,7 @@ DATA = "bundle_data"
 
 
 def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """Return the records on which averages over `most` samples at these moments can depend."""
+    """Return the records that averages over `most` samples at these moments can depend on."""
     if plan.since is None:
         return silver
     day, silver = _day(plan.since), without_expired(silver, moments, plan)
@@ -97,7 +97,7 @@ def _reported_since(moments: DataFrame, day: date) -> date:
 
 
 def _counting(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return, as `from`, the day of the first sample of each bundle that counts on a later day."""
+    """Return, as `from`, the day of each bundle's first sample that counts on a later day."""
     owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
     before = silver.bundle_samples.where(F.col("day") < F.lit(day))
     each = before.groupBy(*BUNDLE, "day").agg(F.count(F.lit(1)).alias("samples"))
@@ -110,7 +110,7 @@ def _counting(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and the last earlier `bundle_data` of each bundle."""
+    """Return the contexts from a day on, and each bundle's last earlier `bundle_data`."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

@@ -1,4 +1,4 @@
-"""The settings in force at a time, and the strategy that a leader follows."""
+"""The effective settings at a time, and the strategy that a leader follows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
 
 
 def followed_strategy(force: Column) -> Column:
-    """Return the strategy by settings in force; the extensible manager has one of its own.
+    """Return the strategy by the effective settings; the extensible manager has its own default.
 
     [TRANSFER-18]
     """

@@ -1,9 +1,9 @@
 """Signs that a broker has gone although its last report is recent, and lost reports.
 
-A broker that stops leaves its last report behind. It may have gone once it is recorded to shut
-down, once another broker leads in its place, or once its bundles are at another broker without
-having been unloaded; the last two are seen only some time after it has gone. A report that is
-quarantined was known to the leader, and its content is unknown.
+A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
+once another broker leads in its place, or once its bundles are on another broker without having
+been unloaded; the last two are visible only some time later. A quarantined report was known to the
+leader, but its content is unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ELSEWHERE = "one of its bundles is at another broker without having been unloade
 
 
 def shutdowns(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, the time at which the broker is recorded to stop."""
+    """Return `cluster`, `broker` and `at`, the recorded time of the broker's shutdown."""
     stopped = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     first = stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at")).agg(
         F.min("at").alias("at")
@@ -61,8 +61,8 @@ def moved_away(silver: Silver) -> DataFrame:
     """Return bundles that moved without an unload: `cluster`, `broker`, `since` and `reported`.
 
     `reported` is the time of the former owner's report that lists the bundle: a newer one shows
-    that the broker is still there. It may have gone at any time `since` then, by at most
-    `HINDSIGHT` before the bundle is seen elsewhere.
+    that the broker is still up. It may have gone at any time `since` then, by at most `HINDSIGHT`
+    before the bundle is seen elsewhere.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -100,7 +100,7 @@ def moved_away(silver: Silver) -> DataFrame:
 
 
 def _claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
-    """Return the owners of bundles by reports and by records, of bundles with several owners.
+    """Return the owners, by reports and by records, of bundles with several owners.
 
     Most lists of bundles repeat earlier ones of the broker, so each distinct list is read once.
     """

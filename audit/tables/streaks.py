@@ -1,7 +1,7 @@
-"""Streaks of AvgShedder: how often in a row a pair of brokers exceeded a threshold before a cycle.
+"""AvgShedder's streaks: in how many consecutive cycles a pair of brokers exceeded a threshold.
 
-Each count has two forms: how often it certainly was so, counted from the last unload, and how often
-it may have been so, whichever pair it was. Documents do not say whether an unload ends a streak.
+There are two counts: the certain one, from the last unload on, and the possible one, with any pair.
+Documents do not say whether an unload ends a streak.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_streaks(
 
 
 def streaks(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return both forms of the streaks before each cycle: `CYCLE` and the columns above."""
+    """Return both kinds of streaks before each cycle: `CYCLE` and the columns above."""
     every = with_all_days(made)
     pairs = _pairs(every, plan)
     went = causes.shed_unloads(every).select(*CYCLE).distinct().withColumn("went", F.lit(True))
@@ -73,7 +73,7 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
 def _in_a_row(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and the number of consecutive rows, ending with each, in which a column is true.
+    """Return rows, and for each the number of consecutive rows up to it in which a column is true.
 
     `begun` is added to the number if the column has been true since the first row.
     """
@@ -95,7 +95,7 @@ def with_all_days(made: Made) -> Made:
 
 
 def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row for each cycle: its pair, and whether it exceeded each threshold."""
+    """Return a row per cycle: its pair, and whether it exceeded each threshold."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)
@@ -145,5 +145,5 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _nth_highest(place: int) -> Column:
-    """Return the usage at a place, counted from the highest."""
+    """Return the n-th highest usage."""
     return F.get("usages", F.size("usages") - place)

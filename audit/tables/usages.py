@@ -1,7 +1,7 @@
-"""`broker_usage`: usage of each broker at each cycle, and the leader's memory of it.
+"""`broker_usage`: each broker's usage in each cycle, and the leader's usage history.
 
-The usage mixed with history is a recurrence over cycles. It is computed in two steps, with linear
-cost: over blocks of cycles, each of which is one affine map of the usage before it, and then within
+Usage smoothed over its history is a recurrence over cycles. It is computed in two steps, at linear
+cost: over blocks of cycles, each of which is an affine map of the usage before it, and then within
 each block.
 """
 
@@ -32,11 +32,11 @@ UNKNOWN = float("nan")
 
 
 def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table; usages at earlier cycles count from the leader's start.
+    """Return the table; usage in earlier cycles counts from the leader's start.
 
-    If their share is 0, they count as unobserved; if it is unknown, so are `before` and `used`. Of
-    the moments of a cycle, the first is remembered. If `made` has earlier rows of the table, their
-    memory is continued.
+    If its weight is 0, it counts as unobserved; if the weight is unknown, so are `before` and
+    `used`. Of a cycle's moments, the first is remembered. If `made` has earlier rows of the table,
+    their history is continued.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
@@ -66,7 +66,7 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _counted(plan: AuditPlan) -> Column:
-    """Return the usage by resource, without those that a release does not count."""
+    """Return usage by resource, without resources that a release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
     if plan.way("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
@@ -78,7 +78,7 @@ def _counted(plan: AuditPlan) -> Column:
 
 
 def _memory(earlier: DataFrame) -> DataFrame:
-    """Return the memory of each term, as a cycle before all others."""
+    """Return each term's usage history as a cycle before all others."""
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -98,9 +98,9 @@ WHOLE = 100.0
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:
-    """Add `after width`, the uncertainty of the usage mixed with history after each cycle.
+    """Add `after width`, the uncertainty of the smoothed usage after each cycle.
 
-    It is mixed like the usage itself, from the range of the usage over the moments of a cycle.
+    It is smoothed like the usage itself, from the range of usage over a cycle's moments.
     """
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
@@ -117,9 +117,9 @@ def _with_widths(rows: DataFrame) -> DataFrame:
 
 
 def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
-    """Add to each row the memory of earlier cycles, and the usage mixed with it.
+    """Add to each row the history of earlier cycles, and the usage smoothed with it.
 
-    `exact` adds the bounds of that usage, which follow from the moments of each cycle.
+    `exact` adds the bounds of that usage, which follow from each cycle's moments.
     """
     rows = _with_widths(rows) if exact else rows
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
@@ -173,7 +173,7 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
 
 
 def usage_after_cycles(rows: DataFrame) -> DataFrame:
-    """Return `after`, the usage mixed with history, for each cycle of each term; see `UNKNOWN`."""
+    """Return `after`, the smoothed usage, for each cycle of each term; see `UNKNOWN`."""
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
     items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
@@ -217,7 +217,7 @@ def _share(item: Column) -> Column:
 
 
 def _next(before: Column, item: Column) -> Column:
-    """Return the usage after the next cycle; for the first cycle, the present usage."""
+    """Return the usage after the next cycle; for the first cycle, the current usage."""
     kept, present = _share(item), item["present"]
     mixed = before * kept + present * (F.lit(1.0) - kept)
     return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)

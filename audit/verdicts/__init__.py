@@ -1,1 +1,1 @@
-"""Verdicts on the unloads and splits of each cycle, by the rules."""
+"""Verdicts on each cycle's unloads and splits, by the rules."""

@@ -18,10 +18,10 @@ CYCLE = ["cluster", "cycle"]
 
 
 def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
-    """Write the first faults of each rule into `output`, as cases/RULE-cluster-time.json.
+    """Write each rule's first faults to `output`, as cases/RULE-cluster-time.json.
 
-    Further faults with the same name get a number. Spark writes each case into its own folder, so
-    that none has to fit into the driver; local folders are then replaced by files.
+    Further faults with the same name get a number. Spark writes each case to its own folder, so
+    that none needs to fit into the driver; local folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)
@@ -41,7 +41,7 @@ def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: in
 
 
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
-    """Add the `case` of the moment at which each rule is broken: that of another rule, perhaps."""
+    """Add the `case` of the moment when each rule is violated, possibly taken from another rule."""
     moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
     stored = verdicts.where("case is not null").join(
         F.broadcast(faults.select(*CYCLE).distinct()), CYCLE, "left_semi"

@@ -1,6 +1,6 @@
 """Cycles as cases of `shed.select`, for `explain` and for every adapter.
 
-Under AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle, and those
+For AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle, and those
 since the last unload that can count.
 """
 
@@ -30,7 +30,7 @@ AGO = "map<string, double>"
 def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `KEY` and `case` for each key: an input line for `pulsar-conformance ask`.
 
-    Traffic into and out of a broker is summed, and reported as incoming.
+    A broker's traffic in both directions is summed, and reported as incoming.
     """
     rows = _cycle_rows(keys, moments, made)
     lines = rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
@@ -41,7 +41,7 @@ def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
 
 
 def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return `KEY`, `strategy`, `given` and the maps of a case, for each key."""
+    """Return `KEY`, `strategy`, `given` and a case's maps, for each key."""
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
@@ -57,7 +57,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
 def _with_rows_of_cycles(
     lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
 ) -> DataFrame:
-    """Replace the cases of AvgShedder by rows of cycles."""
+    """Replace AvgShedder's cases by cases of consecutive cycles."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _parts(keys, moments, whole)
@@ -87,7 +87,7 @@ def _by_time(one: Column, other: Column) -> Column:
 
 
 def _parts(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return for each key of AvgShedder the cycles of its case, as structs `part`."""
+    """Return the cycles of each AvgShedder case, as structs `part`."""
     went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
     ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
@@ -164,7 +164,7 @@ def _asked(operation: str, case: Column, plan: AuditPlan) -> Column:
 
 
 def _typed(given: Column, plan: AuditPlan) -> Column:
-    """Return the given settings with types; all others are null and not written to the JSON."""
+    """Return the given settings with types; the others are null and omitted from the JSON."""
     known = specs.load()
     annotated = {name: one for name, one in known.annotated.items() if name in plan.defaults}
     every = {**known.settings, **annotated}.items()
@@ -174,9 +174,9 @@ def _typed(given: Column, plan: AuditPlan) -> Column:
 
 
 def _history(table: DataFrame) -> DataFrame:
-    """Return the usages before each cycle, oldest first: `cluster`, `cycle`, `broker`, `usages`.
+    """Return the usage before each cycle, oldest first: `cluster`, `cycle`, `broker`, `usages`.
 
-    Usages of the same day are listed; earlier ones are combined into one.
+    Usage of the same day is listed; earlier usage is combined into one number.
     """
     earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-REMEMBERED, -1)
@@ -226,5 +226,5 @@ def _bundles(owned: DataFrame) -> DataFrame:
 
 
 def _by_name(named: Column) -> Column:
-    """Return a map of names and values, ordered by name."""
+    """Return a map of names and values, sorted by name."""
     return F.map_from_entries(F.array_sort(F.collect_list(named)))

@@ -1,4 +1,4 @@
-"""Judgment of each cycle by each rule: whether the rule applies, and whether it is broken."""
+"""Judging each cycle by each rule: whether the rule applies, and whether it is violated."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def judged(
     readings: Readings,
     besides: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return a row for each cycle and each rule that applied or was broken, from `facts.facts`.
+    """Return a row for each cycle and each rule that applied or was violated, from `facts.facts`.
 
     `besides` are further checks of the same rules; for any cycle, only one of the two applies.
-    Columns: `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker breaks it in every
+    Columns: `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker violates it in every
     view), `lacking` (true if a required action is missing), `evidence` (null unless broken),
     `follows` (the rule whose violation explains this one) and `brokers` (number of brokers
     concerned).
@@ -79,8 +79,9 @@ def judged(
 
 
 def _always(lacking: bool) -> Column:
-    """True if, whichever strategy was in force, a broker did something forbidden in each view, or
-    with `lacking`, omitted something due.
+    """True if a broker violates the rule in each view, whichever strategy applied.
+
+    With `lacking`, violations are omitted actions, otherwise forbidden ones.
     """
     broker = Window.partitionBy("cycle", "broker")
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))

@@ -29,14 +29,14 @@ BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
 
 
 def strategy_of(rule: str) -> str | None:
-    """Return the strategy that a rule is about, or None if it is about all of them."""
+    """Return the strategy that a rule is about; None if it is about all."""
     return STRATEGY_OF.get(rule.partition("-")[0])
 
 
 def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
-    """Return, for each rule, the settings without a documented default that it depends on.
+    """Return the settings without a documented default that each rule depends on.
 
-    Switches are excluded, since a switch that is left out is off.
+    Switches are excluded, because an absent switch is off.
     """
     known, defaults = specs.load(), plan.defaults
     settings = {
@@ -86,7 +86,7 @@ def _absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Make findings undecided if a setting is missing, except for faults."""
+    """Make findings undecided if a setting is missing, except faults."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

@@ -1,4 +1,4 @@
-"""Judgment of splits that are recorded as a leader's own.
+"""Judging splits that are recorded as the leader's own.
 
 Any bundle may be split by hand at any time, and no document sets a deadline for automatic splits.
 So splits without the recorded cause `automatic`, and bundles that are not split, are not judged.
@@ -41,20 +41,21 @@ def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 def recently_split(silver: Silver, since: datetime) -> DataFrame:
     """Return `cluster` and `cycle` of the leader's own splits that records from a time on may
-    concern."""
+    affect.
+    """
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
     later = F.col("at") >= F.lit(since - LATE_DATA)
     return silver.actions.where(own & later).select("cluster", F.col("at").alias("cycle"))
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records from a time on may concern, and those judged later."""
+    """Return the splits that records from a time on may affect, and those judged later."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
 
 def judged_alike(one: AuditPlan, other: AuditPlan) -> bool:
-    """True if splits are judged by the same rules and defaults under two plans."""
+    """True if two plans judge splits by the same rules and defaults."""
     same = (one.defaults.get(name) == other.defaults.get(name) for name in growth.SETTINGS)
     return _rules_of(one) & JUDGED.keys() == _rules_of(other) & JUDGED.keys() and all(same)
 
@@ -64,7 +65,7 @@ def _rules_of(plan: AuditPlan) -> set[str]:
 
 
 def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row for each time and rule.
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row per time and rule.
 
     `count` is the number of splits as returned by `causes.bounded_count`.
     """
@@ -92,7 +93,7 @@ def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFr
 def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Add samples as `_with_samples` does.
 
-    All reports are read only if recent ones do not show for each bundle that it exceeded a limit.
+    All reports are read only if recent ones do not show that each bundle exceeded a limit.
     """
     if near is silver:
         return _with_samples(silver, rows, count)
@@ -104,8 +105,8 @@ def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) ->
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
 
-    Null without a report, and if the leader had other data of the bundle, recorded before the split
-    or up to `LATE_DATA` after it.
+    Null without a report, and if the leader had other data about the bundle, recorded before the
+    split or up to `LATE_DATA` after it.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -127,11 +128,10 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add `names`, the bundles that the namespace certainly had, from the last reports before the
-    split.
+    """Add `names`, the bundles that the namespace certainly had, from the last reports.
 
-    Listed bundles that contain others had already been split. Null if the bundle itself is not
-    listed.
+    Only reports before the split are used. Listed bundles that contain others had already been
+    split. Null if the bundle itself is not listed.
     """
     turn = _turn("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
@@ -154,7 +154,7 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _added() -> Column:
-    """Return the number of additional parts by recent splits that no report has shown yet."""
+    """Return the number of additional parts from recent splits that no report has shown yet."""
     course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
     course = course.orderBy(F.unix_micros("cycle")).rangeBetween(-ROUND * 1_000_000, -1)
     earlier = F.collect_list(F.struct("bundle", F.size("into").alias("parts"))).over(course)
@@ -179,9 +179,9 @@ def _row(rule: str, broken: Column, told: Column) -> Column:
 
 
 def over_none() -> Column:
-    """True if no report exceeded any limit, under every reading. [SPLIT-05]
+    """True if no report exceeded any limit, under any reading. [SPLIT-05]
 
-    A leader from before the history may know more of a bundle than the reports show.
+    A leader from before the history may know more about a bundle than the reports show.
     """
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):
@@ -214,7 +214,7 @@ def no_room() -> Column:
 
 
 def is_splitting_off() -> Column:
-    """True if splitting is switched off. [SPLIT-07]"""
+    """True if automatic splits are disabled. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
     return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT) & settled, told)

@@ -1,8 +1,8 @@
-"""Judgment of unloads by TransferShedder of the extensible manager, from what its records show.
+"""Judging unloads by TransferShedder of the extensible manager, as far as records allow.
 
 Its brokers write no load reports. Unloads, assignments, groups and settings decide some rules; load
-data, if they are recorded, decide more. All else is undecided, with the reason. Unloads that may be
-of one cycle are judged together, at the time of the first.
+data, if they are recorded, decide more. All else is undecided, with the reason. Unloads that may
+belong to one cycle are judged together, at the time of the first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_READING = "when the leader read each broker's load data is not recorded"
 
 
 def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each turn and rule."""
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per turn and rule."""
     known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rules = [rule for rule in JUDGED if rule in known]
     if not rules or not _is_extensible(silver, plan):
@@ -53,7 +53,7 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
 
 
 def _is_extensible(silver: Silver, plan: AuditPlan) -> bool:
-    """True if settings name the extensible manager, found by a small job."""
+    """True if settings select the extensible manager, found by a small job."""
     given = plan.settings.get(transfer.MANAGER)
     if given is not None:
         return given.endswith(transfer.EXTENSIBLE)
@@ -67,8 +67,7 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle`: times of unloads that later records may concern, and of later
-    turns."""
+    """Return `cluster` and `cycle` of unloads that later records may affect, and of later turns."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
     near = known.where(F.col("at") >= F.lit(since - KNOWN_LATER))
@@ -76,9 +75,7 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the unloads by TransferShedder, with `cycle`, the time of their turn, and the facts
-    about it.
-    """
+    """Return the unloads by TransferShedder, with `cycle`, their turn's time, and data about it."""
     went = streaks.with_all_days(made)["unloads"]
     went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
     rows = settings_at.join_settings(silver, plan, went, "at")
@@ -88,7 +85,9 @@ def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _in_turns(rows: DataFrame) -> DataFrame:
-    """Add `cycle`, the first time of the turn, `last`, and `ended`, the last of the one before."""
+    """Add `cycle`, the first time of the turn, `last`, and `ended`, the last time of the
+    previous turn.
+    """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
     new = F.coalesce(gap > causes.NEAR * 1_000_000, F.lit(True))
@@ -102,7 +101,7 @@ def _in_turns(rows: DataFrame) -> DataFrame:
 
 
 def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `to`, the next recorded owner of the bundle."""
+    """Add `to`, the bundle's next recorded owner."""
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select(
         "cluster", "bundle", F.col("at").alias("taken"), F.col("broker").alias("to")
@@ -113,7 +112,7 @@ def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `grouped`, true if the namespace of the bundle is in an anti-affinity group."""
+    """Add `grouped`, true if the bundle's namespace is in an anti-affinity group."""
     known = silver.contexts.where("kind = 'group'").select(
         "cluster", "name", F.col("at").alias("told"), "members"
     )
@@ -128,7 +127,7 @@ def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `loads`: the least and the greatest load of each broker while the cycle may have run.
+    """Add `loads`: each broker's lowest and highest load while the cycle may have run.
 
     A struct of `broker`, `low` and `high` in percent, `traffic`, and `top`, the names of its top
     bundles; null without any load data.
@@ -170,10 +169,9 @@ def _force(name: str) -> Column:
 
 
 def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
-    """Return the verdict on a turn: that of its first violation, otherwise of its first open
-    unload.
+    """Return the verdict on a turn: that of its first violation, or else of its first open unload.
 
-    `open_` is the reason why an unload cannot be judged; null if it can.
+    `open_` is why an unload cannot be judged; null if it can.
     """
     fault = F.min(F.when(broken, evidence))
     lack = F.min(open_)
@@ -201,7 +199,7 @@ def _load_of(broker: Column) -> Column:
 
 
 def _uneven_load() -> Column:
-    """Violated if no condition of unloading held. [TRANSFER-02]"""
+    """Violated if no condition for unloading held. [TRANSFER-02]"""
     brokers = F.transform(
         "loads", lambda one: F.struct(one["high"].alias("load"), one["traffic"].alias("traffic"))
     )
@@ -281,14 +279,14 @@ def _after_the_delay() -> Column:
 
 
 def _policies_heeded() -> Column:
-    """Violated if a bundle of a group is unloaded although such bundles stay. [TRANSFER-14]"""
+    """Violated if a group's bundle is unloaded although such bundles must stay. [TRANSFER-14]"""
     stays = ~F.coalesce(_force(transfer.WITH_POLICIES), F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
-    """Violated if a bundle of an excluded namespace is unloaded. [TRANSFER-16]"""
+    """Violated if an excluded namespace's bundle is unloaded. [TRANSFER-16]"""
     names = F.split(F.coalesce(_force(transfer.EXCLUDED), F.lit("")), ",")
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))

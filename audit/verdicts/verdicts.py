@@ -1,4 +1,4 @@
-"""`verdicts`: whether the rules of the suite allow the unloads of each cycle."""
+"""`verdicts`: whether the suite's rules allow the unloads of each cycle."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ RESTARTED = "the strategy changed, and nothing shows that its leader was restart
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that apply and have a check; none for documents without such rules."""
+    """Return the applicable rules that have a check; empty for documents without such rules."""
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
 def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that apply to all strategies, or to one of the given ones."""
+    """Return the rules about all strategies, or about one of those given."""
     about = (None, *strategies)
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
 def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `broker_decisions`: a row for each broker at each moment."""
+    """Return `broker_decisions`: a row per broker and moment."""
     rows = acts(with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker"))
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
@@ -61,7 +61,7 @@ SPLITS = "cluster string, cycle timestamp, rule string, verdict string, evidence
 
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `split_findings`: a row for each rule and each time of splits by a leader."""
+    """Return `split_findings`: a row per rule and time of a leader's splits."""
     count = causes.bounded_count(splits.leader_splits(silver, plan))
     if not count:
         return shapes.no_rows(silver.actions, SPLITS)
@@ -69,11 +69,11 @@ def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `findings`: a row for each cycle and rule that applies to it.
+    """Return `findings`: a row for each cycle and each rule that applies to it.
 
-    An assumed cycle is judged at each of its moments; if they disagree, or the cycle is in `doubt`,
-    a violation is undecided. `moment` is the first moment at which the rule is broken. Findings
-    about splits have the time of the split as `cycle`.
+    An assumed cycle is judged at each of its possible moments; if they disagree, or if it is in
+    `doubt` what the leader knew, a violation is undecided. `moment` is the first moment when the
+    rule is violated. Findings about splits have the time of the split as `cycle`.
     """
     moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -106,8 +106,11 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: the findings, with the case of the cycle in the row of the first rule that
-    is broken at a moment; all others that are broken then have the same case."""
+    """Return the table: the findings, with the case of each violation.
+
+    The case is in the row of the first rule violated at a moment; the other rules violated then
+    have the same case.
+    """
     found = made["findings"].drop("day")
     broken = found.where("moment is not null").groupBy(*KEY).agg(F.min("rule").alias("rule"))
     if broken.isEmpty():
@@ -149,7 +152,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _others(plan: AuditPlan) -> Column:
-    """Return the settings and the strategy that may be in force instead of the recorded ones."""
+    """Return the settings and strategies that may apply instead of the recorded ones."""
     named, strategy = F.map_keys("given"), F.col("strategy")
     former = in_force(F.col("former"), plan)
     own, other = F.col("settings"), F.col("other_strategy")
@@ -170,7 +173,7 @@ def _others(plan: AuditPlan) -> Column:
 
 
 def _together(said: DataFrame) -> DataFrame:
-    """Combine the findings at the moments of a cycle; `moment` is the first violation."""
+    """Combine the findings at a cycle's moments; `moment` is the first violation."""
     unsure = (~F.col("surely")).alias("unsure")
     proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (
@@ -186,7 +189,7 @@ def _together(said: DataFrame) -> DataFrame:
 
 
 def _doubted() -> Column:
-    """True if the doubt about a cycle is about the rule."""
+    """True if the doubt about a cycle affects the rule."""
     doubt, lacking, by_order = F.col("doubt"), F.col("lacking"), F.col("rule").isin(*BY_ORDER)
     amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
     return (

@@ -1,4 +1,4 @@
-"""The worked examples as Markdown, one page for each area: `nox -s examples`."""
+"""The worked examples as Markdown, one page per area: `nox -s examples`."""
 
 from pulsar_conformance.reports.pages.making import pages
 

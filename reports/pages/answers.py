@@ -1,4 +1,4 @@
-"""Answers as text."""
+"""Formatting of answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MANY = 12
 
 
 def format_answers(answers: Sequence[Json]) -> str:
-    """Format an answer to each question."""
+    """Format the answer to each question."""
     if len(answers) == 1:
         return _told(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
@@ -67,7 +67,7 @@ def _fields(answer: Json) -> Iterator[str]:
 
 
 def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
-    """Yield values with the names of their fields; equal objects, such as averages, only once."""
+    """Yield values with their field names; equal objects, such as averages, only once."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)
         if isinstance(value, Mapping):
@@ -106,6 +106,6 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _changes(before: Json, value: Json) -> str:
-    """Return the fields of an object that differ from the object before it."""
+    """Format the fields in which an object differs from the previous one."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
     return inline(changed) if changed else "as before"

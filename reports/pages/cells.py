@@ -40,7 +40,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
 
 
 def format_field(name: str, value: Any) -> str:
-    """Format a value of the given field."""
+    """Format a field's value."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -71,7 +71,7 @@ def inline(value: Json) -> str:
 
 
 def usage(value: Json) -> str:
-    """Format the usage of a resource, in percent if its limit is not 100."""
+    """Format a resource's usage, in percent if its limit is not 100."""
     used, limit = exact(value["usage"]), exact(value["limit"])
     if limit == 100:
         return f"{plain(used)} %"
@@ -88,7 +88,7 @@ def format_load(value: Json) -> str:
 
 
 def format_assumed_load(value: Json) -> str:
-    """Format the values assumed for a load that was never measured."""
+    """Format the assumed values of a load that was never measured."""
     carried = [format_ways(value, BYTES), format_ways(value, MESSAGES)]
     others = [
         format_field(name, one)
@@ -112,7 +112,7 @@ def format_ways(value: Json, names: Sequence[str]) -> str:
 
 
 def format_setting(name: str, value: Any) -> str:
-    """Format the value of a setting, with its documented unit."""
+    """Format a setting's value with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
     if value in (None, "") or not unit:

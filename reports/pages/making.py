@@ -1,4 +1,4 @@
-"""The pages, from fixtures, rules and the model."""
+"""The example pages, built from fixtures, rules and the model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Shown:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """The operation, tables, derivation and number of repetitions of each question."""
+        """Each question's operation, tables, derivation, and number of repetitions."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -88,28 +88,28 @@ class Shown:
 
     @property
     def operations(self) -> list[str]:
-        """Return the operations that are asked."""
+        """The operations that are asked."""
         return list(dict.fromkeys(operation for operation, _ in self.example.questions))
 
     @property
     def allowed(self) -> list[str]:
-        """Format every allowed answer."""
+        """The allowed answers, formatted."""
         return [format_answers(answers) for answers in self.example.allowed or ()]
 
     @property
     def released(self) -> list[tuple[str, str]]:
-        """Format what releases answer that the documents do not allow, by version."""
+        """Answers of releases that the documents do not allow, formatted, by version."""
         each = self.example.released.items()
         return [(version, format_answers(one.answers)) for version, one in each]
 
     @property
     def answered(self) -> str:
-        """Format the model's answer."""
+        """The model's answer, formatted."""
         return format_answers(self.worked.answers)
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Return reading, value, meaning and answer of each alternative that changes the answer."""
+        """Reading, value, meaning and answer of each alternative that changes the answer."""
         return [
             (
                 one.reading,
@@ -121,7 +121,7 @@ class Shown:
         ]
 
     def _otherwise(self, one: ReadingOutcome) -> str:
-        """Format the model's other answers; of a story, only where it continues differently."""
+        """Format the model's other answers; for a story, only where it continues differently."""
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
@@ -129,14 +129,14 @@ class Shown:
 
     @property
     def other_courses(self) -> list[str]:
-        """Return the other allowed courses of a story."""
+        """A story's other allowed courses."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
         return [course_differences(case, courses[0], other) for other in courses[1:]]
 
     @cached_property
     def course(self) -> Table | None:
-        """The events of a story with their results, as worked out by hand or by the model."""
+        """A story's events with their results, as worked out by hand or by the model."""
         if self.operations != [STORY]:
             return None
         [(_, case)] = self.example.questions
@@ -155,7 +155,7 @@ def _told_in_time(operation: str, table: Table) -> bool:
 
 
 def derivation_table(steps: Sequence[Step]) -> Table:
-    """Format steps as a table; a step with steps below it is bold."""
+    """Format steps as a table; a step with indented steps below it is bold."""
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
     rows = (
@@ -184,7 +184,7 @@ def pages() -> dict[str, str]:
 
 
 def template_environment(package: str) -> Environment:
-    """Return the template environment of a package, with filters that every page uses."""
+    """Return a package's template environment, with the filters that all pages use."""
     made = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,
@@ -199,7 +199,7 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text so that it neither ends its cell nor starts a tag, except for line breaks."""
+    """Escape a text so that it neither ends its cell nor starts a tag, except line breaks."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

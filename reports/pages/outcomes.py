@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class Worked:
-    """An example with the model's answers under the first profile in which it is legal."""
+    """An example with the model's answers under the first profile in which it is valid."""
 
     example: Example
     profile: str
@@ -31,8 +31,9 @@ class Worked:
 
     @classmethod
     def of(cls, example: Example) -> Worked:
-        """Derive the model's answers. Errors: `MissingSetting` if no profile has every setting
-        needed.
+        """Derive the model's answers.
+
+        Errors: `MissingSetting` if no profile has every setting needed.
         """
         for profile in profiles_of(example):
             try:
@@ -65,7 +66,7 @@ class Worked:
 
 
 def profiles_of(example: Example) -> list[str]:
-    """Return the profiles that have a rule of the example, in order."""
+    """Return the profiles that have one of the example's rules, in order."""
     bundled = load()
     rules = [bundled.rules[rule] for rule in example.rules]
     return [one for one in bundled.profiles if any(one in rule.profiles for rule in rules)]

@@ -22,7 +22,7 @@ KINDS: Mapping[str, str] = {
 
 
 def course(case: Json, answer: Json) -> Table:
-    """Format events and steps next to each other, grouping equal consecutive ones."""
+    """Format events and steps side by side, grouping equal consecutive ones."""
     found = []
     rows = _rows(case["events"], answer.get("steps", ()))
     for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
@@ -33,9 +33,7 @@ def course(case: Json, answer: Json) -> Table:
 
 
 def course_differences(case: Json, answer: Json, other: Json) -> str:
-    """Return the events at which a story continues differently: minute, event, and the other
-    result.
-    """
+    """Return where a story continues differently: minute, event, and the other result."""
     pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
@@ -75,7 +73,7 @@ def _event(kind: str, about: Json) -> str:
 
 
 def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the formatted results of a step."""
+    """Yield a step's formatted results."""
     for word in ("refused", "ignored"):
         if word in step:
             yield word if step[word] == "*" else f"{word}: {step[word]}"
@@ -97,5 +95,5 @@ def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _space(topic: str) -> str:
-    """Return the namespace of a topic."""
+    """Return a topic's namespace."""
     return "/".join(topic.partition("://")[2].split("/")[:2])

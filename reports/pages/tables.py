@@ -1,4 +1,4 @@
-"""The numbers of a case as small tables."""
+"""A case's numbers as small tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "mess
 
 @dataclass(frozen=True)
 class Table:
-    """A heading for each column, and rows with equally many cells."""
+    """A table: headings, and rows with one cell per heading."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -61,7 +61,7 @@ class Table:
 
 
 def case_tables(case: Json) -> Iterator[Table]:
-    """Yield the tables of a case: its plain fields, then each field with parts."""
+    """Yield a case's tables: its plain fields, then each field with parts."""
     plain = [
         (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
@@ -79,7 +79,7 @@ def case_tables(case: Json) -> Iterator[Table]:
 
 
 def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield tables of each cycle, without values unchanged since the cycle before."""
+    """Yield each cycle's tables, without values unchanged since the previous cycle."""
     before: list[Table] = []
     for place, cycle in enumerate(cycles, 1):
         found = list(case_tables(cycle))
@@ -136,7 +136,7 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _brokers(case: Json) -> Table:
-    """Return a table with a row for each broker, and a column for each value reported."""
+    """Return a table with a row per broker, and a column per reported value."""
     brokers = {_span(run): case["brokers"][run[0]] for run in _alike(case)}
     fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
     known = dict.fromkeys(heading for _, found in fields for heading in found)
@@ -200,7 +200,7 @@ def _objects(title: str, objects: Mapping[str, Json]) -> Table:
 
 
 def _rows(title: str, objects: Sequence[Any]) -> Table:
-    """Return a table with a row for each object; equal consecutive ones share a row."""
+    """Return a table with a row per object; equal consecutive ones share a row."""
     fields = list(dict.fromkeys(field for one in objects for field in one))
     runs, first = [], 1
     for one, equal in groupby(objects):

@@ -1,4 +1,4 @@
-"""Comparison of two reports: improvements and regressions."""
+"""Comparing two reports: improvements and regressions."""
 
 from __future__ import annotations
 

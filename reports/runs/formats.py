@@ -22,7 +22,7 @@ BAD = ("error", "fail", "unexpected_pass", "unexercised")
 
 
 def message(report: Report) -> str:
-    """Return the text of a badge: the number of applicable rules that are kept."""
+    """Return a badge's text: how many of the applicable rules are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     known = counts.get("known_deviation", 0)
@@ -31,7 +31,7 @@ def message(report: Report) -> str:
 
 
 def colour(report: Report) -> str:
-    """Return the color of a badge, which agrees with the exit status of the run."""
+    """Return a badge's color, which agrees with the run's exit status."""
     if report["conformant"]:
         return COLOURS["good"]
     bad = any(line["verdict"] in BAD and word_of(line) != "warning" for line in report["verdicts"])
@@ -64,7 +64,7 @@ def badge(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return a summary for a pull request: the counts, and each rule that is not kept."""
+    """Return a summary for a pull request: the counts, and each rule that is violated."""
     rules = specs.load().rules
     broken = [
         line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
@@ -83,7 +83,7 @@ def markdown(report: Report) -> str:
 
 
 def junit(report: Report) -> str:
-    """Return JUnit XML: a suite for each implementation, a case for each rule."""
+    """Return JUnit XML: a suite per implementation, a case per rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
     suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))

@@ -1,4 +1,4 @@
-"""Reports from the verdict stream of a run, each about one implementation and profile."""
+"""Reports built from a run's verdict stream, each about one implementation and profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BadReport(UserError):
 
 @dataclass(frozen=True)
 class About:
-    """Facts about a run that its verdict stream does not contain."""
+    """Data about a run that its verdict stream does not contain."""
 
     date: str
     project: str
@@ -39,7 +39,7 @@ class About:
 
 
 def stream(file: Path) -> list[Line]:
-    """Return the lines of a verdict stream. Errors: `BadReport`."""
+    """Read the lines of a verdict stream. Errors: `BadReport`."""
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as wrong:
@@ -56,7 +56,7 @@ def stream(file: Path) -> list[Line]:
 def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
     """Yield a report for each implementation and profile of a stream, in order.
 
-    Errors: `BadReport` for a run of only some rules, which says nothing about others.
+    Errors: `BadReport` for a run of only some rules, which says nothing about the others.
     """
     first, *verdicts = lines
     if first["rules"]:
@@ -108,7 +108,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
 
 
 def _verdict(line: Line) -> Line:
-    """Return a verdict without the fields that are equal in the whole report."""
+    """Return a verdict without the fields that are the same in the whole report."""
     return {
         name: value
         for name, value in line.items()
@@ -127,7 +127,7 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def conformant(verdicts: Sequence[Line]) -> bool:
-    """True if every `must` rule is kept; rules about unsupported operations do not count."""
+    """True if all `must` rules are kept; rules about unsupported operations do not count."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BROKEN).intersection(musts)
 
@@ -138,7 +138,7 @@ def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:
 
 
 def write_report(report: Report, file: Path) -> None:
-    """Write a report with one verdict a line, so that two reports can be compared by eye."""
+    """Write a report with one verdict per line, so that reports can be compared by eye."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])

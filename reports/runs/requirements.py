@@ -1,6 +1,6 @@
 """Requirement sets: the rules of a profile at the time of freezing.
 
-A report is compared with the set of its version, even if the rules have changed since.
+A report is compared with the set of its version, even if rules have changed since.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Requirements:
-    """Testable rules of a profile: their level, and the fingerprint of their requirements."""
+    """A profile's testable rules, with their levels and the fingerprints of their requirements."""
 
     profile: str
     version: int | None
@@ -40,7 +40,7 @@ class Requirements:
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of a file for this set."""
+        """Return the content of this set's file."""
         return {
             "profile": self.profile,
             "version": self.version,
@@ -57,7 +57,7 @@ def checksum(value: Any) -> str:
 
 
 def current_requirements(profile: str) -> Requirements:
-    """Return the current testable rules of a profile. Errors: `UnknownName`."""
+    """Return a profile's current testable rules. Errors: `UnknownName`."""
     rules = {
         rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
     }
@@ -76,8 +76,9 @@ def _entry(rule: specs.Rule) -> Entry:
 
 
 def frozen(profile: str) -> tuple[Requirements, ...]:
-    """Return every version of a profile's set, oldest first. Errors: `SpecError` if one was
-    changed.
+    """Return all versions of a profile's set, oldest first.
+
+    Errors: `SpecError` if one was changed.
     """
     found = [_read(file) for file in FOLDER.glob(f"{profile}-*.json")]
     return tuple(sorted(found, key=lambda one: one.version or 0))
@@ -94,13 +95,13 @@ def _read(file: Path) -> Requirements:
 
 
 def matching(profile: str) -> Requirements:
-    """Return the newest frozen set if it equals the current rules, otherwise the current rules."""
+    """Return the newest frozen set if it equals the current rules, else the current rules."""
     current = current_requirements(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 
 
 def freeze(profile: str) -> Path | None:
-    """Write the current rules as a new version; return None if the newest one is equal."""
+    """Write the current rules as a new version; return None if the newest one is the same."""
     current, before = current_requirements(profile), frozen(profile)
     if before and before[-1].checksum == current.checksum:
         return None

@@ -1,4 +1,4 @@
-"""Write the sources of the site, from which Zensical builds it: `nox -s site`."""
+"""Write the site's sources, from which Zensical builds it: `nox -s site`."""
 
 import argparse
 import shutil
@@ -20,7 +20,7 @@ SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write every page and Zensical's configuration; return 0, or 2 on failure."""
+    """Write all pages and Zensical's configuration; return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 

@@ -1,4 +1,4 @@
-"""Elements of pictures as SVG; colors come from the page's style.
+"""SVG elements of pictures; colors come from the page's style.
 
 A picture is as wide as a phone, so that it need not be scrolled. Lengths are in pixels.
 """
@@ -13,7 +13,7 @@ ROW = 26
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
-    """Return a picture of that height, with a text for screen readers."""
+    """Return a picture of this height, with a text for screen readers."""
     box = f'viewBox="0 0 {WIDTH} {height:g}"'
     head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
     caption = f"<figcaption>{escape(said)}.</figcaption>"
@@ -33,5 +33,5 @@ def vertical_line(left: float, top: float, height: float, kind: str) -> str:
 
 
 def text(left: float, top: float, words: str, anchor: str = "start") -> str:
-    """Return a text at its base line."""
+    """Return a text at its baseline."""
     return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -1,4 +1,4 @@
-"""Picture of an anti-affinity group: its namespaces, and where the next one may go."""
+"""A picture of an anti-affinity group: its namespaces, and where the next one may go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BROKER, CELLS = 84, 158
 
 
 def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return a row for each broker: its domain, the group's namespaces, and an open place."""
+    """Draw a row per broker: its domain, the group's namespaces, and an open place."""
     group = case["groups"].get(case["namespace"])
     may = answer.get("candidates") or [answer.get("broker")]
     goes = _short(case["namespace"])

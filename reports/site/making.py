@@ -1,4 +1,4 @@
-"""The pages of the site as Markdown, from specifications, fixtures and reports."""
+"""The site's pages as Markdown, built from specifications, fixtures and reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 
 
 class Site:
-    """Data of all pages, read once."""
+    """Data for all pages, read once."""
 
     def __init__(self) -> None:
         self.specs: Specs = load()
@@ -72,7 +72,7 @@ class Site:
         )
 
     def pages(self) -> Iterator[tuple[str, str]]:
-        """Yield the path and the text of each page."""
+        """Yield the path and text of each page."""
         yield from self._rules()
         yield from self._results()
         yield from self._documents()
@@ -87,7 +87,7 @@ class Site:
         yield "index.md", self._page("index", counts=_counts(self.specs))
 
     def configuration(self) -> str:
-        """Return the settings of the generator, with each rule in the navigation."""
+        """Return the site generator's settings, with every rule in the navigation."""
         rules = {
             area: [one.id for one in self.specs.rules.values() if one.area == area]
             for area in AREAS
@@ -166,14 +166,14 @@ class Site:
 
 
 def _link(address: re.Match[str]) -> str:
-    """Return a link with a short text: the number of a pull request, or the name of a file."""
+    """Return a link with a short text: a pull request's number, or a file name."""
     parts = address[0].rstrip("/").split("/")
     number = parts[-2] in ("pull", "issues")
     return f"[{'#' * number}{parts[-1]}]({address[0]})"
 
 
 def _by_rule() -> Mapping[str, Sequence[Shown]]:
-    """Return the worked examples of each rule, beginning with those that are mainly about it."""
+    """Return each rule's worked examples, starting with those that are mainly about it."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         shown = Shown(Worked.of(example))
@@ -183,13 +183,13 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
 
 
 def _place_of(rule: str, shown: Shown) -> tuple[int, bool]:
-    """Return the place of a rule among those of an example, and whether its area is another."""
+    """Return a rule's position among an example's rules, and whether the example's area differs."""
     area = rule.partition("-")[0].lower()
     return shown.example.rules.index(rule), not shown.example.id.startswith(area)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Yield each operation with its fields, its rules, and one exchange of messages."""
+    """Yield each operation with its fields, its rules, and an exchange of messages."""
     for name in operations():
         profile, rules = next(_asked_by(every, name))
         case = shapes.example_case(name, profile)
@@ -210,7 +210,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
 
 
 def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
-    """Yield the profiles whose rules ask an operation, with these rules."""
+    """Yield the profiles whose rules use an operation, with these rules."""
     for profile in PROFILES:
         rules = [rule for rule in every.rules_of(profile) if operation in rule.operations]
         if rules:

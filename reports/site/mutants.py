@@ -17,7 +17,7 @@ TABLE = Path("reports", "mutants", "mutants.jsonl")
 
 @dataclass(frozen=True)
 class Replaced:
-    """A replaced piece of the model's source: the original, the replacement, and its meaning."""
+    """A change to the model's source: the original, the replacement, and its effect."""
 
     title: str
     was: str
@@ -25,7 +25,7 @@ class Replaced:
 
 
 def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
-    """Return the seeded defects by the rule that finds them."""
+    """Return the seeded defects by the rule that detects them."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for one in yaml.safe_load(file.read_text("utf-8")):
         title = f"{one['name']}: {one['stands_for']}"
@@ -34,7 +34,7 @@ def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
 
 
 def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
-    """Return generated mutants by the first rule broken; empty without a published table."""
+    """Return generated mutants by the first rule violated; empty without a published table."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         one = json.loads(line)

@@ -38,7 +38,7 @@ class MeasuredBroker:
 
 
 def pictures(shown: Shown) -> Iterator[str]:
-    """Return the pictures of an example: usually one, none if a table shows everything."""
+    """Yield an example's pictures: usually one, none if a table shows everything."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
@@ -91,7 +91,7 @@ def _usage_bars(steps: Sequence[Step]) -> str:
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
-    """Return the brokers in a derivation of shedding, and the values they are compared with."""
+    """Return the brokers in a shedding derivation, and the values they are compared with."""
     found: list[MeasuredBroker] = []
     average = limit = None
     for step in steps:
@@ -113,7 +113,7 @@ def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None,
 
 
 def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Draw the hash ring as a line: the question and its result."""
+    """Draw the hash range as a line: the question and its result."""
     rows = [
         (word, parts)
         for word, value in (
@@ -166,7 +166,7 @@ def _parts(value: Any) -> list[tuple[int, int]]:
 
 
 def _time_line(events: Sequence[tuple[str, str]]) -> str:
-    """Draw events at the minutes at which they happen."""
+    """Draw events at the minutes when they happen."""
     known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MOST_ROWS]
     if not known:
         return ""

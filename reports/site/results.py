@@ -33,14 +33,14 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The number of applicable rules that it breaks, as a sentence."""
+        """The number of applicable rules that it violates, as a sentence."""
         return broken_rules_text(
             self.name, {rule: word_of(one) for rule, one in self.verdicts.items()}
         )
 
     @property
     def slug(self) -> str:
-        """The name of its page's file."""
+        """The base name of its page."""
         return self.file.removesuffix(".json")
 
     @property
@@ -73,12 +73,12 @@ class Result:
 
     @property
     def broken(self) -> list[str]:
-        """Return the rules that it breaks, known deviations included."""
+        """The rules that it violates, known deviations included."""
         return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
 
     @property
     def judged_rules(self) -> int:
-        """Return the number of rules that it breaks or keeps."""
+        """The number of rules that it violates or keeps."""
         kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
         return len(self.broken) + len(kept)
 
@@ -89,19 +89,19 @@ class Result:
 
 @dataclass(frozen=True)
 class Listed:
-    """A known deviation of a release, with the file that lists it."""
+    """A release's known deviation, with the file that lists it."""
 
     file: str
     entry: Line
 
     @property
     def implementation(self) -> str:
-        """Return the implementation's name."""
+        """The implementation's name."""
         return str(self.entry.get("implementation", self.file))
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:
-    """Return every published report, sorted by implementation and version, 2.4.2 before 2.10.5."""
+    """Return all published reports, sorted by implementation and version, 2.4.2 before 2.10.5."""
     found = [
         Result(file.name, json.loads(file.read_text("utf-8"))) for file in folder.glob("*.json")
     ]
@@ -128,7 +128,7 @@ class Succession:
 
 
 def version_steps(every: Sequence[Result]) -> list[Succession]:
-    """Return each step between versions of an implementation, for the rules that judged both."""
+    """Return the steps between an implementation's versions, for rules that judged both."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
@@ -140,13 +140,13 @@ def version_steps(every: Sequence[Result]) -> list[Succession]:
 
 
 def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
-    """Return every known deviation, by the file that lists it, oldest version first."""
+    """Return the known deviations by the file that lists them, oldest version first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
     return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
 
 
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
-    """Return every known deviation, by rule."""
+    """Return the known deviations by rule."""
     found: dict[str, list[Listed]] = {}
     for listed in deviations_by_release(folder).values():
         for one in listed:
@@ -155,7 +155,7 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
 
 
 def long_run() -> dict[str, dict[str, str]]:
-    """Return the worlds in which published simulations break a rule, counted by variant and rule.
+    """Return in how many worlds published simulations violate a rule, by variant and rule.
 
     Rules that a variant keeps in every world are left out.
     """

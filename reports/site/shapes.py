@@ -1,4 +1,4 @@
-"""Schemas of the protocol as tables: one row for each field, with links between shapes."""
+"""Protocol schemas as tables: a row per field, with links between shapes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SchemaField:
-    """A field: its path from the containing object, its type, and its meaning."""
+    """A field: its path in the containing object, its type and its meaning."""
 
     path: str
     holds: str
@@ -54,19 +54,19 @@ class Shape:
 
 
 def shared() -> tuple[Shape, ...]:
-    """Return the shapes that several operations use."""
+    """Return the shapes shared by several operations."""
     return tuple(_shapes(schema("shapes")["$defs"], ""))
 
 
 def own_shapes(operation: str) -> tuple[Shape, ...]:
-    """Return the shapes that only one operation uses."""
+    """Return the shapes used by only one operation."""
     every = schema(f"operations/{operation}")["$defs"]
     inner = {name: every[name] for name in every if name not in ("case", "answer", "answered")}
     return tuple(_shapes(inner, operation))
 
 
 def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
-    """Return the fields of an object, each followed by the fields of objects inside it."""
+    """Return an object's fields, each followed by the fields of objects inside it."""
     return tuple(_fields(whole, operation, ""))
 
 
@@ -97,7 +97,7 @@ def _values(one: Schema) -> Schema | None:
 
 
 def _holds(one: Schema, operation: str) -> str:
-    """Return the type of a value as Markdown with links to the shapes."""
+    """Return a value's type as Markdown with links to shapes."""
     if "$ref" in one:
         target = str(one["$ref"])
         name = target.rpartition("/")[2]
@@ -150,7 +150,7 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return the worked example with the most fields in case and answer."""
+    """Return the worked example whose case and answer have the most fields."""
     model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():

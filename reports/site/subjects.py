@@ -37,7 +37,7 @@ class Documented:
 
 
 def check_of(rule: str) -> CheckFunction | None:
-    """Return the check of a rule; None if no question can test the rule."""
+    """Return a rule's check; None if no question can test the rule."""
     if rule not in checks():
         return None
     function: Any = checks()[rule].predicate.function
@@ -82,7 +82,7 @@ def _documented(name: str, one: Any) -> Documented:
 
 
 def _signature(one: Any) -> str:
-    """Format a signature by the names of its types alone, without modules."""
+    """Format a signature with type names only, without modules."""
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
     text = text.removesuffix(" -> None")
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

@@ -1,6 +1,6 @@
-"""Download of the npm packages that the site contains; none of them is committed.
+"""Downloading the npm packages that the site contains; none of them is committed.
 
-Pyodide is Python in WebAssembly, for the playground; iframe-worker makes the search work without a
+Pyodide is Python in WebAssembly, for the playground; iframe-worker makes search work without a
 server; Source Sans is the typeface. All are unpacked unchanged, and never run here.
 """
 
@@ -62,7 +62,7 @@ class CannotVendor(UserError):
 
 
 def fetch_packages(cache: Path, to: Path) -> None:
-    """Write the files of every package to `to`; files are cached in `cache`.
+    """Write every package's files to `to`, caching them in `cache`.
 
     Errors: `CannotVendor`.
     """
@@ -92,9 +92,9 @@ def _pack(package: str, cache: Path) -> None:
 
 
 def write_model(to: Path) -> None:
-    """Write the model, the simulations, the rules and the worked examples, for use in browsers.
+    """Write the model, simulations, rules and worked examples in a form for browsers.
 
-    A browser would take ten seconds to read YAML: there, the rules are a pickle and other data is
+    A browser would take ten seconds to parse YAML: there, the rules are a pickle and other data is
     JSON.
     """
     to.mkdir(parents=True, exist_ok=True)

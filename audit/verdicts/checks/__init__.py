@@ -1,4 +1,4 @@
-"""The suite's checks of one shedding cycle, as columns, to judge the history of a fleet."""
+"""The suite's checks of a single shedding cycle, as columns, to judge a fleet's history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`broker_decisions`: a summary of each broker's bundles and unloads at a cycle.
+"""`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
 If an unload may not have been shed, there are two `views` of the broker: one in which all unloads
 were shed, and one in which only the certain ones were.
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a row for each `key`, which is a broker at a cycle, from decided rows.
+    """Return a row for each `key`, which is a broker in a cycle, from decided rows.
 
     `decisions` keeps the rows of bundles that were chosen or unloaded.
     """
@@ -65,7 +65,7 @@ COUNTS = (
 
 
 def _counted() -> list[Column]:
-    """Return sums over the bundles of a broker."""
+    """Return sums over a broker's bundles."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
@@ -100,7 +100,7 @@ def _stuck() -> Column:
 
 
 def _gone() -> list[Column]:
-    """Return the unloads of a broker, all and certain ones, and the bundles that must stay."""
+    """Return a broker's unloads, all and certain ones, and the bundles that must stay."""
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))

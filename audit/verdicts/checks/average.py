@@ -38,7 +38,7 @@ def _under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 
 def _is_alone() -> Column:
-    """True if one broker is used most, and one least."""
+    """True if exactly one broker is used most, and exactly one least."""
     used = F.when(F.col("first"), _pair("usage"))
     ends = (F.min(used).over(of_cycle()), F.max(used).over(of_cycle()))
     near = (F.count_if(F.abs(used - end) <= POINTS).over(of_cycle()) == 1 for end in ends)
@@ -72,7 +72,7 @@ def _hits_text(threshold: str, hits: Column) -> Column:
 
 
 def _difference(measure: str) -> Column:
-    """Return the share to move of the difference between the most and the least used broker."""
+    """Return the part to move of the difference between the most and the least used broker."""
     carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
     ends = (
         F.max(F.when(F.col("broker") == _pair(end), carried)).over(of_cycle())
@@ -82,7 +82,7 @@ def _difference(measure: str) -> Column:
 
 
 def _is_worth() -> Column:
-    """True if the difference in messages is more than the least unload."""
+    """True if the difference in messages exceeds the minimum unload."""
     return _difference("messages") > setting_in_force(LEAST["messages"]) * (1 + TOLERANCE)
 
 
@@ -101,13 +101,13 @@ def _must_unload(threshold: str) -> RuleColumns:
 
 @register_check("AVERAGE-01")
 def enough_hits_over_the_low_threshold_unload(_readings: Readings) -> RuleColumns:
-    """The most used broker unloads after enough cycles in a row over the low threshold."""
+    """The most used broker unloads after enough consecutive cycles above the low threshold."""
     return _must_unload("low")
 
 
 @register_check("AVERAGE-02")
 def enough_hits_over_the_high_threshold_unload(_readings: Readings) -> RuleColumns:
-    """The most used broker unloads after enough cycles in a row over the high threshold."""
+    """The most used broker unloads after enough consecutive cycles above the high threshold."""
     return _must_unload("high")
 
 
@@ -121,7 +121,7 @@ def _at_most(threshold: str) -> Column:
 
 @register_check("AVERAGE-03")
 def too_few_hits_unload_nothing(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded until a threshold was exceeded often enough in a row."""
+    """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
     few = [_at_most(one) < setting_in_force(times) for one, (_, times) in HITS.items()]
     beyond = _pair("apart") > setting_in_force(LOW) + POINTS
     reached = few[0] & few[1] & beyond & (F.col("owned") > 0)
@@ -139,7 +139,7 @@ def nothing_goes_within_the_low_threshold(_readings: Readings) -> RuleColumns:
 
 @register_check("AVERAGE-05")
 def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
-    """The unloaded bundles carry at most the set share of the difference in messages."""
+    """The unloaded bundles carry at most the configured share of the difference in messages."""
     gone = F.aggregate("out", F.lit(0.0), lambda total, one: total + or_nothing(one["messages"]))
     most, written = _difference("messages"), MEASURED["message-rate"]
     told = F.concat(
@@ -159,7 +159,7 @@ def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
 
 @register_check("AVERAGE-06")
 def small_differences_stay(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    """Nothing is unloaded if that share of the largest difference is below both minimums."""
     return _under(sheds_small_differences())
 
 

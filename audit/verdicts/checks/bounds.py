@@ -1,7 +1,7 @@
-"""Checks of ThresholdShedder after a leader's first cycle, valid for any weight of earlier usage.
+"""Checks of ThresholdShedder after a leader's first cycle, for any weight of earlier usage.
 
 The documents state that earlier observations count, but not how much. The compared usage lies
-between the lowest and highest observed usage of a broker, which bounds all that follows from it. A
+between a broker's lowest and highest observed usage, which bounds all that follows from it. A
 decision that is wrong at both ends is wrong.
 """
 
@@ -32,7 +32,7 @@ from pyspark.sql import functions as F
 
 
 class Excess(NamedTuple):
-    """The lowest and the highest number of points by which a broker's usage exceeds a value."""
+    """The lowest and highest number of points by which a broker's usage exceeds a value."""
 
     least: Column
     most: Column
@@ -41,7 +41,7 @@ class Excess(NamedTuple):
 def excess_over_average(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
     """Return by how many points a broker exceeds `share` of the average.
 
-    `least` and `most` are the columns of the lowest and the highest usage of each broker.
+    `least` and `most` are the columns of each broker's lowest and highest usage.
     """
     return _above(share, F.col(least), F.col(most))
 
@@ -71,7 +71,7 @@ RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
 
 
 def _needs(readings: Readings) -> Excess:
-    """Return the least and the most traffic that a broker above the limit has to unload."""
+    """Return the least and the most traffic that a broker above the limit must unload."""
     excess, released = _above_target(readings), RELEASED[readings["threshold-released"]]
     return Excess(
         released(excess.least, F.col("least")) * F.col("weight"),
@@ -80,7 +80,7 @@ def _needs(readings: Readings) -> Excess:
 
 
 def under(judged: RuleColumns, *more: Column) -> RuleColumns:
-    """Limit a check to ThresholdShedder, and to brokers that were observed before."""
+    """Restrict a check to ThresholdShedder and to brokers with a history."""
     named = F.col("strategy") == "ThresholdShedder"
     idle = certainly(setting_in_force(LOWER_BOUNDARY))
     return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
@@ -88,9 +88,7 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 @bounded("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker that is certainly above the limit sheds at least the smallest possible need, if it
-    can.
-    """
+    """A broker that is certainly above the limit sheds at least its smallest possible need."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
@@ -99,7 +97,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @bounded("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """A broker stops shedding once it has shed the largest possible need."""
+    """A broker stops shedding once it has shed its largest possible need."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)

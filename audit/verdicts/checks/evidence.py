@@ -1,4 +1,4 @@
-"""Evidence as text: the broker, what it unloaded, and what it had to unload."""
+"""Evidence as text: the broker, what it unloaded, and what it should have unloaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MANY = 5
 
 
 def shed_text(names: str = "gone") -> Column:
-    """Return text such as `b1:8080 shed t/ns/0x…`, or nothing."""
+    """Format unloads such as `b1:8080 shed t/ns/0x…`; empty if there are none."""
     some = F.array_join(F.slice(names, 1, MANY), ", ")
     more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
     what = F.concat(some, F.coalesce(more, F.lit("")))
@@ -26,7 +26,7 @@ def _more(names: str) -> Column:
 
 
 def usage_text(usage: Column, what: str, limit: Column) -> Column:
-    """Return text such as `b1:8080 kept all; it is at 91 %, threshold 85 %`."""
+    """Format usage such as `b1:8080 kept all; it is at 91 %, threshold 85 %`."""
     return F.concat(
         shed_text(),
         F.lit("; it is at "),
@@ -38,7 +38,7 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
 
 
 def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """Return text such as `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
+    """Format amounts such as `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
     written = MEASURED[readings["shed-measure"]]
     return F.concat(
         shed_text(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound)

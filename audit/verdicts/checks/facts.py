@@ -1,6 +1,6 @@
-"""Facts about a cycle for checks, with a row for each broker: bundles, unloads, usage, limits.
+"""The data that checks use, one row per broker of a cycle: bundles, unloads, usage, limits.
 
-As in the suite's own checks, comparisons that floating point could decide are null.
+As in the suite's own checks, comparisons that rounding could decide are null.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEY = ["cycle", "broker"]
 
 
 def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
-    """Return a row for each view of each broker of each cycle.
+    """Return a row for each view of each broker in each cycle.
 
     Brokers known only by their unloads are included. `looks` is the number of views.
 
@@ -92,12 +92,12 @@ def none_of(holds: Column) -> Column:
 
 
 def sum_over_brokers(amount: Column) -> Column:
-    """Return the sum over the brokers of the cycle."""
+    """Return the sum over the cycle's brokers."""
     return F.sum(amount).over(of_cycle())
 
 
 def setting_in_force(name: str) -> Column:
-    """Return a setting in force."""
+    """Return a setting's effective value."""
     return F.col(f"settings.{name}")
 
 
@@ -145,10 +145,10 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def worthwhile(needed: Column) -> Column:
-    """True if the needed bytes per second and the movable ones exceed the minimum throughput;
-    always true without a minimum. [THRESHOLD-20]
+    """True if the bytes to shed and those that may move exceed the minimum throughput.
 
-    Null if it depends on which bundles go, or on the size of a megabyte.
+    Always true without a minimum. Null if it depends on which bundles go, or on the size of a
+    megabyte. [THRESHOLD-20]
     """
     least, most = setting_in_force(threshold.LEAST_THROUGHPUT), or_nothing(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
@@ -170,7 +170,7 @@ def total_traffic(bundles: Column) -> Column:
 
 
 def too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are too close for floating point to tell apart."""
+    """True if two percentages are too close for floating point to distinguish."""
     return F.abs(amount - bound) <= POINTS
 
 
@@ -186,7 +186,7 @@ def _all_exact() -> Column:
 
 
 def _exact() -> Column:
-    """True if a broker's usage is exact in floating point of any size."""
+    """True if a broker's usage is exact in any floating-point format."""
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )

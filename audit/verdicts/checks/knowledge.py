@@ -2,7 +2,7 @@
 
 A broker that may have gone is counted in one view and not in another, unless it shed. A broker
 whose newest report has unknown content is counted as reported before, with no usage, and with full
-usage. Settings and strategies that may be in force have a view each.
+usage. Each possible combination of settings and strategy has its own view.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def with_views(rows: DataFrame) -> DataFrame:
     """Return a row for each view of a broker in a cycle, with `view` and the number of `views`.
 
     `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`; `others`
-    are structs of the settings, names and strategy that may be in force instead.
+    are structs of the settings, names and strategy that may apply instead.
     """
     known, other = F.struct(*ABOUT), F.col("others")
     choices = F.concat(F.array(known), other)
@@ -74,7 +74,7 @@ def _surely_shed() -> Column:
 
 
 def _as_viewed(presence: Column) -> dict[str, Column]:
-    """Return the columns of a broker in a view; null if it is absent."""
+    """Return a broker's columns in a view; null if it is absent."""
     standing = F.col("standing")
     extreme = F.when(
         standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)

@@ -45,25 +45,25 @@ def _must_keep(reached: Column) -> RuleColumns:
 
 @register_check("OVERLOAD-01")
 def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
-    """A broker over the threshold sheds at least one bundle."""
+    """A broker above the threshold sheds at least one bundle."""
     return _under(_must_shed(_over() & F.col("loaded")))
 
 
 @register_check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
-    """A broker sheds at least its excess plus five points of its traffic, if it has that much."""
+    """A broker sheds at least its excess plus five points of its traffic, if it can."""
     return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
 
 
 def need_of_subset() -> Column:
-    """Return the traffic that an overloaded broker has to shed without shedding every bundle."""
+    """Return the traffic that an overloaded broker must shed without shedding all bundles."""
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
     return F.when(whole, movable - F.col("least_traffic")).otherwise(need)
 
 
 def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
-    """Return a check that a broker sheds its need, or all that it can if that is less."""
+    """Return a check that a broker sheds its need, or all that may move if that is less."""
     bound = F.least(need, F.col("movable_traffic"))
     told = amounts(readings, "shed", F.col("shed"), bound)
     return must(over, F.col("shed") >= bound * (1 - SHARE), told)
@@ -101,7 +101,7 @@ def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
-    """The first bundle to go is the most expensive one that may move."""
+    """The first bundle to be shed is the most expensive one that may move."""
     measure = MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
     at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
@@ -121,7 +121,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
 
 
 def _open_gone() -> Column:
-    """True if an unloaded bundle may not have been movable."""
+    """True if an unloaded bundle may have had to stay."""
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
 
 
@@ -134,7 +134,7 @@ def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
-    """One resource over the threshold overloads a broker, whatever its other resources."""
+    """A single resource above the threshold overloads a broker, whatever the others are."""
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))

@@ -13,7 +13,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """Result of a rule for a row of `facts.facts`; null where the rule does not apply.
+    """A rule's result for a row of `facts.facts`; null where the rule does not apply.
 
     `lacking` is true if a required action is missing, and false if a forbidden one was taken.
     """
@@ -24,7 +24,7 @@ class RuleColumns:
     lacking: Column
 
     def given(self, *holds: Column) -> RuleColumns:
-        """Limit the check to rows that meet all these conditions."""
+        """Restrict the check to rows that meet all these conditions."""
         both = certainly(holds[0])
         for one in holds[1:]:
             both = both & certainly(one)
@@ -75,7 +75,7 @@ def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
 
 
 def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
-    """Combine two checks, at most one of which can be broken at a time."""
+    """Combine two checks, at most one of which can be violated at a time."""
     return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -85,7 +85,7 @@ def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def certainly(holds: Column) -> Column:
-    """True if the condition holds; false if it is null, so that floating point could decide it."""
+    """True if the condition holds; false if it is null, because rounding could decide it."""
     return F.coalesce(holds, F.lit(False))
 
 

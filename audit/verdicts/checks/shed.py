@@ -1,4 +1,4 @@
-"""SHED: rules of every shedding strategy."""
+"""SHED: rules about every shedding strategy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
 
 @register_check("SHED-01")
 def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
-    """With shedding switched off, nothing is unloaded."""
+    """With shedding disabled, nothing is unloaded."""
     off = ~certainly(setting_in_force(shedding.ENABLED))
     told = F.concat(shed_text(), F.lit("; shedding is switched off"))
     return may_not(off, F.col("answered") > 0, told)
@@ -52,7 +52,7 @@ def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
 
 @register_check("SHED-03")
 def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
-    """No bundle is unloaded twice in one cycle."""
+    """No bundle is unloaded twice in a cycle."""
     everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
     twice = F.size(F.array_distinct(everywhere)) < F.size(everywhere)
     told = F.concat(shed_text(), F.lit("; a bundle was unloaded more than once"))
@@ -61,7 +61,7 @@ def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
 
 @register_check("SHED-04")
 def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
-    """A bundle that was unloaded within the grace period is not unloaded again."""
+    """A bundle unloaded within the grace period is not unloaded again."""
     stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
     again = F.array_intersect("gone", stuck)
     reached = F.col("enabled") & any_broker(F.col("blocked") > 0)
@@ -78,13 +78,13 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
 
 @register_check("SHED-07")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """A broker sheds no bundle while it keeps a movable one with more traffic."""
+    """A broker sheds no bundle while it keeps one with more traffic that may move."""
     several = F.lit(readings["overload-amount"] != "one")
     return the_busiest_go().given(F.col("strategy") == "OverloadShedder", several)
 
 
 def the_busiest_go() -> RuleColumns:
-    """Return the check of this rule, for any strategy."""
+    """Return this check for any strategy."""
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)

@@ -74,13 +74,13 @@ def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
-    """A broker that is not above the limit of average plus threshold sheds nothing."""
+    """A broker not above the limit of average plus threshold sheds nothing."""
     keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
     return _under(_must_keep(keeps))
 
 
 def _may_relieve_idle_ones() -> Column:
-    """True if a broker has the highest usage among those that can unload for an idle one."""
+    """True if a broker has the highest usage of those that can unload for an idle one."""
     able = F.col("loaded") & certainly(F.col("worthwhile"))
     highest = F.max(F.when(able, _level("usage"))).over(of_cycle())
     return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
@@ -101,7 +101,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-05")
 def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
-    """A broker sheds even if it is above the limit only because idle ones lower the average."""
+    """A broker sheds even if only idle brokers, which lower the average, put it above the limit."""
     used, known = _level("usage"), F.col("first")
     busy = sum_over_brokers(F.when(known & (used != 0), 1).otherwise(0))
     without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
@@ -112,7 +112,7 @@ def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-06")
 def usage_is_weighted(_readings: Readings) -> RuleColumns:
-    """A weighted usage decides which brokers are above the limit."""
+    """Weighted usage determines which brokers are above the limit."""
     plainly = usage.maximum(F.col("percent"))
     limit = sum_over_brokers(F.when(F.col("first"), plainly)) / F.col("brokers") + _level(
         "threshold"
@@ -125,18 +125,18 @@ def usage_is_weighted(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
-    """The compared usage lies within the range of present and earlier observations."""
+    """The compared usage lies between the lowest and highest current or earlier usage."""
     return _by_range(excess_over_average())
 
 
 @register_check("THRESHOLD-18")
 def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
-    """The compared usage is the last one times the share, plus the new one times the rest."""
+    """The compared usage is the previous one times the weight, plus the new one times the rest."""
     return _by_range(excess_over_average(least="lower", most="upper"))
 
 
 def _by_range(excess: Excess) -> RuleColumns:
-    """Return a check of the decisions that are certain wherever a usage is in its range."""
+    """Return a check of the decisions that hold for every usage in its range."""
     lowest, highest = excess
     threshold = _level("threshold")
 
@@ -163,7 +163,7 @@ def _nobody_over() -> tuple[Column, Column]:
 
 @register_check("THRESHOLD-12")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """A broker sheds no bundle while it keeps a movable one with more traffic.
+    """A broker sheds no bundle while it keeps one with more traffic that may move.
 
     It may do so if overloaded brokers shed their most expensive bundle under every strategy.
     """
@@ -174,7 +174,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-08")
 def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
-    """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
+    """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
     far_below = lowest < _level("average") - _level("threshold") - POINTS
     told = F.concat(
@@ -186,7 +186,7 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-09")
 def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
-    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
+    """If a broker is below the lower boundary, the one with the highest usage unloads."""
     known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
     busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
     able = none_of(busiest & ~F.col("loaded"))
@@ -201,7 +201,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-20")
 def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
-    """A broker whose bundles carry no more than the minimum throughput sheds none."""
+    """A broker whose bundles carry at most the minimum throughput sheds none."""
     little = certainly_not(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
     least = setting_in_force(LEAST_THROUGHPUT)
     told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))

@@ -54,7 +54,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least(measure: str) -> Column:
-    """Return the broker with the least traffic, or the first of several."""
+    """Return the broker with the least traffic, the first of equals."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(of_cycle())["broker"]
 
@@ -69,7 +69,7 @@ def _is_least() -> Column:
 
 
 def _has_ends() -> tuple[Column, ...]:
-    """True if messages, bytes and usage agree on the least and on the only most loaded broker."""
+    """True if messages, bytes and usage agree on the least and on a single most loaded broker."""
     alone = (
         F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
         for measure in MEASURES
@@ -78,7 +78,7 @@ def _has_ends() -> tuple[Column, ...]:
 
 
 def _usage_agrees() -> Column:
-    """True if one end has a higher, and the other a lower usage than every other broker."""
+    """True if one broker has the highest usage of all, and the other the lowest."""
     used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
     most, least = F.min(F.when(_is_most(), used)), F.max(F.when(_is_least(), used))
     below = F.max(F.when(known & ~certainly(_is_most()), used))
@@ -89,7 +89,7 @@ def _usage_agrees() -> Column:
 
 
 def _clearly(most: Column, bound: Column) -> Column:
-    """True if an amount exceeds a bound; null if floating point could decide."""
+    """True if an amount exceeds a bound; null if rounding could decide."""
     close = F.abs(most - bound) <= F.greatest(most, bound) * SHARE
     return F.when(~close, most > bound)
 
@@ -99,7 +99,7 @@ def _compared(measure: str) -> Column:
 
 
 def _triggered(readings: Readings) -> Column:
-    """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if unsure."""
+    """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if uncertain."""
     least, threshold = _compared("messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
@@ -113,7 +113,7 @@ def _triggered(readings: Readings) -> Column:
 
 @register_check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
-    """If the difference exceeds the thresholds, the most loaded broker sheds."""
+    """If the differences exceed the thresholds, the most loaded broker sheds."""
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
     reached = certainly(_triggered(readings)) & _is_most() & fitting
     told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
@@ -122,7 +122,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
-    """If the difference is within the thresholds, nothing is unloaded."""
+    """If the differences are within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= LEAST_COMPARED for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(certainly_not(_triggered(readings)), F.col("total") > 0, told)
@@ -131,7 +131,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """The most loaded sheds less than its gap to the least loaded, by some measure."""
+    """By some measure, the most loaded broker sheds less than the gap to the least loaded."""
     gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
     gaps = {one: _end("most", one) - _end("least", one) for one in MEASURES}
     reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
@@ -150,7 +150,7 @@ def _adds(measure: str) -> Callable[[Column, Column], Column]:
 
 @register_check("UNIFORM-03")
 def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
-    """The least loaded broker keeps its bundles: to lose load would not even it out."""
+    """The least loaded broker keeps its bundles: losing load would widen the gap."""
     overloaded = any_broker(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)
@@ -160,7 +160,7 @@ def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-05")
 def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
-    """The most loaded broker sheds at most the share of its gap, by some measure."""
+    """By some measure, the most loaded broker sheds at most the configured share of the gap."""
     gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
     most = {one: (_end("most", one) - _end("least", one)) * _share() for one in MEASURES}
     reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
@@ -191,13 +191,13 @@ def _is_small(measure: str) -> Column:
 
 @register_check("UNIFORM-06")
 def small_differences_are_left(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded if the share of the largest difference is below both minimums."""
+    """Nothing is unloaded if that share of the largest difference is below both minimums."""
     return _spread(sheds_small_differences())
 
 
 @register_check("UNIFORM-07")
 def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
-    """At most the set number of bundles is unloaded in a cycle."""
+    """At most the configured number of bundles is unloaded in a cycle."""
     most = setting_in_force(MOST_BUNDLES)
     told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
     reached = (most >= 0) & (F.col("answered") > 0)

@@ -1,4 +1,4 @@
-"""Code of the playground that runs in the browser, with questions and answers as JSON."""
+"""The playground's code in the browser; questions and answers are JSON."""
 
 import json
 import pickle
@@ -42,16 +42,16 @@ def _strategies(profile: str) -> list[str]:
 
 
 def answer(asked: str) -> str:
-    """Return the answer to a question with its derivation, or the problem with the question."""
+    """Return the answer to a question with its derivation, or what is wrong with the question."""
     return _result_or_problem(_answered, asked)
 
 
 def simulate(asked: str) -> str:
-    """Return the next cycles of a simulation; the last ones come with its table.
+    """Return a simulation's next cycles, with a table after the last one.
 
     `asked` is a question with `loop`: `world` (empty for the case), `strategy`, `placing`, `cycles`
-    and lines of `settings`, and `first`, the number of the first of the next cycles. Only the
-    latest simulation of a profile can be continued.
+    and lines of `settings`, and `first`, the number of the next cycle. Only the latest simulation
+    of a profile can be continued.
     """
     return _result_or_problem(_simulated, asked)
 
@@ -79,7 +79,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 class DecidingModel:
-    """The model as the implementation that decides in a simulation."""
+    """The model as the deciding implementation of a simulation."""
 
     adapter = "the model"
 
@@ -109,7 +109,7 @@ class ShownSimulation:
         self.cycles: list[SimulatedCycle] = []
 
     def go_on(self, until: int) -> dict[str, Any]:
-        """Simulate some more cycles, and return them; with the table after the last."""
+        """Simulate some more cycles and return them, with the table after the last."""
         first = len(self.cycles)
         for number in range(first, min(first + AT_ONCE, until)):
             self.cycles.append(self.simulation.cycle(number))
