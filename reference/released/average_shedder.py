@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key, partial
 
@@ -44,11 +44,21 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """Yield the unloads of pairs of brokers: busiest with least busy, and inward from there."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
+    planned = _planned(view, pairs.values())
     for name in view.known.brokers:
         pair = pairs.get(name)
         chosen = pair.chosen if pair else ()
         explain = partial(_steps, view, scores, pair, name)
-        yield BrokerUnloads(name, chosen, explain, pair.idle if pair else "")
+        yield BrokerUnloads(name, chosen, explain, {one: planned[one] for one in chosen})
+
+
+def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
+    """Return the planned broker of each bundle; since 4.0, bundles with equal averages share it."""
+    planned = {bundle: pair.idle for pair in pairs for bundle in pair.chosen}
+    if view.known.way("average-plans") == "by-bundle":
+        return planned
+    last = {view.known.averages(bundle): idle for bundle, idle in planned.items()}
+    return {bundle: last[view.known.averages(bundle)] for bundle in planned}
 
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:

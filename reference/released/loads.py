@@ -29,6 +29,9 @@ SPARED = {
 }
 """Namespaces of the brokers themselves, heartbeat and SLA monitor, by `spared-namespaces`."""
 
+FRAMES = ("shortTermData", "longTermData")
+AVERAGED = ("numSamples", "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+
 ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
 """Assumed rates, each way, of a bundle without samples."""
 
@@ -86,10 +89,14 @@ class Leader:
     def bundles(self) -> list[str]:
         """The bundles that have data, in the leader's iteration order."""
         stored = self._in_table("bundles", self._stored())
-        spared = SPARED[self.way("spared-namespaces")]
         if self.way("spared-namespaces") == "none":
             return stored
-        return in_map(one for one in stored if not spared.fullmatch(one.rpartition("/")[0]))
+        return in_map(one for one in stored if not self.is_own(one))
+
+    def is_own(self, bundle: str) -> bool:
+        """True if a bundle belongs to a namespace of the brokers themselves."""
+        spared = SPARED[self.way("spared-namespaces")]
+        return spared.fullmatch(bundle.rpartition("/")[0]) is not None
 
     def grow(self) -> None:
         """Grow the hash maps to hold all current brokers and bundles."""
@@ -110,6 +117,15 @@ class Leader:
         before = self.tables.get(table, TABLE)
         self.tables[table] = map_capacity(len(set(names)), concurrent=True, size=before)
         return self.tables[table]
+
+    def averages(self, bundle: str) -> tuple[tuple[float, ...], ...]:
+        """Return the samples and rates of both averages, which make data equal."""
+        found = self.case["bundles"].get(bundle, {})
+        measured = (found.get(frame, {"numSamples": 0}) for frame in FRAMES)
+        return tuple(
+            tuple(float(one.get(name, 0)) for name in AVERAGED) if one["numSamples"] else ()
+            for one in measured
+        )
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
         """Return a bundle's average traffic, in + out; assumed if it has no samples."""

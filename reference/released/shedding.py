@@ -79,11 +79,15 @@ def select(
     placing = str(cycle.settings.given.get(STRATEGY, "")).rpartition(".")[2]
     named = placing in BOTH and placing == cycle.strategy
     answer = [
-        {"broker": one.broker, "bundle": bundle, **({"to": one.to} if named and one.to else {})}
+        {"broker": one.broker, "bundle": bundle, **_destination(one, bundle, named)}
         for one in sheds
         for bundle in one.bundles
     ]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
+
+
+def _destination(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[str, str]:
+    return {"to": unloads.planned[bundle]} if named and bundle in unloads.planned else {}
 
 
 def _transferred(
@@ -92,14 +96,15 @@ def _transferred(
     """Return the unloads of the extensible load manager's UnloadScheduler."""
     from pulsar_conformance.reference.released import transfer_shedder
 
+    state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()
+    known = Leader(cycle.case, cycle.settings, release)
+    decision = transfer_shedder.ReleasedTransfer(known, cycle, state, minute)
+    decision.update()
     off = _off(cycle)
     if off:
         return Derivation(
             {"unload": []}, lambda: (Step("shedding", f"{off}: nothing is unloaded"),)
         )
-    state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()
-    known = Leader(cycle.case, cycle.settings, release)
-    decision = transfer_shedder.ReleasedTransfer(known, cycle, state, minute)
     found = decision.decide()
     named = cycle.settings.flag(TRANSFERS)
     answer = [

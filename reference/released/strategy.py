@@ -73,8 +73,8 @@ class BrokerUnloads:
     broker: str
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
-    to: str = ""
-    """The planned next owner, if the strategy also places bundles."""
+    planned: Mapping[str, str] = field(default_factory=dict)
+    """The next owner of each bundle, if the strategy also places bundles."""
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:

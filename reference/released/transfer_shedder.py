@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, cmp_to_key
 from math import floor, sqrt
@@ -32,6 +32,7 @@ from pulsar_conformance.reference.transfer import has_policies
 PLACE = "TransferShedder.findBundlesForUnloading"
 KEPT = "loadBalancerHistoryResourcePercentage"
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+DEBUG = "loadBalancerDebugModeEnabled"
 MINUTE = 60
 ENOUGH = 0.75
 """Share of its throughput to which an exchange has to reduce the busier broker."""
@@ -106,10 +107,12 @@ class ReleasedTransfer:
         names = with_ports(self.known.case["brokers"])
         return [names[one] for one in in_map(names, concurrent=True)]
 
+    def update(self) -> None:
+        """Smooth the loads after the reports of this cycle; a broker that left loses its own."""
+        self.memory.loads = {name: self._smoothed(name) for name in self.brokers}
+
     def decide(self) -> list[Unload]:
         """Return the unloads of the cycle, and record them."""
-        for name in self.brokers:
-            self.memory.loads[name] = self._smoothed(name)
         stats = self._stats()
         if stats is None:
             return []
@@ -199,13 +202,19 @@ class ReleasedTransfer:
             amount = whole * offload / most if most else float("nan")
             top = self._top(source)
             if len(top) > 1:
-                marked = 0.0
-                for one in self._pair(source, target, top, amount):
-                    if one.source == source:
-                        marked += self._carried(one.bundle)
-                    yield one
+                unloads = list(self._pair(source, target, top, amount))
+                yield from unloads
+                marked, gained = (self._marked(unloads, one) for one in (source, target))
                 if marked > 0:
-                    stats.offload(most, least, marked * most / whole if whole else float("nan"))
+                    moved = marked - self._counted(gained)
+                    stats.offload(most, least, moved * most / whole if whole else float("nan"))
+
+    def _marked(self, unloads: Iterable[Unload], source: str) -> float:
+        return sum(self._carried(one.bundle) for one in unloads if one.source == source)
+
+    def _counted(self, gained: float) -> float:
+        """Return the traffic that came back, which a release counts only while it logs details."""
+        return gained if self.known.settings.given.get(DEBUG) in (True, "true") else 0.0
 
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
@@ -213,7 +222,7 @@ class ReleasedTransfer:
         """Yield the unloads between two brokers: smaller bundles first, then a swap if it helps."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self._top(target))
-        marked, left = 0.0, len(top)
+        moved, left = 0.0, len(top)
         for bundle in top:
             recent = bundle in self.cycle.recent
             if recent or not self._transferable(bundle, source, target):
@@ -223,14 +232,15 @@ class ReleasedTransfer:
             carried = self._carried(bundle)
             if carried == 0 and not self._takes_unused:
                 continue
-            if marked + carried > amount:
-                after = (whole - marked - carried, other + marked + carried)
+            if moved + carried > amount:
+                after = (whole - moved - carried, other + moved + carried)
                 swapped = self._swapped(source, target, back, after, whole)
                 if not swapped:
                     break
                 yield from swapped
+                moved -= self._counted(self._marked(swapped, target))
             yield Unload(source, bundle, target)
-            marked += carried
+            moved += carried
             left -= 1
 
     def _swapped(
@@ -290,6 +300,7 @@ class ReleasedTransfer:
             if case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples")
             and (self._carried(bundle) or self._takes_unused)
             and namespace_of(bundle) not in (*excluded, "pulsar/system")
+            and not self.known.is_own(bundle)
             and (settings.flag(WITH_POLICIES) or not has_policies(case, namespace_of(bundle)))
         ]
         most = min(int(self.known.number(TOP)), len(known))

@@ -1,8 +1,10 @@
-"""Agreement of the model with a release's own classes: python -m release_cases.agreement VERSION COUNT SEED.
+"""Agreement of the model with a release's own classes, as a share.
 
-Prints the share of COUNT cases that the model decides as the release does, then the branches of the
-others. A case that the model declines counts as wrong. Left out are cases that the adapter cannot
-ask and answers that the protocol cannot hold.
+`python -m release_cases.agreement VERSION COUNT SEED [SUBJECT]` asks COUNT cases of all branches, or
+of the modules whose names contain SUBJECT, such as `transfer` or `average`. It prints the share that
+the model decides as the release does, then the branches of the others. A case that the model
+declines counts as wrong. Left out are cases that the adapter cannot ask and answers that the
+protocol cannot hold.
 """
 
 import json
@@ -65,11 +67,11 @@ def agrees(model, operation, case, answer):
     return False
 
 
-def main(version, count, seed):
+def main(version, count, seed, subject=""):
     profile = profile_of(version)
     model, released = Model(profile), release(version, profile)
     asked, wrong, left_out = 0, Counter(), Counter()
-    for function, case in draw(version, 2 * int(count), seed):
+    for function, case in draw(version, 2 * int(count), seed, subject):
         if asked == int(count):
             break
         answer = answered(released, function.ask, case)

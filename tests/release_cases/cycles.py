@@ -2,10 +2,8 @@
 
 import copy
 
-from pulsar_conformance.conformance.shedding import draw_transfer
-
-from release_cases.common import MIB, Cluster, branch, loads, named
-from release_cases.shed import AVG, OVERLOAD, THRESHOLD, UNIFORM, busy, strategies
+from release_cases.common import Cluster, branch, loads, named
+from release_cases.shed import OVERLOAD, THRESHOLD, UNIFORM, busy, strategies
 
 
 def story(strategy, settings, cycles):
@@ -138,62 +136,3 @@ def overload_and_uniform_keep_nothing(rng, version):
         {"loadBalancerSheddingGracePeriodMinutes": rng.choice([0, 2, 30])},
         [again(cluster, step, rng.choice([0.5, 3, 31.5])) for step in steps],
     )
-
-
-AVG_STEPS = [0, 14, 15, 20, 39, 40, 50, 80]
-
-
-@branch("shed.cycles", since="3.0.7", weight=8)
-def avg_hits_in_a_row(rng, version):
-    """AvgShedder.findBrokerPairs: hits of high and low count together, a gap between the two clears high, under low both."""
-    cluster = scene(rng, [10] * rng.choice([2, 2, 3, 4]), rng.choice([2, 5]), 1e7)
-    count = len(cluster.brokers)
-    gap = rng.choice(AVG_STEPS)
-    steps = []
-    for _ in range(rng.randrange(2, 20)):
-        gap = gap if rng.random() < 0.75 else rng.choice(AVG_STEPS)
-        steps.append(
-            [10 + gap]
-            + [10 + rng.choice([0, gap, gap / 2, 1]) * (index > 1) for index in range(1, count)]
-        )
-    settings = {}
-    for name, values in [
-        ("HitCountHighThreshold", [2, 1, 0, 3]),
-        ("HitCountLowThreshold", [8, 3, 1, 0]),
-        ("LowThreshold", [15, 5]),
-        ("HighThreshold", [40, 10]),
-    ]:
-        if rng.random() < 0.4:
-            settings["loadBalancerAvgShedder" + name] = rng.choice(values)
-    return story(
-        named(rng, AVG), settings, [again(cluster, step, rng.choice([1.5, 31.5])) for step in steps]
-    )
-
-
-@branch("shed.cycles", since="3.0.7", weight=2)
-def avg_pairs_change(rng, version):
-    """AvgShedder: hits belong to brokers, not to pairs; without any pair all hits are cleared."""
-    cluster = scene(rng, [10, 10, 10, 10], 3, 1e7)
-    steps = []
-    for _ in range(rng.randrange(3, 9)):
-        step = rng.sample([10, 30, 52, 95], 4) if rng.random() < 0.8 else [20, 20, 20, 20]
-        if rng.random() < 0.15:
-            step[rng.randrange(4)] = None
-        steps.append(step)
-    return story(
-        named(rng, AVG),
-        {
-            "minUnloadMessage": rng.choice([0, 1000]),
-            "minUnloadMessageThroughput": rng.choice([0, MIB]),
-        },
-        [again(cluster, step, 1.5) for step in steps],
-    )
-
-
-@branch("shed.cycles", since="3.0.7", weight=2)
-def hits_and_delays_of_transfers(rng, _version):
-    """TransferShedder.findBundlesForUnloading and UnloadScheduler: hits in a row, and the delay after an unload."""
-    [question] = rng.choice([draw_transfer.hits_in_a_row, draw_transfer.after_an_unload])(
-        rng
-    ).questions
-    return question.case

@@ -9,6 +9,7 @@ import random
 import sys
 
 from release_cases import (
+    average,
     bundles,
     cycles,
     load,
@@ -17,11 +18,27 @@ from release_cases import (
     shed,
     shed_by_strategy,
     split_candidates,
+    transfer,
+    transfer_bundles,
+    transfer_cycles,
 )
 from release_cases.common import BRANCHES, VERSIONS
 
 # Each registers its branches.
-MODULES = [bundles, cycles, load, place, place_whole, shed, shed_by_strategy, split_candidates]
+MODULES = [
+    average,
+    bundles,
+    cycles,
+    load,
+    place,
+    place_whole,
+    shed,
+    shed_by_strategy,
+    split_candidates,
+    transfer,
+    transfer_bundles,
+    transfer_cycles,
+]
 
 # Settings that the adapter neutralizes if a case leaves them out (adapters/pulsar/neutral.yaml); the model does not.
 HIDDEN = {
@@ -29,14 +46,30 @@ HIDDEN = {
     "minUnloadMessage": [1000, 1000, 0],
     "minUnloadMessageThroughput": [1048576, 1048576, 0],
 }
-SHARE = {"settings.defaults": 0.01, "usage.nic": 0.5, "bundles.create": 0.5}
+SHARE = {
+    "settings.defaults": 0.01,
+    "usage.nic": 0.5,
+    "bundles.create": 0.5,
+}
+"""Share of their weight that the branches of an operation have among all."""
+
+EXTENSIBLE = 0.25
+"""Share of their weight that the branches of TransferShedder, which are many, have among all."""
 
 
-def draw(version, count, seed):
+def share(function):
+    return SHARE.get(function.ask, 1) * (EXTENSIBLE if "transfer" in function.__module__ else 1)
+
+
+def draw(version, count, seed, subject=""):
     """Every branch once, and then as often as it weighs; of weight 0 are those that end a run."""
     rng = random.Random(f"{version} {seed}")
-    known = [function for function in BRANCHES if version in function.versions and function.weight]
-    weights = [function.weight * SHARE.get(function.ask, 1) for function in known]
+    known = [
+        function
+        for function in BRANCHES
+        if version in function.versions and function.weight and subject in function.__module__
+    ]
+    weights = [function.weight * share(function) for function in known]
     order = list(known) + rng.choices(known, weights, k=max(count - len(known), 0))
     for function in order[:count]:
         yield function, complete(rng, version, function, function(rng, version))

@@ -1,7 +1,5 @@
 """shed.select: ModularLoadManagerImpl.doLoadShedding, and what every strategy is asked through it."""
 
-from pulsar_conformance.conformance.shedding import draw_transfer
-
 from release_cases.common import IMPL, Cluster, at_least, branch, loads, named, near
 
 THRESHOLD, OVERLOAD, UNIFORM, AVG = (
@@ -337,22 +335,3 @@ def equal_bundles(rng, version):
     cluster.broker(95, [(1000, 1e7)] * rng.randrange(2, 9))
     cluster.broker(10, [(1000, 1e7)])
     return cluster.case(named(rng, strategy), settings)
-
-
-@branch("shed.select", since="3.0.7", weight=3)
-def transfers_between_brokers(rng, _version):
-    """TransferShedder.findBundlesForUnloading and TopKBundles.update: conditions, pairs, exchanges and policies."""
-    found = rng.choice(TRANSFERS)(rng)
-    settings = {draw_transfer.HITS: 0, **found.pop("settings")}
-    return {"strategy": "TransferShedder", "settings": settings, **found}
-
-
-TRANSFERS = (
-    draw_transfer.one_condition,
-    draw_transfer.even_loads,
-    draw_transfer.few_brokers,
-    draw_transfer.outdated,
-    draw_transfer.under_policies,
-    draw_transfer.within_policies,
-    draw_transfer.top_bundles,
-)

@@ -1,7 +1,7 @@
-"""shed.select: the branches of ThresholdShedder, UniformLoadShedder and AvgShedder."""
+"""shed.select: the branches of ThresholdShedder and UniformLoadShedder."""
 
 from release_cases.common import MIB, Cluster, branch, loads, named, near
-from release_cases.shed import AVG, THRESHOLD, UNIFORM, weights
+from release_cases.shed import THRESHOLD, UNIFORM, weights
 
 # ThresholdShedder
 
@@ -249,68 +249,3 @@ def uniform_which_pair(rng, version):
             ]
         ),
     )
-
-
-# AvgShedder
-
-
-@branch("shed.select", since="3.0.7", weight=4)
-def avg_in_one_cycle(rng, version):
-    """AvgShedder.findBundlesForUnloading: gap < low resets, < high counts low, else both; here one hit may do."""
-    low, high = rng.choice([15, 15, 0, -1, 40]), rng.choice([40, 40, 15, 20])
-    cluster = Cluster(rng)
-    for _ in range(rng.randrange(2, 7)):
-        cluster.broker(
-            rng.choice(
-                [20, 30, 35, 52, 60, 70, 80, near(rng, 20 + high, 0.5), near(rng, 20 + low, 1e-6)]
-            ),
-            loads(rng, rng.randrange(0, 5), 1e7),
-            kind=rng.choice(["cpu", "cpu", "bandwidthIn"]),
-        )
-    settings = {
-        "loadBalancerAvgShedderHitCountHighThreshold": rng.choice([1, 1, 0, 2]),
-        "loadBalancerAvgShedderHitCountLowThreshold": rng.choice([1, 1, 0, 8]),
-    }
-    if low != 15:
-        settings["loadBalancerAvgShedderLowThreshold"] = low
-    if high != 40:
-        settings["loadBalancerAvgShedderHighThreshold"] = high
-    return cluster.case(named(rng, AVG), settings)
-
-
-@branch("shed.select", since="3.0.7", weight=3)
-def avg_amount(rng, version):
-    """AvgShedder.selectBundleForUnloading: rate > minUnloadMessage, else bytes > least; 0 < traffic <= what is left."""
-    cluster = Cluster(rng)
-    wanted = rng.choice([1000, 1000.5, 999, 300.25])
-    volume = rng.choice([MIB, MIB + 1, 2 * MIB, 10])
-    mine = [
-        (
-            rng.choice([wanted, wanted / 2, wanted / 3, 0, wanted + 1e-9]),
-            rng.choice([volume, volume / 2, 0, volume / 4]),
-        )
-        for _ in range(rng.choice([1, 3, 5]))
-    ]
-    cluster.broker(90, mine, reported=(wanted * 5, volume * 5))
-    cluster.broker(10, [(0, 0)] * rng.choice([0, 2]), reported=(0, 0))
-    settings = {
-        "loadBalancerAvgShedderHitCountHighThreshold": 1,
-        "minUnloadMessage": rng.choice([1000, 0, 5000]),
-        "minUnloadMessageThroughput": rng.choice([MIB, 0]),
-    }
-    if rng.random() < 0.3:
-        settings["maxUnloadPercentage"] = rng.choice([0.5, 1, 0])
-    return cluster.case(named(rng, AVG), settings)
-
-
-@branch("shed.select", since="3.0.7", weight=2)
-def avg_order_of_scores(rng, version):
-    """AvgShedder.calculateScoresAndSort: the difference cast to int until 4.0, Double.compare from 4.2."""
-    cluster = Cluster(rng)
-    for index in range(rng.randrange(4, 8)):
-        cluster.broker(
-            rng.choice([20, 60]) + rng.choice([0, 0.3, 0.6, 0.9, 1.2]),
-            [(100 * (index + 1), 1e6 * (index + 1)), (7, 7e4)],
-            name=f"broker-{rng.randrange(1000)}-{index}",
-        )
-    return cluster.case(named(rng, AVG), {"loadBalancerAvgShedderHitCountHighThreshold": 1})
