@@ -63,6 +63,24 @@ def known_releases() -> tuple[str, ...]:
     return tuple(_data()["releases"])
 
 
+@cache
+def every_release() -> tuple[str, ...]:
+    """Return the releases whose defaults are known, including those before `known_releases`."""
+    return (*_data()["earlier"]["releases"], *known_releases())
+
+
+def default_in(name: str, release: str) -> Value | None:
+    """Return the default of a setting in one of `every_release`; None if it lacks the setting."""
+    setting = broker_settings()[name]
+    if release in known_releases():
+        return setting.default(release)
+    earlier, order = _data()["earlier"], every_release()
+    since = next((one for one, names in earlier["new"].items() if name in names), order[0])
+    if setting.since != known_releases()[0] or order.index(since) > order.index(release):
+        return None
+    return earlier["defaults"].get(name, setting.default(known_releases()[0]))
+
+
 def nearest_release(version: str) -> str:
     """Return the newest known release that is not newer than a version.
 

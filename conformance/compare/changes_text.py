@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.compare.differences import (
 )
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
-from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.broker import broker_settings, default_in, every_release
 from pulsar_conformance.specs.text import counted, paragraph
 
 Versions = tuple[str, str]
@@ -95,12 +95,12 @@ def _question(one: Factor) -> str:
 
 def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
     """Add settings that changed but are only annotated in the releases, not documented."""
-    if not {*versions} <= {*known_releases()}:
+    if not {*versions} <= {*every_release()}:
         return list(changed)
     names = {one.name for one in changed}
     annotated = (
-        Factor("setting", name, *map(one.default, versions))
-        for name, one in broker_settings().items()
+        Factor("setting", name, *(default_in(name, one) for one in versions))
+        for name in broker_settings()
         if name not in names
     )
     return [*changed, *(one for one in annotated if one.older != one.newer)]
