@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.broker import broker_settings
 
 TO = Path("reports/changes")
 
@@ -23,6 +24,10 @@ Json = Mapping[str, Any]
 
 LONG = "org.apache.pulsar.broker.loadbalance.impl."
 """Package whose name is left out of values."""
+
+NEW, RENAMED = "New settings, with their defaults", "New names, which replace others"
+GONE, OTHER = "Settings that are gone, with their defaults", "Other defaults"
+KINDS = (NEW, RENAMED, GONE, OTHER)
 
 CASES = "cases"
 """Folder with the smallest case of each change."""
@@ -32,8 +37,11 @@ INTRODUCTION = """\
 
 Each release and the next one are asked the same drawn cases. Where the two decide differently, the
 page of the pair shows the smallest case, both decisions by the arithmetic of the model, and the
-place in Pulsar's source. `pulsar-conformance changes OLDER NEWER` does so with two releases of your
-choice, and `--all` with all six; `nox -s changes` writes these pages.
+place in Pulsar's source. What no case can show, such as the effect of a class name that does not
+exist, follows from the source. The last lines of each pair are about settings.
+
+`pulsar-conformance changes OLDER NEWER` compares two releases of your choice, and `--all` all six;
+`nox -s changes` writes these pages.
 """
 
 
@@ -115,12 +123,26 @@ def _section(pair: Json) -> str:
     if pair["unshown"]:
         lines += ["", "Known from the source, and shown by no drawn case:", ""]
         lines += _table(("what", older, newer), map(_described, pair["unshown"]))
-    settings = ", ".join(
-        f"`{one['name']}` ({_value(one['older'])} → {_value(one['newer'])})"
-        for one in pair["settings"]
-    )
-    lines += ["", f"Defaults that changed: {settings or 'none'}."]
+    lines += _settings(pair["settings"])
     return "".join(f"{line}\n" for line in lines)
+
+
+def _settings(changed: Sequence[Json]) -> Iterator[str]:
+    """Yield a paragraph for the settings of each kind of change."""
+    replaced = {one.name: one.replaces for one in broker_settings().values() if one.replaces}
+    kinds: dict[str, list[str]] = {heading: [] for heading in KINDS}
+    for one in changed:
+        name, older, newer = one["name"], one["older"], one["newer"]
+        if newer is None:
+            kinds[GONE].append(f"`{name}` ({_value(older)})")
+        elif older is not None:
+            kinds[OTHER].append(f"`{name}` ({_value(older)} → {_value(newer)})")
+        elif name in replaced:
+            kinds[RENAMED].append(f"`{name}` for `{replaced[name]}` ({_value(newer)})")
+        else:
+            kinds[NEW].append(f"`{name}` ({_value(newer)})")
+    for heading, names in kinds.items():
+        yield from ("", f"{heading}: {', '.join(names) or 'none'}.")
 
 
 Row = tuple[str, str, str]

@@ -38,8 +38,23 @@ def test_the_index_says_what_is_decided_differently_and_how():
     assert heap in text
     assert "<br>`manager.choose` | breaks it | holds it |" in text
     assert "shed its only bundle? | Yes. | No. |" in text
-    assert "Defaults that changed: `a` (unset → `1`)." in text
+    assert "New settings, with their defaults: `a` (`1`).\n" in text
+    assert "Settings that are gone, with their defaults: none.\n" in text
     assert "## [1.0 → 3.0](1.0-to-3.0.md)\n\nNo drawn case is decided differently." in text
+
+
+def test_the_index_tells_new_settings_from_new_names_and_other_defaults():
+    changed = [
+        {"name": "loadBalancerBandwidthInResourceWeight", "older": None, "newer": 1.0},
+        {"name": "b", "older": 1, "newer": None},
+        {"name": "c", "older": 1, "newer": 2},
+    ]
+    text = between.index([PAIR | {"settings": changed}])
+    assert "New settings, with their defaults: none.\n" in text
+    renamed = "`loadBalancerBandwidthInResourceWeight` for `loadBalancerBandwithInResourceWeight`"
+    assert f"New names, which replace others: {renamed} (`1.0`).\n" in text
+    assert "Settings that are gone, with their defaults: `b` (`1`).\n" in text
+    assert "Other defaults: `c` (`1` → `2`).\n" in text
 
 
 def test_the_index_in_the_repository_is_of_the_files_beside_it():
