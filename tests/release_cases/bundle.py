@@ -9,8 +9,8 @@ from pulsar_conformance.conformance.compare.predictions import BRANCHES
 from release_cases.common import VERSIONS
 from release_cases.generate import draw
 
-EACH, SEED = 100, 2026
-"""Cases of a release; there are 66 to 93 branches."""
+EACH, SEED = 150, 2026
+"""Cases of a release; there are 66 to 131 branches."""
 
 
 def bundled(profile):
