@@ -131,7 +131,8 @@ def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
     assert walked == list(pairwise(versions))
     summary = out.partition("Changes by release")[2]
     assert re.search(r"^usage.max, overload-usage: 4.0.7$", summary, re.MULTILINE)
-    assert "settings, loadBalancerMemoryResourceWeight: 2.10.5" not in summary
+    assert "settings, loadBalancerMemoryResourceWeight: 2.10.5, 4.0.7\n" in summary
+    assert "settings, loadBalancerBrokerLoadTargetStd: 3.0.7\n" in summary
 
 
 @pytest.mark.parametrize(
@@ -167,6 +168,9 @@ def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
         ("removed-bundle", "split", "skipped"),
         ("old-names", "read", "refused"),
         ("bad-manager", "simple", "refused"),
+        ("bad-shedder", "simple-manager", "refused"),
+        ("bad-placer", "simple-manager", "refused"),
+        ("unreachable-metadata", "ends", "waits"),
     ]
 
 
