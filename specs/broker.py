@@ -78,7 +78,8 @@ def default_in(name: str, release: str) -> Value | None:
     since = next((one for one, names in earlier["new"].items() if name in names), order[0])
     if setting.since != known_releases()[0] or order.index(since) > order.index(release):
         return None
-    return earlier["defaults"].get(name, setting.default(known_releases()[0]))
+    other: Value | None = earlier["defaults"].get(name)
+    return setting.default(known_releases()[0]) if other is None else other
 
 
 def nearest_release(version: str) -> str:
