@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reference.answers.shedding import LATER
+from pulsar_conformance.reference.answers.shedding import strategies_of
 from pulsar_conformance.reference.splitting import BY_RATES, FLOW_MARGIN
 from pulsar_conformance.specs import load
 
@@ -17,7 +17,6 @@ BATCH = 100_000
 
 NEUTRAL = "neutral"
 
-STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 ALGORITHMS = (
     "range_equally_divide",
     "topic_count_equally_divide",
@@ -44,14 +43,10 @@ class ReferenceConnection(Connection):
             version=_version(),
             batch=BATCH,
             operations=tuple(self._model.operations),
-            strategies=(*STRATEGIES, *self._later()),
+            strategies=strategies_of(self._model.defaults),
             algorithms=(*ALGORITHMS, *_known(self._model, FLOW_MARGIN, BY_RATES)),
             readings={**load().default_readings(profile), **readings},
         )
-
-    def _later(self) -> list[str]:
-        """Return the strategies of later documents that the profile includes."""
-        return [name for name, setting in LATER.items() if _known(self._model, setting, name)]
 
     @property
     def in_process(self) -> bool:

@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.reference.answers.shedding import STRATEGIES
+from pulsar_conformance.reference.answers.shedding import LATER, STRATEGIES
 from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.text import counted
 
@@ -136,8 +136,8 @@ def _declared(found: Checkup, connection: Connection) -> None:
         found.bad(f"declares readings that exist: {wrong}")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
-        if name not in STRATEGIES:
-            near = get_close_matches(name, STRATEGIES, n=1, cutoff=0.75)
+        if name not in (documented := {**STRATEGIES, **LATER}):
+            near = get_close_matches(name, documented, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
             judged = "which no document mentions: it is judged only by rules for every strategy"
             found.note(f"offers {strategy}, {judged}{meant}")

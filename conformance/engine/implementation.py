@@ -27,9 +27,7 @@ from pulsar_conformance.conformance.engine.evaluate import lacking_in
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
-
-DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})
-"""Shedding strategies that the documents name."""
+from pulsar_conformance.reference.answers.shedding import strategies_of
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
 """Adapters of the model: undocumented settings have their defaults, or no effect."""
@@ -153,8 +151,9 @@ class Implementation:
     def plugged_strategy(self) -> str | None:
         """The shedding strategy of an implementation that offers no documented one, or None."""
         offered = self.hello.strategies or ()
-        documented = {name.rpartition(".")[2] for name in offered} & DOCUMENTED
-        return offered[0] if offered and not documented else None
+        documented = strategies_of(specs.load().defaults(self.profile))
+        known = any(name.rpartition(".")[2] in documented for name in offered)
+        return offered[0] if offered and not known else None
 
     def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
         """Return the answers to all questions of all trials, in as few requests as possible.

@@ -83,7 +83,7 @@ def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[
 
 
 def _select(cycle: Cycle) -> Derivation:
-    if cycle.strategy not in STRATEGIES and not _is_later(cycle):
+    if cycle.strategy not in strategies_of(cycle.settings.defaults):
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
@@ -98,9 +98,9 @@ LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
 """Strategies that some documents describe, by a setting of these documents."""
 
 
-def _is_later(cycle: Cycle) -> bool:
-    """True if the strategy is one of `LATER` and the profile's documents describe it."""
-    return LATER.get(cycle.strategy) in cycle.settings.defaults
+def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the strategies that documents describe, given the defaults of their settings."""
+    return (*sorted(STRATEGIES), *(name for name, one in LATER.items() if one in defaults))
 
 
 @cache
