@@ -21,6 +21,8 @@ from pulsar_conformance.conformance.stories.quantities import KnownAverages, Unc
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY, placed_by
+from pulsar_conformance.reference.shedding import STRATEGY
 
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
 
@@ -233,7 +235,8 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
     """When an administrator unloads a bundle, its owner releases it, and it is reassigned."""
     for scene, space in _requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
-        if owner is not None and expect.reached(owner in scene.before.brokers):
+        moves = owner in scene.before.brokers and scene.about.get("to") != owner
+        if owner is not None and expect.reached(moves):
             _released_and_assigned(scene, space, [owner], expect)
 
 
@@ -282,7 +285,9 @@ def _chosen_by_load(scene: Scene) -> bool:
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
     chosen = scene.kind in kinds and "to" not in scene.about
-    return chosen and scene.after.valid and not (grouped or shed)
+    known = scene.after.is_known(STRATEGY) and scene.after.is_known(PLACEMENT_STRATEGY)
+    by_rate = known and placed_by(scene.after.settings()) == LEAST_RATE
+    return chosen and scene.after.valid and by_rate and not (grouped or shed)
 
 
 def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
