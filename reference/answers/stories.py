@@ -59,10 +59,11 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Format an event in a few words: its name and time."""
+    """Format an event briefly: its name, its destination, and its time."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
-    return next((str(value) for value in about.values() if isinstance(value, str)), "")
+    named = [value for name, value in about.items() if name != "to" and isinstance(value, str)]
+    return " to ".join([*named[:1], *([about["to"]] if "to" in about else [])])
 
 
 def story(context: Context, case: Case) -> Derivation:
