@@ -52,6 +52,8 @@ class SeenStep:
     """Reason why bundles are released in this step, unless a more specific one is known."""
     leaving: str | None = None
     """A broker that goes down in this step, whose bundles are lost rather than unloaded."""
+    stopping: str | None = None
+    """A broker that shuts down in this step, and unloads its bundles first."""
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
@@ -111,7 +113,8 @@ class Observed:
                 self.held[bundle] = found
                 continue
             del self.held[bundle]
-            if broker in self._cluster.brokers and broker != step.leaving:
+            up = broker in self._cluster.brokers and broker != step.leaving
+            if up or broker == step.stopping:
                 why = reason(bundle) or ("split" if step.parted(bundle) else step.reason)
                 step.unloaded.append({"bundle": bundle, "from": broker, "reason": why})
         fresh = [bundle for bundle in now if bundle not in self.held]

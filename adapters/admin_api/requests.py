@@ -66,9 +66,10 @@ def unload_namespace(name: str) -> Request:
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}/unload", None
 
 
-def unload_bundle(bundle: str) -> Request:
-    """Unload a bundle."""
-    return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload", None
+def unload_bundle(bundle: str, to: str | None = None) -> Request:
+    """Unload a bundle, to a broker if one is given."""
+    chosen = f"?{urlencode({'destinationBroker': to})}" if to else ""
+    return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload{chosen}", None
 
 
 def split_bundle(

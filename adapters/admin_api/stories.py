@@ -114,7 +114,8 @@ class StoryPlayer(ABC):
             raise Declined("ignored", f"no broker owns {topic}")
         asked = requests.unload_topic(self.real(topic))
         if "topic" not in about:
-            asked = requests.unload_bundle(self.real(self.bundle[topic]))
+            to = self.broker_id(about["to"]) if "to" in about else None
+            asked = requests.unload_bundle(self.real(self.bundle[topic]), to)
         self.ask_granted(asked)
 
     def split(self, about: About, _step: SeenStep) -> None:
@@ -154,6 +155,10 @@ class StoryPlayer(ABC):
 
     def real(self, name: str) -> str:
         """Return the name on the cluster of a namespace, bundle or topic."""
+        return name
+
+    def broker_id(self, name: str) -> str:
+        """Return the ID by which the cluster knows a broker."""
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
