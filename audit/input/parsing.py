@@ -42,6 +42,7 @@ REPORT = (
 
 LOAD = (
     "struct<weightedMaxEMA double, msgThroughputIn double, msgThroughputOut double, "
+    "reportedAt double, "
     f"topBundlesLoadData array<struct<bundleName string, stats {STATS}>>>"
 )
 """A broker's load data of the extensible manager, with its top bundles."""

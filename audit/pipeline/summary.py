@@ -14,7 +14,7 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
-from pulsar_conformance.audit.verdicts import splits, transfers
+from pulsar_conformance.audit.verdicts import extensible, splits, transfers
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -32,8 +32,8 @@ WRONG = (VIOLATED, NOT_DONE)
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of rules about shedding."""
 
-AT_OTHER_TIMES = (*splits.JUDGED, *transfers.JUDGED)
-"""Rules whose verdicts are on the time of a split or of a transfer, not of a cycle."""
+AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
+"""Rules whose verdicts are on the time of a split, a transfer and so on, not of a cycle."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 

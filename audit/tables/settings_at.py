@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
+SHORTEST = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
-    dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE))
+    dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, SHORTEST))
 )
 """Settings that influence what is known, shed and split in a cycle."""
 

@@ -16,6 +16,7 @@ from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
+from pulsar_conformance.audit.verdicts import extensible
 from pulsar_conformance.conformance.common import expect
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -49,7 +50,8 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
         return silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
     rows = cycles.of_plan(_turns(silver, made, plan), plan)
     found = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
-    return found.select(*TURN, F.inline(F.array(*map(_row, rules))))
+    found = found.select(*TURN, F.inline(F.array(*map(_row, rules))))
+    return found.unionByName(extensible.findings_about_owners(silver, plan))
 
 
 def _is_extensible(silver: Silver, plan: AuditPlan) -> bool:
@@ -71,7 +73,8 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
     near = known.where(F.col("at") >= F.lit(since - KNOWN_LATER))
-    return near.select("cluster", F.col("at").alias("cycle")).unionByName(later)
+    near = near.select("cluster", F.col("at").alias("cycle")).unionByName(later)
+    return near.unionByName(extensible.affected_times(own, silver, since))
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -1,0 +1,368 @@
+"""Judgment of owners, splits and load data of the extensible manager, from what its records show.
+
+Its brokers write no load reports, and which changes of its channel were ignored is not recorded.
+An assignment is judged by what is recorded of the bundle before and after it, the bundles of a
+broker that stopped by their next owners, a split by earlier load data and owners, load data by
+their own times. All else is undecided, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import growth, ranges, shapes, transfer
+from pulsar_conformance.audit.input.parsing import SHUTDOWN
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.tables import causes, cycles, formatting, names, settings_at
+from pulsar_conformance.audit.verdicts import splits
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+HORIZON = 600.0
+"""Seconds within which later records count as signs of who owned a bundle."""
+
+CLEANED = 300.0
+"""Seconds after which a leader certainly has reassigned what a broker owned: by default, its
+monitor runs each 60 seconds, changes may be in flight for 30, and it waits for 180 after its
+metadata session was re-established."""
+
+HOUR = 3600
+MICROS = 1_000_000
+LAST_HASH = 0xFFFFFFFF
+LATE = 60
+"""Seconds that a broker may be late with its load data: it checks the clock at intervals."""
+
+OF_BUNDLE = ["cluster", "bundle"]
+
+NO_UNLOAD = "no unload by its former owner is recorded, which may have stopped"
+NO_NEXT = "no next owner is recorded within ten minutes"
+RETURNED = "the broker may have started again"
+NO_STATS = "the statistics by which its owner split it are not recorded"
+NOT_ALL = "bundles without an owner are not recorded"
+UNSEEN = "load data written in between may not be recorded"
+ELECTED = "a change of the leader is recorded at about that time"
+
+
+def findings_about_owners(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
+
+    Only what happened while settings name the extensible manager is judged.
+    """
+    known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    found = None
+    for judge, rules in JUDGES.items():
+        if known.intersection(rules):
+            rows = judge(silver, plan).where(F.col("rule").isin(*known.intersection(rules)))
+            found = rows if found is None else found.unionByName(rows)
+    if found is None:
+        texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
+        return silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
+    return cycles.of_plan(_together(found), plan)
+
+
+def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
+    """Return `cluster` and `cycle`: times whose verdicts records from a time on may concern."""
+    later = own.where(F.col("cycle") >= F.lit(since - timedelta(seconds=HOUR)))
+    near = F.lit(since - timedelta(seconds=HORIZON))
+    runs = silver.contexts.where("kind = 'settings'")
+    runs = runs.where(transfer.runs_extensible(F.col("settings"))).select("cluster").distinct()
+    acted = silver.actions.where(F.col("kind").isin("assigned", "unloaded") & (F.col("at") >= near))
+    told = silver.contexts.where((F.col("kind") == "load_data") & (F.col("at") >= F.lit(since)))
+    times = acted.select("cluster", "at").unionByName(told.select("cluster", "at"))
+    times = times.join(F.broadcast(runs), "cluster", "left_semi")
+    return later.select("cluster", "cycle").unionByName(
+        times.select("cluster", F.col("at").alias("cycle"))
+    )
+
+
+def _together(rows: DataFrame) -> DataFrame:
+    """Return one row for each time and rule: the worst verdict, with its first evidence."""
+    first = F.min(F.struct(-F.col("rank"), "evidence"))["evidence"]
+    verdict = F.when(F.max("rank") == WRONG, "violated").when(F.max("rank") == OPEN, "undecided")
+    found = rows.groupBy("cluster", "cycle", "rule")
+    return found.agg(verdict.otherwise("allowed").alias("verdict"), first.alias("evidence"))
+
+
+FINE, OPEN, WRONG = range(3)
+"""Verdicts on single records, the worst last."""
+
+
+def _judged(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Column, ...]:
+    """Return `rule`, `rank` and `evidence`, from the evidence of each verdict; null if it is not.
+
+    The first that is not null counts.
+    """
+    rank = F.when(wrong.isNotNull(), WRONG).when(open_.isNotNull(), OPEN).otherwise(FINE)
+    evidence = F.coalesce(wrong, open_, fine)
+    return F.lit(rule).alias("rule"), rank.alias("rank"), evidence.alias("evidence")
+
+
+def _extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
+    """Add `force`, and keep the rows of times at which the extensible manager runs."""
+    rows = settings_at.join_settings(silver, plan, rows, "cycle")
+    return rows.where(transfer.runs_extensible(F.col("force")))
+
+
+def _broker(name: str) -> Column:
+    """Return one spelling of a broker: without a scheme, or a standard port of its own."""
+    plain = F.regexp_replace(name, names.SCHEME, "")
+    host = F.lower(F.nullif(F.regexp_extract(plain, names.HOST, 1), F.lit("")))
+    return F.when(plain.rlike(names.STANDARD), host).otherwise(plain)
+
+
+def _events(silver: Silver) -> DataFrame:
+    """Return what is recorded of bundles: `cluster`, `bundle`, `at`, `kind`, `of` and `cause`."""
+    done = silver.actions.select(
+        *OF_BUNDLE, "at", "kind", _broker("broker").alias("of"), "cause", "broker"
+    )
+    listed = silver.contexts.where("kind = 'owners'")
+    listed = listed.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
+    listed = listed.select("cluster", "at", "broker", F.explode("bundles").alias("bundle"))
+    listed = listed.withColumns({"kind": F.lit("listed"), "of": _broker("broker")})
+    return done.unionByName(listed, allowMissingColumns=True)
+
+
+def _within(first: float, last: float) -> tuple[int, int]:
+    return round(first * MICROS), round(last * MICROS)
+
+
+def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge each assignment of a bundle that had an owner. [CHANNEL-01]
+
+    Violated if the former owner is recorded as owner later on, without having got it back.
+    """
+    rows = _events(silver)
+    place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")
+    course = Window.partitionBy(*OF_BUNDLE).orderBy("at", place)
+    by_time = Window.partitionBy(*OF_BUNDLE).orderBy(F.unix_micros("at"))
+    owned = F.col("kind").isin("assigned", "listed")
+    holder = F.last(F.when(owned, F.struct("of", "at", "broker")), ignorenulls=True)
+    left = F.max(F.when(~owned, F.col("at")))
+    sign = F.struct("at", "kind", "of")
+    rows = rows.withColumns(
+        {
+            "holder": holder.over(course.rowsBetween(Window.unboundedPreceding, -1)),
+            "left": left.over(
+                by_time.rangeBetween(Window.unboundedPreceding, _within(0, causes.SKEW)[1])
+            ),
+            "later": F.collect_list(sign).over(
+                by_time.rangeBetween(*_within(causes.SKEW + 1 / MICROS, HORIZON))
+            ),
+        }
+    )
+    rows = rows.where("kind = 'assigned' and holder is not null").withColumnRenamed("at", "cycle")
+    rows = _extensible(silver, plan, rows)
+    since, given = F.unix_micros("holder.at"), F.col("of") != F.col("holder.of")
+    free = F.coalesce(F.unix_micros("left") >= since - causes.SKEW * MICROS, F.lit(False))
+    mine = F.filter(
+        "later", lambda one: (one["of"] == F.col("holder.of")) | (one["kind"] == "unloaded")
+    )
+    first = F.get(F.array_sort(mine), F.lit(0))
+    holds = (first["of"] == F.col("holder.of")) & (first["kind"] != "assigned")
+    passed = formatting.plain((F.unix_micros(first["at"]) - F.unix_micros("cycle")) / MICROS)
+    told = formatting.sentence(
+        F.col("bundle"), "was assigned to", F.col("broker"), "while", F.col("holder.broker")
+    )
+    told = formatting.sentence(told, "owned it, as recorded", passed, "s later")
+    wrong = F.when(given & ~free & holds, told)
+    open_ = F.when(given & ~free, formatting.sentence(F.col("bundle"), F.lit(f": {NO_UNLOAD}")))
+    fine = formatting.sentence(F.col("bundle"), "was assigned when it had no owner")
+    return rows.select("cluster", "cycle", *_judged("CHANNEL-01", wrong, open_, fine))
+
+
+def _orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge what becomes of the bundles of a broker that stopped. [OWN-04]
+
+    Violated if the broker is recorded as owner later on, without a sign that it started again. No
+    document sets a deadline, so the time until there is another owner is only reported. A broker's
+    own namespaces end with it.
+    """
+    events = _events(silver)
+    space = F.substring_index(ranges.namespace_of(F.col("bundle")), "/", -1)
+    down = events.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
+    down = down.where(space != F.col("broker")).withColumnRenamed("at", "cycle")
+    down = _extensible(silver, plan, down.select(*OF_BUNDLE, "cycle", "of", "broker"))
+    down = down.select(*OF_BUNDLE, "cycle", "of", "broker").distinct()
+    shown = silver.contexts.where(F.col("kind").isin("load_data", "leader"))
+    shown = shown.select("cluster", "at", _broker("broker").alias("of"))
+    given = events.where("kind = 'assigned'").select("cluster", "at", "of")
+    key = ["cluster", "bundle", "cycle", "of"]
+    passed = (F.unix_micros("at") - F.unix_micros("cycle")) / MICROS
+    soon, after = passed.between(-causes.SKEW, HORIZON), passed.between(causes.SKEW, HORIZON)
+    lives = F.broadcast(down).join(shown.unionByName(given), ["cluster", "of"])
+    lives = lives.where(after).groupBy(*key).agg(F.min("at").alias("lives"))
+    mine = events.select(*OF_BUNDLE, "at", "kind", F.col("of").alias("to"))
+    own = F.broadcast(down).join(mine, OF_BUNDLE)
+    other = (F.col("kind") == "assigned") & (F.col("to") != F.col("of")) & soon
+    listed = (F.col("kind") == "listed") & (F.col("to") == F.col("of"))
+    still = listed & passed.between(CLEANED, HORIZON)
+    own = own.groupBy(*key, "broker").agg(
+        F.min(F.when(other, passed)).alias("moved"), F.min(F.when(still, F.col("at"))).alias("kept")
+    )
+    rows = own.join(lives, key, "left")
+    kept = F.col("kept").isNotNull() & ~F.coalesce(F.col("lives") <= F.col("kept"), F.lit(False))
+    stopped = formatting.sentence(F.col("broker"), "stopped and is still recorded as owner of")
+    wrong = F.when(kept, formatting.sentence(stopped, F.col("bundle")))
+    why = F.when(F.col("lives").isNotNull(), RETURNED).otherwise(NO_NEXT)
+    lack = formatting.sentence(F.col("bundle"), F.concat(F.lit(": "), why))
+    open_ = F.when(F.col("moved").isNull(), lack)
+    time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
+    fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
+    return rows.select("cluster", "cycle", *_judged("OWN-04", wrong, open_, fine))
+
+
+def _splits(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge the splits by brokers that write no load reports. [SPLIT-05, SPLIT-06]"""
+    done = splits.leader_splits(silver, plan)
+    done = done.join(silver.broker_samples.select("cluster").distinct(), "cluster", "left_anti")
+    rows = _extensible(silver, plan, done)
+    key = [*OF_BUNDLE, "cycle"]
+    sought = F.broadcast(rows.select(*key))
+    rows = rows.join(_greatest(silver, sought, key), key, "left")
+    rows = rows.join(_known_bundles(silver, sought, key), key, "left")
+    parts = F.array(*(F.struct(*judge()) for judge in (_over_a_limit, _has_room)))
+    return rows.select("cluster", "cycle", F.inline(parts))
+
+
+def _greatest(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
+    """Return the greatest of `splits.MEASURED` in the load data up to a split of the bundle."""
+    told = silver.contexts.where("kind = 'load_data'").select(
+        "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
+    )
+    told = told.select("cluster", "at", F.col("top.bundleName").alias("bundle"), "top.stats")
+    near = F.unix_seconds("at") <= F.unix_seconds("cycle") + causes.SKEW
+    both = told.join(sought, OF_BUNDLE).where(near)
+    sums = (
+        ("topics",),
+        ("producerCount", "consumerCount"),
+        ("msgRateIn", "msgRateOut"),
+        ("msgThroughputIn", "msgThroughputOut"),
+    )
+    amounts = (sum(shapes.or_nothing(F.col(f"stats.{one}")) for one in names) for names in sums)
+    each = zip(splits.MEASURED, amounts, strict=True)
+    return both.groupBy(*key).agg(*(F.max(amount).alias(name) for name, amount in each))
+
+
+def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
+    """Return `there`, the bundles of a namespace that are certainly there before a split.
+
+    Those in the last record of owners and those assigned since, without bundles that were split.
+    """
+    events = _events(silver).where(F.col("kind").isin("listed", "assigned"))
+    events = events.select("cluster", "at", "kind", F.col("bundle").alias("one"))
+    both = events.join(sought, "cluster").where("at <= cycle")
+    course = Window.partitionBy(*key)
+    both = both.withColumn("since", F.max(F.when(F.col("kind") == "listed", "at")).over(course))
+    both = both.where(F.coalesce(F.col("at") >= F.col("since"), F.lit(True)))
+    same = ranges.namespace_of(F.col("one")) == ranges.namespace_of(F.col("bundle"))
+    found = both.where(same).groupBy(*key).agg(F.collect_set("one").alias("names"))
+    names_ = F.array_union("names", F.array("bundle"))
+    inner = F.filter(
+        names_, lambda one: ~F.exists(names_, lambda o: (o != one) & ranges.covers(one, o))
+    )
+    return found.select(*key, inner.alias("there"))
+
+
+def _over_a_limit() -> tuple[Column, ...]:
+    """Open unless load data show that the bundle exceeded a limit. [SPLIT-05]"""
+    over = F.lit(False)
+    for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
+        unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
+        over = over | F.coalesce(F.col(what) > F.col(f"force.{name}") * unit, F.lit(False))
+    open_ = F.when(~over, formatting.sentence(F.col("bundle"), F.lit(f": {NO_STATS}")))
+    fine = formatting.sentence(F.col("bundle"), "was split after it had exceeded a limit")
+    return _judged("SPLIT-05", F.lit(None).cast("string"), open_, fine)
+
+
+def _has_room() -> tuple[Column, ...]:
+    """Violated if the namespace certainly had too many bundles for the split. [SPLIT-06]"""
+    there = F.coalesce(F.size("there"), F.lit(0))
+    width = F.aggregate(
+        F.coalesce("there", F.array().cast("array<string>")),
+        F.lit(0).cast("bigint"),
+        lambda sum_, one: (
+            sum_
+            + ranges.boundary_value(ranges.upper_of(one))
+            - ranges.boundary_value(ranges.lower_of(one))
+        ),
+    )
+    most = F.col(f"force.{growth.MAX_BUNDLES}")
+    full = (there + F.size("into") - 1 > most) & (width <= LAST_HASH)
+    told = formatting.sentence(F.col("bundle"), "was split when its namespace had")
+    told = formatting.sentence(
+        told, there.cast("string"), "bundles, of", formatting.plain(most), "at most"
+    )
+    open_ = F.when(width != LAST_HASH, formatting.sentence(F.col("bundle"), F.lit(f": {NOT_ALL}")))
+    return _judged("SPLIT-06", F.when(full, told), open_, told)
+
+
+def _load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge when brokers write their load data, and of how many bundles. [REPORT-15, -16, -18]
+
+    Each hour of a cluster is judged together, at its first violation or its first record.
+    """
+    told = silver.contexts.where("kind = 'load_data'")
+    rows = told.select("cluster", F.col("at").alias("cycle"), "broker", "load")
+    rows = _extensible(silver, plan, rows)
+    wrote = F.col("load.reportedAt") / 1000
+    course = Window.partitionBy("cluster", "broker").orderBy("cycle")
+    elected = silver.contexts.where("kind = 'leader'").select("cluster", F.col("at").alias("led"))
+    apart = F.abs(F.unix_seconds("led") - F.unix_seconds("cycle")) <= LATE
+    near = rows.select("cluster", "cycle").distinct().join(F.broadcast(elected), "cluster")
+    near = near.where(apart).select("cluster", "cycle", F.lit(True).alias("elected")).distinct()
+    rows = rows.withColumn("passed", wrote - F.lag(wrote).over(course))
+    rows = rows.join(F.broadcast(near), ["cluster", "cycle"], "left")
+    parts = F.array(*(F.struct(*judge()) for judge in (_not_late, _not_soon, _not_many)))
+    rows = rows.select("cluster", "cycle", F.inline(parts)).where("evidence is not null")
+    hour = Window.partitionBy("cluster", "rule", F.floor(F.unix_seconds("cycle") / HOUR))
+    worst = F.max("rank").over(hour) == F.col("rank")
+    rows = rows.withColumn("worst", worst).where("worst")
+    return rows.withColumn("cycle", F.min("cycle").over(hour)).drop("worst")
+
+
+def _passed() -> Column:
+    return F.concat(formatting.plain(F.col("passed"), 3), F.lit(" s"))
+
+
+def _in_time() -> Column:
+    told = formatting.sentence(F.col("broker"), "wrote its load data after", _passed())
+    return F.when(F.col("passed").isNotNull(), told)
+
+
+def _not_late() -> tuple[Column, ...]:
+    """Open if more than the longest interval passed. [REPORT-15]"""
+    longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + LATE
+    late = F.when(
+        F.col("passed") > longest, formatting.sentence(F.col("broker"), _passed(), UNSEEN)
+    )
+    return _judged("REPORT-15", F.lit(None).cast("string"), late, _in_time())
+
+
+def _not_soon() -> tuple[Column, ...]:
+    """Violated if less than the shortest interval passed. [REPORT-16]"""
+    soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.SHORTEST}") / 1000 - 1e-3)
+    told = formatting.sentence(F.col("broker"), "wrote its load data again after", _passed())
+    led = F.coalesce("elected", F.lit(False))
+    open_ = F.when(soon & led, formatting.sentence(told, F.lit(f"; {ELECTED}")))
+    return _judged("REPORT-16", F.when(soon & ~led, told), open_, _in_time())
+
+
+def _not_many() -> tuple[Column, ...]:
+    """Violated if load data have more bundles than the setting says. [REPORT-18]"""
+    count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.TOP}")
+    told = formatting.sentence(F.col("broker"), "reports", count.cast("string"), "bundles, of")
+    told = formatting.sentence(told, formatting.plain(most), "at most")
+    many = F.when((most > 0) & (count > most), told)
+    return _judged("REPORT-18", many, F.lit(None).cast("string"), F.when(count >= 0, told))
+
+
+JUDGES: Mapping[Callable[[Silver, AuditPlan], DataFrame], tuple[str, ...]] = {
+    _assignments: ("CHANNEL-01",),
+    _orphans: ("OWN-04",),
+    _splits: ("SPLIT-05", "SPLIT-06"),
+    _load_data: ("REPORT-15", "REPORT-16", "REPORT-18"),
+}
+JUDGED = tuple(rule for rules in JUDGES.values() for rule in rules)
+"""The rules that are judged."""
