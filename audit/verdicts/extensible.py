@@ -99,6 +99,11 @@ def _judged(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Colu
     return F.lit(rule).alias("rule"), rank.alias("rank"), evidence.alias("evidence")
 
 
+def _open(why: Column | str) -> Column:
+    """Return the evidence of a verdict on a bundle that is open."""
+    return F.concat(F.col("bundle"), F.lit(": "), F.lit(why) if isinstance(why, str) else why)
+
+
 def _extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
     """Add `force`, and keep the rows of times at which the extensible manager runs."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
@@ -139,7 +144,7 @@ def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     by_time = Window.partitionBy(*OF_BUNDLE).orderBy(F.unix_micros("at"))
     owned = F.col("kind").isin("assigned", "listed")
     holder = F.last(F.when(owned, F.struct("of", "at", "broker")), ignorenulls=True)
-    left = F.max(F.when(~owned, F.col("at")))
+    left = F.max(F.when(~owned, F.struct("at", F.coalesce("of", F.lit("")).alias("of"))))
     sign = F.struct("at", "kind", "of")
     rows = rows.withColumns(
         {
@@ -155,7 +160,9 @@ def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     rows = rows.where("kind = 'assigned' and holder is not null").withColumnRenamed("at", "cycle")
     rows = _extensible(silver, plan, rows)
     since, given = F.unix_micros("holder.at"), F.col("of") != F.col("holder.of")
-    free = F.coalesce(F.unix_micros("left") >= since - causes.SKEW * MICROS, F.lit(False))
+    by_it = F.col("left.of").isin(F.col("holder.of"), F.lit("")) | ~given
+    free = by_it & (F.unix_micros("left.at") >= since - causes.SKEW * MICROS)
+    free = F.coalesce(free, F.lit(False))
     mine = F.filter(
         "later", lambda one: (one["of"] == F.col("holder.of")) | (one["kind"] == "unloaded")
     )
@@ -167,8 +174,8 @@ def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     )
     told = formatting.sentence(told, "owned it, as recorded", passed, "s later")
     wrong = F.when(given & ~free & holds, told)
-    open_ = F.when(given & ~free, formatting.sentence(F.col("bundle"), F.lit(f": {NO_UNLOAD}")))
-    fine = formatting.sentence(F.col("bundle"), "was assigned when it had no owner")
+    open_ = F.when(given & ~free, _open(NO_UNLOAD))
+    fine = formatting.sentence(F.col("bundle"), "had no other owner when it was assigned")
     return rows.select("cluster", "cycle", *_judged("CHANNEL-01", wrong, open_, fine))
 
 
@@ -206,8 +213,7 @@ def _orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     stopped = formatting.sentence(F.col("broker"), "stopped and is still recorded as owner of")
     wrong = F.when(kept, formatting.sentence(stopped, F.col("bundle")))
     why = F.when(F.col("lives").isNotNull(), RETURNED).otherwise(NO_NEXT)
-    lack = formatting.sentence(F.col("bundle"), F.concat(F.lit(": "), why))
-    open_ = F.when(F.col("moved").isNull(), lack)
+    open_ = F.when(F.col("moved").isNull(), _open(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
     fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
     return rows.select("cluster", "cycle", *_judged("OWN-04", wrong, open_, fine))
@@ -254,7 +260,9 @@ def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFra
     events = events.select("cluster", "at", "kind", F.col("bundle").alias("one"))
     both = events.join(sought, "cluster").where("at <= cycle")
     course = Window.partitionBy(*key)
-    both = both.withColumn("since", F.max(F.when(F.col("kind") == "listed", "at")).over(course))
+    both = both.withColumn(
+        "since", F.max(F.when(F.col("kind") == "listed", F.col("at"))).over(course)
+    )
     both = both.where(F.coalesce(F.col("at") >= F.col("since"), F.lit(True)))
     same = ranges.namespace_of(F.col("one")) == ranges.namespace_of(F.col("bundle"))
     found = both.where(same).groupBy(*key).agg(F.collect_set("one").alias("names"))
@@ -271,7 +279,7 @@ def _over_a_limit() -> tuple[Column, ...]:
     for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
         over = over | F.coalesce(F.col(what) > F.col(f"force.{name}") * unit, F.lit(False))
-    open_ = F.when(~over, formatting.sentence(F.col("bundle"), F.lit(f": {NO_STATS}")))
+    open_ = F.when(~over, _open(NO_STATS))
     fine = formatting.sentence(F.col("bundle"), "was split after it had exceeded a limit")
     return _judged("SPLIT-05", F.lit(None).cast("string"), open_, fine)
 
@@ -294,7 +302,7 @@ def _has_room() -> tuple[Column, ...]:
     told = formatting.sentence(
         told, there.cast("string"), "bundles, of", formatting.plain(most), "at most"
     )
-    open_ = F.when(width != LAST_HASH, formatting.sentence(F.col("bundle"), F.lit(f": {NOT_ALL}")))
+    open_ = F.when(width != LAST_HASH, _open(NOT_ALL))
     return _judged("SPLIT-06", F.when(full, told), open_, told)
 
 
@@ -334,9 +342,8 @@ def _in_time() -> Column:
 def _not_late() -> tuple[Column, ...]:
     """Open if more than the longest interval passed. [REPORT-15]"""
     longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + LATE
-    late = F.when(
-        F.col("passed") > longest, formatting.sentence(F.col("broker"), _passed(), UNSEEN)
-    )
+    told = F.concat(F.col("broker"), F.lit(": "), _passed(), F.lit(f"; {UNSEEN}"))
+    late = F.when(F.col("passed") > longest, told)
     return _judged("REPORT-15", F.lit(None).cast("string"), late, _in_time())
 
 
@@ -345,7 +352,7 @@ def _not_soon() -> tuple[Column, ...]:
     soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.SHORTEST}") / 1000 - 1e-3)
     told = formatting.sentence(F.col("broker"), "wrote its load data again after", _passed())
     led = F.coalesce("elected", F.lit(False))
-    open_ = F.when(soon & led, formatting.sentence(told, F.lit(f"; {ELECTED}")))
+    open_ = F.when(soon & led, F.concat(told, F.lit(f"; {ELECTED}")))
     return _judged("REPORT-16", F.when(soon & ~led, told), open_, _in_time())
 
 

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
-from pulsar_conformance.audit.verdicts import extensible
+from pulsar_conformance.audit.verdicts import extensible, planned
 from pulsar_conformance.conformance.common import expect
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -45,22 +45,32 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per turn and rule."""
     known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rules = [rule for rule in JUDGED if rule in known]
-    if not rules or not _is_extensible(silver, plan):
-        texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
-        return silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
-    rows = cycles.of_plan(_turns(silver, made, plan), plan)
-    found = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
-    found = found.select(*TURN, F.inline(F.array(*map(_row, rules))))
-    return found.unionByName(extensible.findings_about_owners(silver, plan))
+    texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
+    found = silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
+    if not rules and planned.RULE not in known:
+        return found
+    is_extensible, is_average = _named(silver, plan)
+    if rules and is_extensible:
+        rows = cycles.of_plan(_turns(silver, made, plan), plan)
+        judged = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
+        found = judged.select(*TURN, F.inline(F.array(*map(_row, rules))))
+        found = found.unionByName(extensible.findings_about_owners(silver, plan))
+    if planned.RULE in known and is_average:
+        plans = cycles.of_plan(planned.findings_about_plans(silver, made, plan), plan)
+        found = found.unionByName(plans)
+    return found
 
 
-def _is_extensible(silver: Silver, plan: AuditPlan) -> bool:
-    """True if settings select the extensible manager, found by a small job."""
+def _named(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
+    """Return whether any settings name the extensible manager, and AvgShedder: by a small job."""
+    told = F.col("settings")
+    runs, sheds = transfer.runs_extensible(told), planned.names_average(told, plan)
+    rows = silver.contexts.where("kind = 'settings'").agg(F.bool_or(runs), F.bool_or(sheds)).first()
+    extensible_, average = rows if rows else (None, None)
     given = plan.settings.get(transfer.MANAGER)
     if given is not None:
-        return given.endswith(transfer.EXTENSIBLE)
-    named = transfer.runs_extensible(F.col("settings"))
-    return not silver.contexts.where((F.col("kind") == "settings") & named).isEmpty()
+        extensible_ = given.endswith(transfer.EXTENSIBLE)
+    return bool(extensible_), bool(average)
 
 
 def _row(rule: str) -> Column:

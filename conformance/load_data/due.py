@@ -328,7 +328,7 @@ def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Tr
     """Bundles of one or several brokers, with loads far apart or equal."""
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
-    brokers = draw(st.integers(1, 3)) if manager == "modular" else 1
+    brokers = draw(st.integers(1, 3))
     count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
     names_ = [f"shop/eu/0x{place:07x}0_0x{place:07x}8" for place in range(count)]
     loads = [4 ** random.randrange(1, 7) for _ in names_]

@@ -242,11 +242,18 @@ def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> 
 
 @ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
 def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With too few primary brokers up, a primary or secondary broker gets the bundle."""
+    """With too few primary brokers up, a primary or secondary one takes the bundle.
+
+    If the answer names its candidates, a secondary broker is among them.
+    """
     policy, primary, secondary = _own_policy(case, expect)
     few = len(primary) < policy["minLimit"]
     if expect.reached(few and bool(primary + secondary)):
         _among(primary + secondary, answer, expect)
+        plain = not any(case.case[name] for name in ("domains", "groups", "versions"))
+        if plain and secondary and answer.candidates is not None:
+            named = sorted({*answer.candidates}.intersection(secondary))
+            expect.that(bool(named), f"{either(secondary)} is a candidate", answer.candidates)
 
 
 @ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))

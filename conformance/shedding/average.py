@@ -177,10 +177,26 @@ def _enough(hit: Hit) -> bool:
     return need > least * (1 + SHARE) and fits
 
 
+HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
+"""Each threshold with the number of cycles in a row that have to exceed it."""
+
+
+def _often_enough(hits: list[Hit]) -> bool:
+    """True if either threshold was possibly exceeded in enough cycles in a row."""
+    number = hits[0].unloading.cycle.settings.number
+    return any(_at_most(hits, one) >= max(1, number(times)) for one, times in HITS)
+
+
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
+    """Demand an unload once the cycles in a row are enough.
+
+    If they were enough before and nothing could be moved, counting may have begun again.
+    """
+    begun = 0
     for place in range(1, len(hits) + 1):
         hit, wanted = hits[place - 1], hits[0].unloading.cycle.settings.number(times)
-        found = _in_a_row(hits[:place], threshold)
+        found = _in_a_row(hits[begun:place], threshold)
+        begun = place if _often_enough(hits[begun:place]) else begun
         due = found > 0 and found >= wanted
         if due and expect.reached(_enough(hit)):
             count = plain(hit.unloading.cycle.settings.number(threshold))
@@ -210,9 +226,8 @@ def enough_hits_over_the_high_threshold_unload(
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
-    pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
     for place in range(1, len(hits) + 1):
-        few = all(_at_most(hits[:place], one) < row.settings.number(times) for one, times in pairs)
+        few = all(_at_most(hits[:place], one) < row.settings.number(times) for one, times in HITS)
         if expect.reached(few and _over(hits[place - 1], AVERAGE_LOW) is True):
             expect.nothing(hits[place - 1].unloading, "too few cycles in a row were over it")
 

@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.stories.quantities import KnownAverages, Unc
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY, placed_by
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, PLACEMENT_STRATEGY
 from pulsar_conformance.reference.shedding import STRATEGY
 
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
@@ -285,9 +285,16 @@ def _chosen_by_load(scene: Scene) -> bool:
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
     chosen = scene.kind in kinds and "to" not in scene.about
-    known = scene.after.is_known(STRATEGY) and scene.after.is_known(PLACEMENT_STRATEGY)
-    by_rate = known and placed_by(scene.after.settings()) == LEAST_RATE
-    return chosen and scene.after.valid and by_rate and not (grouped or shed)
+    return chosen and scene.after.valid and not (grouped or shed or _may_be_random(scene))
+
+
+def _may_be_random(scene: Scene) -> bool:
+    """True if AvgShedder may both shed and place: what it did not shed goes to a random broker."""
+    settings = scene.after.settings()
+    return PLACEMENT_STRATEGY in settings.defaults and all(
+        not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
+        for one in (STRATEGY, PLACEMENT_STRATEGY)
+    )
 
 
 def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:

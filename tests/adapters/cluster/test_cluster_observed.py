@@ -100,23 +100,18 @@ def test_what_a_broker_had_that_goes_down_is_lost_and_not_unloaded(written):
     assert look(observed, written, ([WHOLE], {})).unloaded == []
 
 
-def test_a_broker_that_stops_unloads_its_bundles(written):
+@pytest.mark.parametrize(
+    ("step", "unloaded"),
+    [
+        pytest.param(SeenStep("stop", stopping="b1"), [(WHOLE, "stop")], id="it_stops"),
+        pytest.param(SeenStep("shed", leaving="b1"), [], id="it_crashes"),
+    ],
+)
+def test_a_broker_unloads_its_bundles_only_if_it_stops(written, step, unloaded):
     observed = Observed(written)
     look(observed, written, OWNED)
     del written.brokers["b1"]
     written.moments = [([WHOLE], {WHOLE: ("b2", 4)})]
-    step = SeenStep("stop", stopping="b1")
     observed.look([SPACE], step, lambda _: None)
-    assert released(step) == [(WHOLE, "stop")]
-    assert assigned(step) == [WHOLE]
-
-
-def test_a_broker_that_crashes_unloads_nothing(written):
-    observed = Observed(written)
-    look(observed, written, OWNED)
-    del written.brokers["b1"]
-    written.moments = [([WHOLE], {WHOLE: ("b2", 4)})]
-    step = SeenStep("shed", leaving="b1")
-    observed.look([SPACE], step, lambda _: None)
-    assert released(step) == []
+    assert released(step) == unloaded
     assert assigned(step) == [WHOLE]

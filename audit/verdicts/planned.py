@@ -1,0 +1,89 @@
+"""Judgment of where bundles go that AvgShedder sheds and places. [PLANNED-02]
+
+A plan counts while the attempt to unload the bundle runs, which no record shows. So a bundle that
+went to the least used broker went where it was planned, and any other destination is undecided.
+"""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import average, shedding, transfer, usage
+from pulsar_conformance.audit.input.parsing import SHEDDING
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import causes, formatting, settings_at, streaks
+from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+RULE = "PLANNED-02"
+SOON = 600.0
+"""Seconds within which the next owner of a bundle counts as its destination."""
+
+KEY = ["cluster", "cycle"]
+NO_NEXT = "no next owner is recorded within ten minutes"
+NO_LEAST = "which broker was used least is not certain"
+NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
+
+
+def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, for cycles that unload."""
+    went = streaks.with_all_days(made)["unloads"].where(
+        (F.col("cause") == SHEDDING) & ~F.col("open")
+    )
+    went = went.where("cycle is not null").select(*KEY, "bundle", "at").distinct()
+    rows = settings_at.join_settings(silver, plan, went, "cycle").where(_both(plan))
+    rows = _with_least(silver, rows.select(*KEY, "bundle", "at", "force"))
+    taken = silver.actions.where("kind = 'assigned'")
+    taken = taken.select("cluster", "bundle", F.col("at").alias("taken"), "broker")
+    passed = (F.unix_micros("taken") - F.unix_micros("at")) / 1_000_000
+    next_ = F.broadcast(rows.select(*KEY, "bundle", "at")).join(taken, ["cluster", "bundle"])
+    next_ = next_.where(passed.between(-causes.SKEW, SOON)).groupBy(*KEY, "bundle", "at")
+    rows = rows.join(
+        next_.agg(F.min_by("broker", "taken").alias("to")), [*KEY, "bundle", "at"], "left"
+    )
+    why = F.when(F.isnull("to"), NO_NEXT).when(F.isnull("least"), NO_LEAST)
+    why = why.when(F.col("to") != F.col("least"), NO_ATTEMPT)
+    told = F.concat(F.col("bundle"), F.lit(": "), why)
+    lack = F.min(F.when(why.isNotNull(), told))
+    fine = formatting.sentence("the least used broker,", F.min("to"), "has what was unloaded")
+    found = rows.groupBy(*KEY).agg(lack.alias("lack"), fine.alias("fine"))
+    return found.select(
+        *KEY,
+        F.lit(RULE).alias("rule"),
+        F.when(F.isnull("lack"), "allowed").otherwise("undecided").alias("verdict"),
+        F.coalesce("lack", "fine").alias("evidence"),
+    )
+
+
+def names_average(given: Column, plan: AuditPlan) -> Column:
+    """True if settings name AvgShedder as the shedding strategy, or it is the default."""
+    named = F.coalesce(given[shedding.STRATEGY], _default(plan, shedding.STRATEGY))
+    return named.endswith(average.NAME)
+
+
+def _both(plan: AuditPlan) -> Column:
+    """True if AvgShedder both sheds and places, under the modular manager."""
+    settings = F.col("settings")
+    places = F.coalesce(settings[PLACEMENT_STRATEGY], _default(plan, PLACEMENT_STRATEGY))
+    sheds = names_average(settings, plan) & ~transfer.runs_extensible(F.col("force"))
+    return sheds & places.endswith(average.NAME)
+
+
+def _default(plan: AuditPlan, name: str) -> Column:
+    return F.lit(str(plan.defaults.get(name, "")))
+
+
+def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Add `least`, the broker that is certainly used least by the last reports before a cycle."""
+    seen = silver.broker_samples.select("cluster", "broker", F.col("at").alias("seen"), "percent")
+    cycles = F.broadcast(rows.select(*KEY, "force").dropDuplicates(KEY))
+    age = F.unix_seconds("cycle") - F.unix_seconds("seen")
+    last = cycles.join(seen, "cluster").where(age.between(0, causes.GONE))
+    used = usage.maximum(usage.weighed(F.col("percent"), F.col("force")))
+    last = last.withColumn("used", used).groupBy(*KEY, "broker")
+    last = last.agg(F.max_by("used", "seen").alias("used")).groupBy(*KEY)
+    order = last.agg(F.array_sort(F.collect_list(F.struct("used", "broker"))).alias("order"))
+    first, second = (F.get("order", F.lit(place)) for place in (0, 1))
+    clear = second["used"] - first["used"] > float(expect.POINTS)
+    least = order.select(*KEY, F.when(clear, first["broker"]).alias("least"))
+    return rows.join(F.broadcast(least), KEY, "left")
