@@ -184,7 +184,8 @@ HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
 def _often_enough(hits: list[Hit]) -> bool:
     """True if either threshold was possibly exceeded in enough cycles in a row."""
     number = hits[0].unloading.cycle.settings.number
-    return any(_at_most(hits, one) >= max(1, number(times)) for one, times in HITS)
+    found = ((_at_most(hits, one), number(times)) for one, times in HITS)
+    return any(count > 0 and count >= wanted for count, wanted in found)
 
 
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
