@@ -94,6 +94,7 @@ FIELDS: Mapping[str, BrokerField] = {
     "loadBalancerBrokerLoadDataTTLInSeconds": _since(V3, "long", 1800),
     "loadBalancerMaxNumberOfBundlesInBundleLoadReport": _since(V3, "int", 10),
     "loadBalancerSheddingBundlesWithPoliciesEnabled": _since(V3, "boolean", False),
+    "loadBalancerDebugModeEnabled": _since(V3, "boolean", False),
     "lowerBoundarySheddingEnabled": _since(V3, "boolean", False),
     "loadBalancerBundleUnloadMinThroughputThreshold": _since(V2_10, "double", 10.0),
     "loadBalancerMsgRateDifferenceShedderThreshold": _since(V2_10, "double", 50.0),

@@ -214,7 +214,7 @@ class ReleasedTransfer:
 
     def _counted(self, gained: float) -> float:
         """Return the traffic that came back, which a release counts only while it logs details."""
-        return gained if self.known.settings.given.get(DEBUG) in (True, "true") else 0.0
+        return gained if self.known.settings.flag(DEBUG) else 0.0
 
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
