@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import jpype
+
+# GMP takes over the signal of a division by zero, which the JVM needs: the JVM has to start later.
+import pulsar_conformance.reference.numbers  # noqa: F401  see above
 from pulsar_conformance.adapters.errors import CannotLoad
 
 Java: TypeAlias = Any

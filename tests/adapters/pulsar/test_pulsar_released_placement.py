@@ -55,3 +55,16 @@ def test_each_case_is_decided_as_the_model_foresees(version):
         may = {model.answer("place.broker", case)["broker"] for _ in case["brokers"]}
         assert answer["broker"] in may
     assert told > len(cases) / 2
+
+
+def test_a_division_by_zero_in_java_is_an_answer_and_no_crash():
+    """AvgShedder divides by the number of candidates, here none, in getExpectedBroker."""
+    profile = "released-4.2"
+    average = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder"
+    settings = {"loadBalancerLoadPlacementStrategy": average}
+    none = {"brokers": {}, "bundles": {}, "preallocated": {}, "domains": {}, "groups": {}}
+    bundle = "shop/eu/0x00000000_0x04000000"
+    case = {"settings": settings, "bundle": bundle, **none, "isolation": [], "versions": {}}
+    with connect("pulsar:4.2.4", profile, {}) as release:
+        [answer] = release.ask("place.broker", [case])
+    assert "ArithmeticException" in answer["failed"]
