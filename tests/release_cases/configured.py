@@ -37,7 +37,7 @@ def annotated(configurations, names):
 
 
 def made_with(released, setting):
-    """What a broker with the modular manager starts if a strategy does not exist."""
+    """Return the manager, or the shedder, that a broker starts if a strategy does not exist."""
     given = {managers.SETTING: f"{IMPL}ModularLoadManagerImpl", setting: "org.example.Nothing"}
     service = Service(released.configuration(given), replies={"pulsar": lambda: service.pulsar})
     try:
