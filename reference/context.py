@@ -7,7 +7,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import count
 from math import isfinite
 from types import MappingProxyType
@@ -22,6 +23,9 @@ Value = str | float | int | bool | None
 NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 """A number as text, in the form of broker.conf and the admin API."""
 
+
+KEPT_CONTEXTS = 256
+"""Number of combinations of profile and readings for which the context is kept."""
 
 UNLIMITED = Fraction(1 << 80)
 """A limit that nothing exceeds."""
@@ -159,14 +163,8 @@ class Context:
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None, neutral: bool) -> Context:
         """Return the context of a profile. Errors: `specs.UnknownName`."""
-        bundled = specs.load()
-        release = None
-        if bundled.profile(profile).kind == "released":
-            from pulsar_conformance.reference.released.release import ReleasedWays
-
-            release = ReleasedWays.of(profile, neutral)
-        dropped = bundled.dropped(profile)
-        return cls(bundled.defaults(profile), Readings.of(profile, readings), release, dropped)
+        chosen = tuple((name, str(value)) for name, value in (readings or {}).items())
+        return replace(_context(profile, chosen, neutral))  # The same, with turns of its own.
 
     def turn(self, case: Case) -> int:
         """Return how often a case was asked before, which selects one of equal candidates."""
@@ -179,6 +177,18 @@ class Context:
         if self.release is not None:
             return self.release.settings(given, self.defaults)
         return Settings(given, self.defaults)
+
+
+@lru_cache(KEPT_CONTEXTS)
+def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool) -> Context:
+    bundled = specs.load()
+    release = None
+    if bundled.profile(profile).kind == "released":
+        from pulsar_conformance.reference.released.release import ReleasedWays
+
+        release = ReleasedWays.of(profile, neutral)
+    followed = Readings.of(profile, dict(readings))
+    return Context(bundled.defaults(profile), followed, release, bundled.dropped(profile))
 
 
 Answer = Callable[[Context, Case], Derivation]

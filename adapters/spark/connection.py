@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,11 @@ CHARACTERS = 1 << 26
 COLD = 60.0
 """Extra seconds for the first job of an operation, which loads and compiles classes."""
 
+HELD = 1 << 25
+"""Characters of JSON after which memory is freed: Java keeps the cases of a job until Python has
+collected the objects that refer to its plan, which takes hours under the thresholds of a run.
+"""
+
 AT_ONCE = 2
 """Number of jobs at a time: while one is planned on one core, tasks of the other run."""
 
@@ -61,6 +67,7 @@ class SparkConnection(Connection):
         self._chosen: Basis = Basis(defaults, followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
+        self._held = 0
         self._counting = Lock()
         self.hello = Hello(
             protocol=PROTOCOL,
@@ -122,15 +129,20 @@ class SparkConnection(Connection):
         cases = spark.session.createDataFrame(_table(texts)).repartition("cycle")
         plan = answers_as_json(cases, self._operations[operation], self._chosen)
         rows = self._collected(spark, plan, operation, len(texts))
-        self._count(operation, len(texts))
+        del cases, plan
+        self._count(operation, texts)
         found = {row[0]: row[1] for row in rows}
         return [found[number] for number in range(len(texts))]
 
-    def _count(self, operation: str, cases: int) -> None:
-        """Count a job for the remarks; other threads may be counting, too."""
+    def _count(self, operation: str, texts: Sequence[str]) -> None:
+        """Count a job, and free the memory of jobs; other threads may be counting, too."""
         with self._counting:
             self._jobs[operation] += 1
-            self._cases[operation] += cases
+            self._cases[operation] += len(texts)
+            self._held += sum(map(len, texts))
+            if self._held > HELD:
+                self._held = 0
+                gc.collect()
 
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -156,6 +157,7 @@ def _auditing(
         )
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         print(f"{now}  {', '.join(parts)}", flush=True)
+        gc.collect()  # Java keeps the plans of an audit as long as Python refers to them.
         return int(found["wrong"])
 
     return audit

@@ -10,11 +10,14 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
@@ -22,7 +25,7 @@ from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine import draw, outcomes
-from pulsar_conformance.conformance.engine.implementation import reach
+from pulsar_conformance.conformance.engine.implementation import Implementation, reach
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 from pulsar_conformance.conformance.engine.readings import ResolvedReadings, before_asking
@@ -122,12 +125,47 @@ def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
     return found
 
 
-def search_part(plan: Plan, readings: Choices, text: str) -> str:
-    """Ask the cases of a part; return the results as JSON. Errors: `AdapterError`."""
+class Connected:
+    """The implementations of a plan, each connected when it is first asked."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._open: dict[tuple[str, str], Implementation] = {}
+        self._connecting = Lock()
+
+    def implementation(self, adapter: str, profile: str) -> Implementation:
+        """Return an implementation. Errors: `AdapterError` if it cannot be reached."""
+        key = adapter, profile
+        with self._connecting:
+            if key not in self._open:
+                self._open[key] = reach(self._plan, adapter, profile)
+            return self._open[key]
+
+    def close(self) -> None:
+        """Disconnect from all."""
+        for one in self._open.values():
+            one.close()
+        self._open.clear()
+
+
+def search_part(
+    plan: Plan, readings: Choices, text: str, connected: Connected | None = None
+) -> str:
+    """Ask the cases of a part; return the results as JSON. Errors: `AdapterError`.
+
+    Without `connected`, the implementations are started for this part alone.
+    """
     part = Part(*json.loads(text))
-    adapters = [adapter for adapter, profile in readings if profile == part.profile]
-    search = _search_world if part.world else _search_drawn
-    found = search(plan, part, {one: readings[one, part.profile] for one in adapters})
+    followed = {
+        one: choices for (one, profile), choices in readings.items() if profile == part.profile
+    }
+    if not part.world:
+        found = _search_drawn(plan, part, followed)
+    elif connected is not None:
+        found = _search_world(plan, part, followed, connected)
+    else:
+        with closing(Connected(plan)) as alone:
+            found = _search_world(plan, part, followed, alone)
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 
@@ -161,7 +199,9 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
     return found
 
 
-def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
+def _search_world(
+    plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]], connected: Connected
+) -> Found:
     """Ask every implementation all cases; answers that differ from the model's are judged by all
     rules.
 
@@ -172,21 +212,16 @@ def _search_world(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
     tallies: dict[tuple[str, str, str], _Tally] = defaultdict(_Tally)
     known: dict[tuple[object, ...], list[_Expected]] = {}
     for adapter, choices in readings.items():
-        implementation = reach(plan, adapter, part.profile)
-        try:
-            domains = {name: (value,) for name, value in choices.items()}
-            judged = JudgedImplementation.of(
-                implementation, ResolvedReadings(part.profile, domains)
-            )
-            rules = [
-                AppliedRule(rule, judged)
-                for rule in plan.rules_of(part.profile)
-                if rule.id in checks() and world.operation in rule.operations
-                if judged.inapplicable(rule) is None
-            ]
-            answers = implementation.answers(trials)
-        finally:
-            implementation.close()
+        implementation = connected.implementation(adapter, part.profile)
+        domains = {name: (value,) for name, value in choices.items()}
+        judged = JudgedImplementation.of(implementation, ResolvedReadings(part.profile, domains))
+        rules = [
+            AppliedRule(rule, judged)
+            for rule in plan.rules_of(part.profile)
+            if rule.id in checks() and world.operation in rule.operations
+            if judged.inapplicable(rule) is None
+        ]
+        answers = implementation.answers(trials)
         like = known.setdefault((implementation.neutral, *choices.items()), [])
         if not like:
             right = answers if implementation.is_model else map(judged.model_answers, trials)
@@ -304,9 +339,17 @@ Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 """Applies a function to texts and yields each text with its result, in any order."""
 
 
-def ask_here(work: Callable[[str], str], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Ask the parts in this process, one at a time."""
-    return ((text, work(text)) for text in texts)
+def _asked_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
+    """Ask parts in this process, in order.
+
+    Two parts of bounded worlds at a time: one is judged while an implementation answers the other.
+    Drawn ones follow one another, since Hypothesis draws in one thread only.
+    """
+    if not all(part.world for part in parts.values()):
+        yield from ((text, work(text)) for text in parts)
+        return
+    with ThreadPoolExecutor(2) as threads:
+        yield from zip(parts, threads.map(work, parts), strict=True)
 
 
 def search(
@@ -314,19 +357,25 @@ def search(
     parts: Sequence[Part],
     readings: Choices,
     stored: StoredParts,
-    ask: Ask = ask_here,
+    ask: Ask | None = None,
     tell: Callable[[int], object] = lambda _count: None,
 ) -> Found:
     """Ask the parts that have no stored result yet; return the results of all.
 
-    `tell` is called with the number of completed parts. Errors: `AdapterError`.
+    `ask` asks them elsewhere; by default, they are asked in this process, of
+    implementations that stay connected. `tell` is called with the number of completed parts.
+    Errors: `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)
     tell(done)
-    work = partial(search_part, replace(plan, saved=()), readings)
-    for text, result in ask(work, list(open_parts)):
-        stored.store(open_parts[text], result)
-        done += 1
-        tell(done)
+    asked = replace(plan, saved=())
+    with closing(Connected(asked)) as connected:
+        work = partial(search_part, asked, readings)
+        here = partial(work, connected=connected)
+        results = ask(work, list(open_parts)) if ask else _asked_here(here, open_parts)
+        for text, result in results:
+            stored.store(open_parts[text], result)
+            done += 1
+            tell(done)
     return merge_parts(stored.found(parts))

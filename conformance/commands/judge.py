@@ -162,7 +162,7 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
         readings = search.readings_of(plan)
         folder = Path(args.conformance_out, CAMPAIGN)
         stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
-        ask = search.ask_here
+        ask = None
         if args.conformance_spark:
             from pulsar_conformance.adapters.spark.tasks import in_tasks
 

@@ -1,5 +1,9 @@
 """Spark for the tests that need it: one for all tests of a process."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
@@ -28,3 +32,21 @@ def audit_session(spark):
     configure(spark.session, settings)
     yield spark.session
     configure(spark.session, before)
+
+
+@contextmanager
+def rarely_collected() -> Iterator[None]:
+    """Collect no garbage automatically, as in a command that runs for minutes."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def java_objects() -> int:
+    """Return the number of Java's objects that Python still refers to, and Java therefore keeps."""
+    from py4j.finalizer import ThreadSafeFinalizer
+
+    return len(ThreadSafeFinalizer.finalizers)

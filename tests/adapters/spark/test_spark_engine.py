@@ -8,6 +8,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.spark import connection as asking
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -15,7 +16,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Model
 from standins.examples import EXAMPLES
-from standins.sparks import NAME, spark
+from standins.sparks import NAME, java_objects, rarely_collected, spark
 
 assert spark
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -45,6 +46,16 @@ def test_every_example_is_answered(connection):
     for operation in connection.hello.operations:
         answers = connection.ask(operation, EXAMPLES[operation])
         assert not any({"failed", "unsupported"} & set(answer) for answer in answers)
+
+
+def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
+    monkeypatch.setattr(asking, "HELD", 0)
+    cases = EXAMPLES["usage.max"]
+    connection.ask("usage.max", cases)
+    with rarely_collected():
+        before = java_objects()
+        connection.ask("usage.max", cases)
+        assert java_objects() - before < 50
 
 
 def cases_of(operation, each):
