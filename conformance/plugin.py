@@ -32,7 +32,6 @@ from pulsar_conformance.conformance.reporters.terminal import (
 )
 from pulsar_conformance.conformance.session import Session, rules_reached
 from pulsar_conformance.specs.text import printable
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 SESSION = pytest.StashKey["Session"]()
 LETTERS = {
@@ -113,13 +112,6 @@ class RuleItem(pytest.Item):
         return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
 
 
-class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-    """Assigns the rules of an implementation and profile to one worker: they share cases."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid.rpartition("[")[2]
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of a run."""
     group = parser.getgroup("conformance", "conformance of load balancers")
@@ -169,8 +161,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRun:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Distribute whole runs over the workers, not single rules."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
+
+    class ByRun(LoadScopeScheduling):  # type: ignore[misc]
+        """Assigns all rules of a run to one worker, since they share cases."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid.rpartition("[")[2]
+
     return ByRun(config, log)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from contextlib import suppress
@@ -74,14 +75,16 @@ def run(args: argparse.Namespace) -> int:
         file = _campaign_file(plan, args)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
-    words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     words += [
         "-p",
         "no:unraisableexception",
     ]  # The garbage collector would search the whole memory, twice.
     words += [f"{CAMPAIGN_FILE}={file}"] if file else []
-    words += ["--alluredir", str(out / "allure"), "--clean-alluredir"]
-    status = int(pytest.main([*words, *_options(args), *_after_dashes(args.pytest)]))
+    words += ["--alluredir", str(out / "allure"), "--clean-alluredir", "--assert=plain"]
+    of_pytest = _after_dashes(args.pytest)
+    if not of_pytest and not os.environ.get("PYTEST_ADDOPTS"):  # Loading plug-ins takes 0.1 s.
+        words += ["--disable-plugin-autoload", "-p", "allure_pytest.plugin"]
+    status = int(pytest.main([*words, *_options(args), *of_pytest]))
     for why in left_out:
         print(f"left out: {why}")
     return status if status < UNUSABLE or status == INTERRUPTED else UNUSABLE

@@ -95,8 +95,8 @@ def trials_of_rule(
     for saved in earlier:
         if checks()[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
             yield saved
-    for example in fixtures.examples():
-        if rule.id in example.rules and example.holds_in(specs.load(), profile):
+    for example in fixtures.examples_of(rule.id):
+        if example.holds_in(specs.load(), profile):
             trial = Trial(tuple(Question(*question) for question in example.questions))
             if bad_trial(trial, defaults) is None:
                 yield SourcedTrial("example", trial, example)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,14 +64,13 @@ class Planted:
     kind: str = ""
     areas: tuple[str, ...] = ()
     """The areas of the rules that speak of what is wrong; none where it is permitted."""
-    also: Mapping[str, str] = field(default_factory=dict)
-    """A second replacement in the same file."""
+    also: Sequence[Mapping[str, str]] = ()
+    """Other replacements in the same file."""
 
     @property
     def edits(self) -> list[tuple[str, str]]:
         """Texts of the file, with what replaces each."""
-        more = [(self.also["was"], self.also["becomes"])] if self.also else []
-        return [(self.was, self.becomes), *more]
+        return [(self.was, self.becomes), *((one["was"], one["becomes"]) for one in self.also)]
 
     def counts(self) -> list[int]:
         """Return how often the sample has each text that is replaced."""
