@@ -54,7 +54,7 @@ def source():
 
 def test_each_fault_is_in_a_text_that_the_program_has_once():
     assert [name for _, name, was, _ in faults() if source().count(was) != 1] == []
-    assert len({name for _, name, *_ in faults()}) == len(faults()) >= 95
+    assert len({name for _, name, *_ in faults()}) == len(faults()) >= 90
     assert {name for _, name, *_ in faults()}.issuperset(SAMPLED)
 
 
