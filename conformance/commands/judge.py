@@ -75,10 +75,11 @@ def run(args: argparse.Namespace) -> int:
         file = _campaign_file(plan, args)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
-    words += [
-        "-p",
-        "no:unraisableexception",
-    ]  # The garbage collector would search the whole memory, twice.
+    # Readings may have been found by drawn cases before Hypothesis becomes a plugin.
+    for warning in "pytest.PytestAssertRewrite", "hypothesis.errors.HypothesisSideeffect":
+        words += ["-W", f"ignore::{warning}Warning"]
+    # The garbage collector would search the whole memory, twice.
+    words += ["-p", "no:unraisableexception"]
     words += [f"{CAMPAIGN_FILE}={file}"] if file else []
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir", "--assert=plain"]
     of_pytest = _after_dashes(args.pytest)
