@@ -76,8 +76,7 @@ def run(args: argparse.Namespace) -> int:
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     # Readings may have been found by drawn cases before Hypothesis becomes a plugin.
-    for warning in "pytest.PytestAssertRewrite", "hypothesis.errors.HypothesisSideeffect":
-        words += ["-W", f"ignore::{warning}Warning"]
+    words += ["-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning"]
     # The garbage collector would search the whole memory, twice.
     words += ["-p", "no:unraisableexception"]
     words += [f"{CAMPAIGN_FILE}={file}"] if file else []

@@ -19,9 +19,7 @@ class Rarely(Same):
     def answer(self, operation, case):
         if operation == "shed.select" and "OverloadShedder" in (case["strategy"] or ""):
             usages = _usages(case) if all("cpu" in one for one in case["brokers"].values()) else {}
-            rates = [
-                one.get("shortTermData", {}).get("msgRateIn", 0) for one in case["bundles"].values()
-            ]
+            rates = [one["shortTermData"].get("msgRateIn", 0) for one in case["bundles"].values()]
             if (
                 tuple(sorted(usages.values())) == self.usages
                 and _bundles(case, max(usages, key=usages.get)) == self.bundles == len(rates)
