@@ -161,6 +161,8 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
 def _described(factor: Json) -> Row:
     """Return the question of a way or reading with both answers, or both values of a default."""
     name, older, newer = factor["name"], factor["older"], factor["newer"]
+    if factor["kind"] == "setting" and older is None:
+        return f"Is there a setting `{name}`?", "No.", f"Yes; it is {_value(newer)} by default."
     if factor["kind"] == "setting":
         return f"The default of `{name}`", _value(older), _value(newer)
     specs = load()

@@ -25,6 +25,8 @@ from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import at_most, reduce
 from pulsar_conformance.reference import Settings
+from pulsar_conformance.reference.released.configuration import Version, default_of, is_known
+from pulsar_conformance.reference.released.release import ReleasedWays
 
 DEFAULTS = "settings.defaults"
 """The operation whose answers are compared setting by setting, not by cases."""
@@ -177,10 +179,20 @@ class Comparison:
         explained = self._causes.of(*difference)
         if explained:
             return Cause(explained, ())
+        unread = tuple(self._read_by_the_newer_alone(difference.trial))
+        if unread:
+            return Cause(unread, ())
         broken = self._broken(difference)
         if any(broken):
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
         return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
+
+    def _read_by_the_newer_alone(self, trial: Trial) -> Iterator[Factor]:
+        """Yield the settings of a question that the older release does not have."""
+        older, newer = (version_of_profile(one) for one in self.profiles)
+        for name in trial.questions[0].case.get("settings", {}):
+            if is_known(name, newer) and not is_known(name, older):
+                yield Factor("setting", name, None, default_of(name, newer))
 
     def _change(self, cause: Cause, some: Sequence[Difference]) -> Change:
         self._progress(
@@ -188,7 +200,9 @@ class Comparison:
         )
         small = self._smallest(some[0], cause)
         older, newer = self._broken(small)
-        if cause.factors:
+        if any(one.kind == "setting" and one.older is None for one in cause.factors):
+            older, newer = (), ()  # Rules about a setting that the older release does not have.
+        elif cause.factors:
             # An implementation that fails breaks every rule of the operation, which identifies
             # none.
             older, newer = (
@@ -234,6 +248,12 @@ class Comparison:
 
     def _answered(self, difference: Difference) -> Iterator[tuple[JudgedImplementation, Any]]:
         return zip(self._pair, difference.answers, strict=True)
+
+
+def version_of_profile(profile: str) -> Version:
+    """Return the version of a released profile; that of no release is empty."""
+    ways = ReleasedWays.of(profile)
+    return ways.version if ways else ()
 
 
 def cause_name(cause: Cause) -> str:

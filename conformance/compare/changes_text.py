@@ -200,6 +200,8 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
     every = specs.load()
     for one in change.cause.factors:
         counts = f"The default of {one.name} counts."
+        if one.older is None:
+            counts = f"{versions[0]} has no {one.name}."
         yield from paragraph(counts if one.kind == "setting" else _question(one), 4)
     for place, version in enumerate(versions):
         for rule in change.broken[place]:

@@ -63,6 +63,13 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
     assert "4.2.4 breaks USAGE-01" in older
 
 
+def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
+    """Its branches have a weight by the name that 4.0 added."""
+    _, out, _ = told(capfd, "3.0.7", "4.0.7", "--operation", "usage.max", "--examples", "2")
+    assert "3.0.7 has no loadBalancerBandwidth" in " ".join(out.split())
+    assert "breaks USAGE-09" not in out
+
+
 def test_either_release_has_the_place_that_it_has_itself(capfd):
     """The method of 2.4.2 was taken apart, and names are trimmed where fields are set."""
     words = ("--operation", "usage.nic", "--operation", "manager.choose", "--examples", "8")
