@@ -17,6 +17,11 @@ def _by_capitals(*patterns: str) -> Renaming:
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
+def _by_zeros(number: int) -> str:
+    """Return a numeral; the next name is the same number without leading zeros."""
+    return str(number // 2).zfill(1 if number % 2 else 3)
+
+
 LONG = "a" * 100
 PORTS = 3
 """Number of brokers with one address."""
@@ -26,7 +31,7 @@ BROKERS: Mapping[str, Renaming] = {
     "brokers named by address and port": lambda number: (
         f"10.0.0.{number // PORTS}:{6650 + number % PORTS}"
     ),
-    "brokers named by numbers": "{}".format,
+    "brokers named by numbers": _by_zeros,
     "brokers whose names differ in capitals alone": _by_capitals(
         "broker-{}", "Broker-{}", "BROKER-{}"
     ),

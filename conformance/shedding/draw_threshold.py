@@ -206,7 +206,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
 """Distance from the average to the lower boundary, by alternatives of `lower-boundary`."""
 
 bounds = st.sampled_from(BELOW)
-beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.75, -0.75))
+beside = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
 boundary_thresholds = st.sampled_from((10, 10, 10, 5, 20, 15))
 busy_levels = st.sampled_from((80, 50, 90))
 lows = st.sampled_from((0, 0.25, -8, -10, -13, None))
