@@ -183,7 +183,10 @@ class RememberedMembers:
         return member
 
 
-REMEMBERED = ("org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils")
+REMEMBERED = (
+    *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
+    *("functions", "PythonUtils", "PythonSQLUtils"),
+)
 """Names by which PySpark looks up Java's functions, with two messages before each call. Java tries
 some of these names in several packages, each of which is sought in 250 archives.
 """
