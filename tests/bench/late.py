@@ -32,6 +32,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, files: int, tell: Tell) -> I
     reports = [line for line in lines if '"load_report"' in line]
     late = reports[LAST]
     first.write_text("".join(line for line in lines if line is not late), "utf-8")
+    first.with_name(f".{first.name}.crc").unlink(missing_ok=True)  # that of the former content
     yield from _of_one(spark, clusters, history, late, f"{fleet.clusters} clusters", tell)
     small, singles = folder / "files", folder / "files" / "history"
     singles.mkdir(parents=True)
