@@ -20,8 +20,8 @@ from pulsar_conformance.audit.tables.settings_at import (
     INTERVAL,
     REPORT_AGE,
     SETTLED,
-    in_force,
     join_settings,
+    settings_in_force,
     with_strategies,
 )
 from pulsar_conformance.audit.tables.signs import HINDSIGHT
@@ -229,9 +229,9 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
     """Return a row for each `moment` of each cycle, with typed settings."""
-    force = in_force(F.col("settings"), plan)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
-    each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
+    typed = {"given": F.col("settings"), "settings": settings_in_force(plan)}
+    each = each.withColumns(typed)
     return each.drop("moments", "day")
 
 

@@ -7,6 +7,7 @@ from pulsar_conformance.audit.input.silver import LOST_SETTINGS
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
@@ -59,7 +60,7 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
             "lost": F.coalesce(lost_at.isNotNull() & ~(set_at > lost_at), lost_at.isNotNull()),
         }
     )
-    both = both.withColumn("force", in_force(F.col("settings"), plan))
+    both = both.withColumn("force", settings_in_force(plan))
     return both.drop("turn", "recorded", "set_at", "record", "before", "lost_at", "whole")
 
 
@@ -80,7 +81,8 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
     settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
     asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
     start = join_settings(silver, plan, start.withColumn("asked", asked), "asked")
-    old = followed_strategy(in_force(_overridden(F.col("previous"), plan), plan))
+    given, names = _overridden(F.col("previous"), plan), (transfer.MANAGER, shedding.STRATEGY)
+    old = followed_strategy(settings.in_force(given, names, plan.defaults))
     start = start.select(
         "cluster", "since", own, F.when(F.col("previous").isNotNull(), old).alias("other")
     )
@@ -101,6 +103,18 @@ def followed_strategy(force: Column) -> Column:
 def in_force(given: Column, plan: AuditPlan) -> Column:
     """Return settings with the types that the rules need, and with documented defaults."""
     return settings.in_force(given, SETTINGS, plan.defaults)
+
+
+def settings_in_force(plan: AuditPlan) -> Column:
+    """Return the column `settings` as `in_force` does.
+
+    A plan keeps it: each table uses it, and it takes hundreds of messages to Java to create.
+    """
+    known, name = vars(plan), "_connect_settings" if is_remote() else "_settings"
+    if name not in known:
+        known[name] = in_force(F.col("settings"), plan)
+    column: Column = known[name]
+    return column
 
 
 def _overridden(recorded: Column, plan: AuditPlan) -> Column:
