@@ -140,7 +140,7 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
     if operation not in OPERATIONS:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
         known = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPERATIONS)}"
-        raise BadLine(number, f"{operation!r} is no operation; {known}")
+        raise BadLine(number, f"{operation!r} is not an operation; {known}")
     if wrong := wrong_in_case(operation, found["case"]):
         raise BadLine(number, wrong)
     return operation, found["case"]

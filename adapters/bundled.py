@@ -49,7 +49,7 @@ class Sample:
         """Return why this machine cannot run it, or None."""
         wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
-            return f"{wanted}, and there is none on the PATH"
+            return f"{wanted}, which is not on PATH"
         found = major_version(self.program, *self.version)
         if found is None or found < self.least:
             which = "of no known version" if found is None else f"version {self.series}{found}"
@@ -118,11 +118,11 @@ def connect_sample(
         problem = f"{rest!r} is no sample; there are {', '.join(BUNDLED)}"
         raise AdapterError("start", problem, "", "", name)
     if lacking := BUNDLED[rest].lacking():
-        raise AdapterError("start", lacking, "install it, or leave this one out", "", name)
+        raise AdapterError("start", lacking, "install it, or run without this adapter", "", name)
     try:
         words = BUNDLED[rest].command()
     except NotBuilt as problem:
-        hint = "set GOCACHE to a folder that can be written, or leave this one out"
+        hint = "set GOCACHE to a writable folder, or run without this adapter"
         raise AdapterError("start", str(problem), hint, "", name) from None
     return connect_exec(shlex.join(words), name, profile, readings, limits)
 

@@ -63,7 +63,7 @@ def check_name(name: str) -> None:
     if kind not in _kinds():
         raise AdapterError("start", _unknown(name, kind))
     if printable(name, lines=False) != name:
-        problem = f"{name!r} has a character that cannot be shown"
+        problem = f"{name!r} contains an unprintable character"
         raise AdapterError("start", problem, "write its name in plain text")
     check_no_secret(name)
     _check_rest(kind, name)

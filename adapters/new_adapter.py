@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:
         where = error.filename
-        raise UserError(f"{where} exists and is left as it is; use --to OTHER-DIR") from None
+        raise UserError(f"{where} already exists and was not changed; use --to OTHER-DIR") from None
     except OSError as error:
         raise UserError(f"can't write to {args.to}: {error.strerror}; use --to OTHER-DIR") from None
     print(f"wrote {path}; next:\n")

@@ -19,5 +19,5 @@ def options(
         if key not in keys or not equals or not value:
             near = get_close_matches(key, keys, n=1)
             meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
-            raise bad(f"{part!r} means nothing {place}{meant}; write {form}")
+            raise bad(f"{part!r} is not an option {place}{meant}; write {form}")
         yield key, value

@@ -73,11 +73,11 @@ class ProcessConnection(Connection):
         answers = reply.get("answers")
         if not isinstance(answers, list):
             held = ", ".join(sorted(reply)) or "nothing"
-            problem = f"{where}: the message holds no list of answers, but {held}"
+            problem = f"{where}: the message has {held} instead of a list of answers"
             raise self._error("answer", problem, _SHAPE)
         if len(answers) != len(batch):
             few = "too few" if len(answers) < len(batch) else "too many"
-            problem = f"{where}: {few} answers, {len(answers)}"
+            problem = f"{where}: {few} answers ({len(answers)})"
             hint = "give one answer per case, in order, also for equal cases"
             raise self._error("answer", problem, hint)
         return answers
@@ -174,7 +174,7 @@ class ProcessConnection(Connection):
         if type(number) is not int or number != message["id"]:
             given = "no id" if "id" not in reply else f"the id {number!r}"
             problem = f"{before}its message has {given}; {message['id']} was asked"
-            hint = "answer each message once, with the id that it came with"
+            hint = "answer each message once, with its id"
             self._break(phase, problem, hint, ProtocolBreach)
         self._closed = ""
         if "error" in reply:
@@ -262,6 +262,6 @@ def connect_python(
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"
-        raise AdapterError("start", "names no object of a module", hint, "", name)
+        raise AdapterError("start", "does not name an object in a module", hint, "", name)
     host = "pulsar_conformance.adapters.python_host"
     return ProcessConnection([sys.executable, "-m", host, rest], name, profile, readings, limits)

@@ -84,7 +84,7 @@ def load_object(spec: str) -> JSON:
         if not (isinstance(error, ModuleNotFoundError) and error.name == module_name):
             traceback.print_exc()
         text = f"can't import {module_name}: {type(error).__name__}: {error}"
-        raise CannotLoad(f"{text}; it is looked for from {Path.cwd()}") from None
+        raise CannotLoad(f"{text}; the search starts in {Path.cwd()}") from None
     for name in path.split("."):
         if not hasattr(found, name):
             near = get_close_matches(name, dir(found), n=1)

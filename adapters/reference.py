@@ -97,7 +97,7 @@ def connect_reference(
     `reference:neutral` is a release whose undocumented settings are without effect.
     """
     if rest not in ("", NEUTRAL):
-        problem = f"reference takes nothing after it but :{NEUTRAL}"
+        problem = f"reference takes no suffix except :{NEUTRAL}"
         raise AdapterError("start", problem, "write reference", "", name)
     return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL)
 

@@ -130,7 +130,7 @@ def installed(folder: Path) -> Path:
     if not (folder / program).exists():
         npm = shutil.which("npm")
         if npm is None:
-            raise CannotReport("the Allure report needs npm, and there is none on the PATH")
+            raise CannotReport("the Allure report needs npm, which is not on PATH")
         print(f"installing allure {ALLURE} by npm into {folder}, once", flush=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
@@ -185,7 +185,7 @@ def _node() -> str:
     """Return the path of Node; raise CannotReport if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
-        raise CannotReport(f"the Allure report needs Node {NODE}, and there is none on the PATH")
+        raise CannotReport(f"the Allure report needs Node {NODE}, which is not on PATH")
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.match(r"v(\d+)", said.stdout)
     if found is None or int(found[1]) < NODE:

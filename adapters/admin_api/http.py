@@ -189,7 +189,7 @@ class Client:
                 if len(content) > LARGEST:
                     raise NoAnswer(f"{url}: the answer is longer than {LARGEST} bytes")
                 if time.monotonic() > end:
-                    raise NoAnswer(f"{url}: the answer did not end within {seconds:g} s")
+                    raise NoAnswer(f"{url}: the answer was not complete within {seconds:g} s")
         except BaseException:
             response.close()
             raise

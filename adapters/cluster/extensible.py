@@ -186,9 +186,7 @@ def check_version(version: str) -> None:
         return
     problem = f"Pulsar {version} has no extensible load manager"
     if exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
-        problem = (
-            f"the extensible load manager of Pulsar {version} hides the messages that it receives"
-        )
+        problem = f"Pulsar {version} does not expose messages to the extensible load manager"
     raise CannotLoad(f"{problem}; manager=extensible needs 4.0 or later")
 
 
@@ -202,6 +200,6 @@ def check_story_is_decided(case: Mapping[str, Any]) -> None:
     sheds = any([case["settings"].get(ENABLED, True), *switched])
     if sheds and any(kind == "tick" for kind, _ in events):
         raise Unsayable(
-            "the extensible load manager sheds by TransferShedder alone, "
-            "whose decisions no story covers"
+            "the extensible load manager sheds only by TransferShedder, "
+            "whose decisions stories do not cover"
         )

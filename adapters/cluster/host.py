@@ -155,7 +155,8 @@ class ClusterHost:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise AdapterTrouble(f"the adapter broke, not Pulsar, at {operation}: {why}") from error
+            problem = f"the adapter failed, not Pulsar, at {operation}: {why}"
+            raise AdapterTrouble(problem) from error
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.cluster.extensible import check_story_is_decided

@@ -174,17 +174,17 @@ class Line:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
             self._child.stdin.flush()
         except OSError:
-            raise Unsettled("a broker in a process of its own is gone") from None
+            raise Unsettled("a broker in a separate process has exited") from None
         return self._read()
 
     def _read(self) -> Any:
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
         if not line:
-            raise Unsettled("a broker in a process of its own is gone")
+            raise Unsettled("a broker in a separate process has exited")
         reply = json.loads(line)
         if "failed" in reply:
-            raise Unsettled(f"a broker in a process of its own: {reply['failed']}")
+            raise Unsettled(f"a broker in a separate process: {reply['failed']}")
         return reply["found"]
 
     def end(self) -> None:

@@ -293,7 +293,7 @@ def check_topic_name(topic: str) -> None:
     except jpype.JException as error:
         raise Unsayable(f"{topic} is not a topic: {error.getMessage()}") from None
     if space != namespace_of_topic(topic):
-        raise Unsayable(f"{topic} is read as a topic of {space}")
+        raise Unsayable(f"{topic} is parsed as a topic of {space}")
 
 
 def replay(

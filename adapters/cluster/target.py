@@ -72,7 +72,7 @@ class ClusterTarget:
 
 def _manager(value: str) -> str:
     if value not in MANAGERS:
-        raise BadCluster(f"{value!r} is no manager; there are {', '.join(MANAGERS)}")
+        raise BadCluster(f"{value!r} is not a load manager; there are {', '.join(MANAGERS)}")
     return value
 
 

@@ -69,7 +69,7 @@ class Looker:
         if cluster is not None and cluster not in found:
             raise NoCluster(f"--cluster {cluster}: there are {', '.join(found) or 'none'}")
         if cluster is None and len(found) != 1:
-            raise NoCluster(f"name one by --cluster: {', '.join(found) or 'there is none'}")
+            raise NoCluster(f"choose one with --cluster: {', '.join(found) or 'there is none'}")
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Look:

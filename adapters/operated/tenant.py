@@ -113,7 +113,7 @@ class OwnTenant:
                     why = str(error) if expected else f"{type(error).__name__}: {error}"
             if left:
                 names = f"left behind in {self._state.cluster}: {', '.join(left)}"
-                raise LeftBehind(f"{names}; remove it by pulsar-admin ({why})")
+                raise LeftBehind(f"{names}; remove it with pulsar-admin ({why})")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until a condition is true. Errors: `Unsettled`, `NoAnswer`."""

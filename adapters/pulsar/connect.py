@@ -48,7 +48,7 @@ def starting(name: str) -> Iterator[None]:
         raise AdapterError("start", error.problem, error.hint, error.tail, name) from None
     except OSError as error:
         problem = f"the cache of jars can't be used: {error}"
-        hint = "let PULSAR_CONFORMANCE_CACHE name a folder that can be written"
+        hint = "set PULSAR_CONFORMANCE_CACHE to a writable folder"
         raise AdapterError("start", problem, hint, "", name) from None
 
 

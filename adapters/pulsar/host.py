@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unan
 from pulsar_conformance.specs import load
 
 PULSAR = "org.apache.pulsar."
-BROKEN = "the adapter broke, not Pulsar, at "
+BROKEN = "the adapter failed, not Pulsar, at "
 BATCH = 200
 """Number of cases in a batch: some seconds, so that slow machines stay within the time limit."""
 

@@ -112,7 +112,7 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
     program = shutil.which("mvn")
     if program is None:
         raise CannotFetch(
-            f"{what} has to be fetched, and there is no mvn on the PATH",
+            f"{what} must be downloaded, but there is no mvn on PATH",
             "install Maven 3.8 or newer; it is needed only the first time",
         )
     with tempfile.TemporaryDirectory(prefix="pulsar-conformance-") as folder:

@@ -110,7 +110,7 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
             running = _started(target, adapter, options)
         elif running.target != target:
             problem = f"this process has a Spark already, {running.target}"
-            hint = "use a separate command for each"
+            hint = "run a separate command for each"
             raise AdapterError("start", problem, hint, "", adapter)
         running.users += 1
         _PROCESS.running = running
@@ -120,8 +120,8 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 def _check_ended(adapter: str) -> None:
     """Wait until the previous Spark has stopped; a new session would otherwise reuse it."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
-        problem = f"the former Spark of this process has not ended within {ENDS_WITHIN:g} s"
-        raise AdapterError("start", problem, "try it in another process", "", adapter)
+        problem = f"the previous Spark of this process did not stop within {ENDS_WITHIN:g} s"
+        raise AdapterError("start", problem, "use another process", "", adapter)
 
 
 def acquire_soon(target: str, adapter: str) -> Future[Spark]:
@@ -221,7 +221,7 @@ def check_installed(target: str, adapter: str) -> None:
     """Raise AdapterError if this machine lacks something that Spark at this address needs."""
     problem = without_pyspark() if _remote(target) else without_spark()
     if problem:
-        raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)
+        raise AdapterError("start", problem, "install it, or run without this adapter", "", adapter)
 
 
 def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:

@@ -28,7 +28,7 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     ]
     records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
     if not records:
-        raise BadSource("the sources state nothing about load balancing")
+        raise BadSource("the sources contain nothing about load balancing")
     first = min(at for at, _ in records)
     if settings:
         records.append((first, {"kind": "settings", "settings": dict(settings)}))

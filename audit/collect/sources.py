@@ -95,7 +95,7 @@ def _zstd(file: Path) -> io.RawIOBase:
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
-    raise ValueError("only Python 3.14 or the extra spark can open it; unpack it first")
+    raise ValueError("opening it needs Python 3.14 or the extra spark; or decompress it first")
 
 
 OPENED: Mapping[str, Callable[[Path], Any]] = {
@@ -305,7 +305,7 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
                 _add_bundle_data(found, file, path[1], data)
             path = None
     if len(found.reports) + len(found.records) == before:
-        raise BadSource(f"{file}: it names znodes of /loadbalance, but has no data for any")
+        raise BadSource(f"{file}: it lists znodes of /loadbalance, but no data")
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")

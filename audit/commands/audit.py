@@ -202,7 +202,9 @@ def _settings(file: str | None) -> dict[str, Any]:
 
 def _strategy(text: str) -> str:
     if text.rpartition(".")[2] not in STRATEGIES:
-        raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(STRATEGIES)}")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a strategy; there are {', '.join(STRATEGIES)}"
+        )
     return text
 
 

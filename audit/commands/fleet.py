@@ -99,8 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         choices=tuple(TROUBLES),
         metavar="NAME",
-        help=f"what happens in running clusters and breaks no rule: {', '.join(TROUBLES)}; "
-        "repeatable",
+        help=f"problems of running clusters that break no rule: {', '.join(TROUBLES)}; repeatable",
     )
     parser.add_argument(
         "--jitter",

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conf",
         type=Path,
         metavar="FILE",
-        help="the settings in force: a broker.conf or another form that case takes",
+        help="the effective settings: a broker.conf or another format that case accepts",
     )
     add_dynamic(parser)
     parser.add_argument(
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
     folder = Path(args.output)
     if folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"--output {folder}: there are files in it; name a folder of its own")
+        raise UserError(f"--output {folder}: it is not empty; name a new folder")
     read = read_in_force(args.conf, args.dynamic)
     found = read_sources(args.source, args.date)
     records = records_of(found, read.values if read else {})
@@ -74,4 +74,4 @@ def _date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is no date; write it as 2026-11-20") from None
+        raise argparse.ArgumentTypeError(f"{text} is not a date; write it as 2026-11-20") from None

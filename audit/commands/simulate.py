@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME|FILE",
-        help="a world of those below, all of them by `all`, or one in a YAML file; repeatable",
+        help="one of the worlds below, `all` of them, or a YAML file with a world; repeatable",
     )
     parser.add_argument(
         "--reports",
@@ -152,7 +152,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--moves", action="store_true", help="with --json, print every move, too")
     parser.add_argument(
-        "--publish", type=Path, metavar="DIR", help="write the figures and a page of them"
+        "--publish", type=Path, metavar="DIR", help="write the figures and a page about them"
     )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
 

@@ -137,9 +137,8 @@ class ClusterHistory:
             return []
         answer = self.connection.ask("shed.select", [case])[0]
         if "unload" not in answer:
-            raise BadFleet(
-                f"--decided-by: its answer to a cycle is no list of unloads: {json.dumps(answer)}"
-            )
+            problem = f"the answer to a cycle is not a list of unloads: {json.dumps(answer)}"
+            raise BadFleet(f"--decided-by: {problem}")
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:

@@ -89,7 +89,7 @@ def write_history(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -
 def _written(seen: Mapping[str, Any], told: HistoryOptions, path: str) -> Written:
     missing = [rule for rule in told.planted if seen[rule] is None]
     if missing:
-        problem = f"no cycle is suitable, so {path} lacks it"
+        problem = f"no cycle is suitable, so the violation is missing from {path}"
         raise BadFleet(f"--plant {missing[0]}: {problem}; give more --hours, and another --output")
     planted = {rule: json.loads(seen[rule]) for rule in told.planted}
     return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)

@@ -70,7 +70,7 @@ def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[
     """Yield the events, then each cycle with verdicts and arithmetic. Errors: `AuditError`."""
     clusters = _clusters(tables, asked)
     if not clusters:
-        problem = "no load report and no unload names it"
+        problem = "no load report or unload mentions it"
         raise AuditError(f"{asked.named}: {problem}; see the names in the load reports")
     for number, cluster in enumerate(clusters):
         yield from ("",) if number else ()

@@ -59,7 +59,7 @@ def _take(file: int, output: str, wait: bool) -> None:
             break
         except BlockingIOError:
             if not wait:
-                problem = f"{_holder(file)} is writing into it"
+                problem = f"{_holder(file)} is writing to it"
                 hint = "wait for it with --wait, or name another folder"
                 raise AuditError(f"--output {output}: {problem}; {hint}") from None
             time.sleep(POLL)

@@ -161,7 +161,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
     """Check that all tables are complete. Errors: `AuditError`."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
-        problem = f"it cannot be written, but {stale[0]} has to be built"
+        problem = f"it is not writable, but {stale[0]} has to be built"
         raise AuditError(f"--output {store.path}: {problem}; name a writable folder")
 
 

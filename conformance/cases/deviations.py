@@ -123,7 +123,7 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
         other = _read(file.parent / entry[SAME_AS]).data
         source = next((one for one in other if one["rule"] == entry["rule"]), None)
         if source is None or SAME_AS in source:
-            problem = f"{entry[SAME_AS]} says nothing of {entry['rule']}"
+            problem = f"{entry[SAME_AS]} has no entry for {entry['rule']}"
             raise sheet.error((place, SAME_AS), problem)
         yield {name: value for name, value in (source | entry).items() if name != SAME_AS}
 

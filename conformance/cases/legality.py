@@ -33,7 +33,7 @@ def bad_case(
 ) -> str | None:
     """Return why and where a case is invalid, or None."""
     if operation not in OPERATIONS:
-        return f"{operation} is no operation; there are {', '.join(OPERATIONS)}"
+        return f"{operation} is not an operation; there are {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
     if wrong is not None:
         return wrong

@@ -46,8 +46,8 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
         )
         if not look.reports and manager_by_settings(runtime) == EXTENSIBLE:
             raise BadSnapshot(
-                f"{MANAGER} chooses the extensible load manager, whose brokers answer no load "
-                "report; save the load data in its topics for explain FOLDER"
+                f"{MANAGER} selects the extensible load manager, whose brokers return no "
+                "load reports; save the load data from its topics, and use explain FOLDER"
             )
         if not look.reports:
             raise BadSnapshot("; ".join(look.troubles.values()) or "no broker is active")

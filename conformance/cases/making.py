@@ -128,7 +128,7 @@ def made(
     `what_if`: settings that will be changed later, considered when unused settings are reported.
     """
     if operation not in MAKERS:
-        raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
+        raise specs.UnknownName(operation, "operation for load reports", MAKERS)
     source = _source(args, folder)
     if args.metrics and operation == READ.id:
         raise BadSnapshot(f"{READ.id} asks about load reports; metrics are not reports")
@@ -206,7 +206,9 @@ def _settings(
 ) -> SettingsRead | None:
     """Return the settings from the given file, or else from the running cluster."""
     if args.url and args.dynamic:
-        raise BadSnapshot(f"{args.url}: its configuration has the dynamic settings; drop --dynamic")
+        raise BadSnapshot(
+            f"{args.url}: its configuration already includes dynamic settings; drop --dynamic"
+        )
     if args.conf or args.dynamic:
         return read_in_force(args.conf, args.dynamic, version)
     if source.runtime:
@@ -242,7 +244,9 @@ def read_topics(file: Path) -> list[str]:
     found = [line.strip().strip('",[]') for line in lines]
     topics = [one for one in found if DOMAIN in one]
     if not topics:
-        raise BadSnapshot(f"{file}: no line names a topic, such as persistent://tenant/namespace/a")
+        raise BadSnapshot(
+            f"{file}: no line contains a topic, such as persistent://tenant/namespace/a"
+        )
     return topics
 
 

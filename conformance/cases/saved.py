@@ -159,8 +159,8 @@ def saved_before(root: Path) -> list[Saved]:
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
         if place.exists() and not place.is_dir():
             raise BadCase(
-                f"{place}: a file, but failing cases are to be saved in a folder of this "
-                "name; move the file away"
+                f"{place}: it is a file, but failing cases are saved in a folder of that "
+                "name; move it away"
             )
     return [load_saved(file) for file in sorted((root / FOLDER).glob("*/*.json"))]
 

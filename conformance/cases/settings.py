@@ -204,7 +204,7 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
     for name, value in read.values.items():
         setting = broker_settings().get(name)
         if setting is not None and setting.type == "class" and "." not in str(value):
-            why = "Pulsar finds a class by its whole name, as in org.apache.pulsar.broker…"
+            why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
             yield Unused(read.places[name], name, f"{value}: {why}")
         elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)

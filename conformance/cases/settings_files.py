@@ -60,7 +60,7 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
     found = read_entries(_entries(file, text), release)
     if not found.values and not found.unused:
-        raise BadSetting(f"{file}: it names no setting of load balancing; {FORMS}")
+        raise BadSetting(f"{file}: it has no load balancing settings; {FORMS}")
     return found
 
 

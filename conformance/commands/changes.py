@@ -112,7 +112,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
     """Return the releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
     if every:
         if given:
-            raise BadPlan(f"--all walks all releases; leave out {' '.join(given)}")
+            raise BadPlan(f"--all compares all releases; leave out {' '.join(given)}")
         return list(releases())
     for version in given:
         if version not in releases():
@@ -140,7 +140,7 @@ def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[st
     both = comparison.operations
     for operation in wanted or ():
         if operation not in both:
-            raise BadPlan(f"{operation} is not answered by both; there are {', '.join(both)}")
+            raise BadPlan(f"{operation} is not answered by both; they share {', '.join(both)}")
     return [one for one in both if wanted is None or one in wanted]
 
 

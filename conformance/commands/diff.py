@@ -56,7 +56,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
     both = [one for one in first if one in second]
     for operation in wanted or ():
         if operation not in both:
-            raise BadPlan(f"{operation} is not offered by both; there are {', '.join(both)}")
+            raise BadPlan(f"{operation} is not offered by both; they share {', '.join(both)}")
     return [one for one in both if wanted is None or one in wanted]
 
 

@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "case",
         nargs="?",
         metavar="CASE.json|FOLDER|ID",
-        help="a saved case, lines in the format of ask (- for standard input), a folder of load "
-        "reports, from which a case is made as by the command case, or a worked example",
+        help="a saved case, questions in the format of ask (- for standard input), a folder of "
+        "load reports as for the case command, or a worked example",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--decisions",
         type=int,
         metavar="N",
-        help="draw for each rule until each operation has N questions",
+        help="draw cases until each operation has N questions",
     )
     parser.add_argument(
         "--cases",

@@ -43,7 +43,7 @@ def _number(value: Any) -> Iterator[str]:
 def _table(value: Any) -> Iterator[str]:
     plain = (str, int, float)
     if not isinstance(value, dict) or not all(isinstance(one, plain) for one in value.values()):
-        raise ValueError("a table of names with their values")
+        raise ValueError("a table of names and values")
     for name, one in value.items():
         yield f"{name}={str(one).lower() if isinstance(one, bool) else one}"
 
@@ -77,7 +77,7 @@ def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str
     Errors: `UserError` for several project files, an unknown key or an invalid value.
     """
     if len(files) > 1:
-        raise UserError(f"{' and '.join(files)} both hold options; keep those of one of them")
+        raise UserError(f"{' and '.join(files)} both contain options; keep them in one file")
     [file] = files
     command = RUN if words[0] == "run" else REPORT
     given = words[: words.index("--")] if "--" in words else words

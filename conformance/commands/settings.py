@@ -63,7 +63,9 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
 
     if file.startswith(("http://", "https://")):
         if args.dynamic:
-            raise UserError(f"{file}: a broker names its dynamic settings; leave out --dynamic")
+            raise UserError(
+                f"{file}: its configuration already includes dynamic settings; drop --dynamic"
+            )
         found = _running(file, args.release)
     else:
         found = read_settings(Path(file), args.release)

@@ -218,7 +218,7 @@ def crash_problem(error: AdapterError) -> str:
 
 
 def _of_no_case(error: AdapterError) -> AdapterError:
-    problem = f"{error.problem}; asked apart, each of these cases is answered"
+    problem = f"{error.problem}; asked separately, each of these cases is answered"
     hint = (
         "look for state kept between cases, a resource that many cases exhaust, or a limit on lines"
     )

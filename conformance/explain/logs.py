@@ -51,7 +51,7 @@ def log_lines(file: Path) -> Iterator[str]:
             for part in parts:
                 yield from paragraph(part, 4, "  ")
     if not found:
-        raise BadCase(f"{file}: no line plans an unload, or says why there is none")
+        raise BadCase(f"{file}: it has no line about a planned or rejected unload")
     yield f"{counted(found, 'line')} explained; the figures of {differing or 'none'} differ"
     if others:
         yield f"{counted(others, 'other line')} of shedders without figures to check"

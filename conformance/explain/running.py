@@ -96,8 +96,8 @@ def check_manager(place: str, trial: Trial) -> None:
         manager = manager_by_settings(settings)
         if manager != "modular":
             raise BadSetting(
-                f"{place}: {MANAGER} chooses the {manager} load manager, and {operation} "
-                "asks for a decision of the modular one; give a profile by --judge-by to ask anyway"
+                f"{place}: {MANAGER} selects the {manager} load manager, but {operation} "
+                "asks about the modular one; give a profile with --judge-by to ask anyway"
             )
 
 

@@ -166,7 +166,7 @@ class Course:
         """Parse an answer. Errors: `Violated` unless it has one step per event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
-            raise Violated(f"{len(story.moments)} steps, one an event", f"{len(steps)} steps")
+            raise Violated(f"{len(story.moments)} steps, one per event", f"{len(steps)} steps")
         return cls(story, tuple(_scenes(story, steps)))
 
     def __iter__(self) -> Iterator[Scene]:

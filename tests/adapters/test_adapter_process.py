@@ -52,9 +52,9 @@ IN_A_BATCH = {
 }
 
 GOES_ON = {
-    "answers_too_few": ["answer: shed.select, 3 cases: too few answers, 2", "one answer per case"],
-    "answers_too_many": ["too many answers, 4"],
-    "answers_nothing": ["holds no list of answers, but id"],
+    "answers_too_few": ["answer: shed.select, 3 cases: too few answers (2)", "one answer per case"],
+    "answers_too_many": ["too many answers (4)"],
+    "answers_nothing": ["has id instead of a list of answers"],
     "answers_with_an_error": ["ask: shed.select, 3 cases: it answered with an error, internal: oh"],
     "answers_outside_the_schema": [
         'answers[2].unload[1].bundle: "T/NS/0x1_0x2" does not match',

@@ -58,7 +58,7 @@ def test_without_go_it_is_left_out_and_why(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     adapters, left_out = runnable()
     assert "sample:go" not in adapters
-    assert "sample:go: it needs go 1.21 or newer, and there is none on the PATH" in left_out
+    assert "sample:go: it needs go 1.21 or newer, which is not on PATH" in left_out
 
 
 def test_what_the_compiler_says_is_told_and_nothing_is_left(go):
@@ -68,7 +68,7 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(go):
     text = str(caught.value)
     assert text.startswith("sample:go: start: go build in ")
     assert "main.go:3: no such luck" in text
-    assert "leave this one out" in text
+    assert "run without this adapter" in text
     assert list(kept.iterdir()) == []
 
 

@@ -111,7 +111,7 @@ def test_no_session_is_begun_while_the_former_one_ends(installed, monkeypatch):
     monkeypatch.setattr(session._PROCESS, "ending", Future())
     started = []
     monkeypatch.setattr(session, "_started", lambda *given: started.append(given))
-    with pytest.raises(AdapterError, match="the former Spark of this process has not ended"):
+    with pytest.raises(AdapterError, match="the previous Spark of this process did not stop"):
         session._shared("local[1]", "spark")
     assert started == []
 

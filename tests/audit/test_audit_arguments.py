@@ -7,7 +7,10 @@ from pulsar_conformance.audit.input.paths import as_given, check_paths, storage_
 from pulsar_conformance.conformance.commands.main import main
 
 MISTAKES = {
-    "no such strategy": (["--strategy", "LoudShedder"], "LoudShedder: there are OverloadShedder, "),
+    "no such strategy": (
+        ["--strategy", "LoudShedder"],
+        "LoudShedder is not a strategy; there are OverloadShedder, ",
+    ),
     "no such time": (["--from", "0001-01-01T00:00:00+05:00"], "is not a time in ISO 8601"),
     "no time": (["--from", "yesterday"], "yesterday is not a time in ISO 8601; write it as 2026-"),
 }

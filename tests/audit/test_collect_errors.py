@@ -82,7 +82,7 @@ def nonsense(handler):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (endless, "the answer did not end within"),
+        (endless, "the answer was not complete within"),
         (html, "is this the admin URL of a broker?"),
         (silent, "no answer in time"),
         (around, "is redirected more than"),

@@ -253,7 +253,7 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
         ("load-report", json.dumps(REPORTS[0][2]), "its content names the broker"),
         ("number.json", "[7]", "it is a JSON int"),
-        ("znodes.txt", "get /loadbalance/brokers/b1\n", "has no data for any"),
+        ("znodes.txt", "get /loadbalance/brokers/b1\n", "of /loadbalance, but no data"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_by_name(imported, tmp_path, name, content, problem):
@@ -280,7 +280,7 @@ def test_an_output_with_files_is_not_mixed_with_others(imported, tmp_path):
     log.write_text(f"2026-11-20T10:06:01Z {LOGGED}\n")
     imported(log)
     _, err = imported(log, status=2)
-    assert "there are files in it" in err
+    assert "it is not empty" in err
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ MAIN = "import sys; from pulsar_conformance.conformance.commands.main import mai
 HISTORY = Path(__file__).parents[2] / "fixtures" / "history"
 FOUND = 1
 """Exit status of an audit of this history, which has a planted violation."""
-LOCKED = "is writing into it"
+LOCKED = "is writing to it"
 ENDS_WITHIN = 600
 
 

@@ -336,7 +336,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
-            "--decided-by: its answer to a cycle is no list of unloads",
+            "--decided-by: the answer to a cycle is not a list of unloads",
         ),
     ],
 )

@@ -283,10 +283,10 @@ def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (None, "the Allure report needs Node 20, and there is none on the PATH\n"),
+        (None, "the Allure report needs Node 20, which is not on PATH\n"),
         ("echo v18.1.0", "the Allure report needs Node 20 or newer; this one is v18.1.0\n"),
         ("exit 1", "the Allure report needs Node 20 or newer; this one is of no known version\n"),
-        ("echo v20.0.0", "the Allure report needs npm, and there is none on the PATH\n"),
+        ("echo v20.0.0", "the Allure report needs npm, which is not on PATH\n"),
     ],
 )
 def test_a_missing_tool_is_named(run, tmp_path, monkeypatch, capsys, script, said):

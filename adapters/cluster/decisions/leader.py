@@ -149,4 +149,4 @@ class AskedLeader:
             self.ask(request)
         except TurnedDown as declined:
             what = " ".join(request[:2])
-            raise Unsupported(f"cannot be set up for the question: {what}: {declined}") from None
+            raise Unsupported(f"the question cannot be set up: {what}: {declined}") from None

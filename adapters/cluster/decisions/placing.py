@@ -76,7 +76,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
     """Return the leader's choice for `case`, which completes `question`."""
     up = list(candidates)
     if not up:
-        raise Unsupported("a cluster needs a broker to decide")
+        raise Unsupported("without brokers, a cluster decides nothing")
     if not leader.knows(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)

@@ -35,7 +35,7 @@ def applied(release: Release, case: Case) -> Answer:
     if resolver is None:
         raise Unsupported("the release has no channel of bundle states")
     if case["lookups"] and not exists(TABLE):
-        raise Unsupported("the channel of the release reads its topic itself")
+        raise Unsupported("the channel of the release reads its topic directly")
     strategy = java_class(resolver)()
     units = {name: _data(one, 1) for name, one in case["units"].items()}
     ignored = []

@@ -122,7 +122,7 @@ def due(release: Release, case: Case) -> Answer:
     configuration = release.configuration(case["settings"])
     least = int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
     if case["written"] is not None and case["seconds"] * 1000 < least:
-        raise Unsupported(f"the trigger is asked every {least} ms (PulsarService)")
+        raise Unsupported(f"the release checks its trigger only every {least} ms (PulsarService)")
     if case["manager"] == "extensible" and not exists(REPORTER):
         raise Unsupported("the release has no extensible load manager")
     trigger, write = TRIGGERS[case["manager"]]
@@ -185,7 +185,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
         return {"bundles": [str(one.bundleName()) for one in found]}
     with Manager(service) as manager:
         if not methods(manager.java, SELECTING):
-            raise Unsupported("the release writes the load of every bundle")
+            raise Unsupported("the release reports every bundle, and selects none")
         averages = {
             name: {"shortTermData": one, "longTermData": one}
             for name, rates in case["stats"].items()

@@ -107,7 +107,7 @@ class _TransferCycles:
             {"cpu": {"usage": one, "limit": 100 * cpu}} for one in report.get("usageHistory", ())
         ]
         if past and not cpu:
-            raise Unsupported("earlier usages are those of the CPU, which has no weight here")
+            raise Unsupported("earlier usage can be given only for the CPU, whose weight is 0 here")
         for one in (*past, report):
             local, used = self._release.loads.local({**report, **one}), java_class(USAGE)()
             for resource in RESOURCES:
@@ -192,7 +192,7 @@ class _TransferCycles:
             return shedder
         with_policies = self._configuration.isLoadBalancerSheddingBundlesWithPoliciesEnabled()
         if first.get("groups") and with_policies:
-            raise Unsupported("only the modular manager is asked which brokers a group leaves")
+            raise Unsupported("only the modular manager can be asked which brokers a group leaves")
         pulsar, policies = self._service.pulsar, java_class(POLICIES)(self._service.pulsar)
         helper = java_class(f"{EXTENSIONS}policies.IsolationPoliciesHelper")(policies)
         groups = java_class(f"{EXTENSIONS}policies.AntiAffinityGroupPolicyHelper")(pulsar, None)

@@ -24,11 +24,14 @@ def test_manager_brokers_and_settings():
     [
         ("", "names neither a version nor a folder"),
         ("3.0.7,manger=simple", "did you mean manager=?"),
-        ("3.0.7,manager=swift", "'swift' is no manager; there are simple, modular, extensible"),
+        (
+            "3.0.7,manager=swift",
+            "'swift' is not a load manager; there are simple, modular, extensible",
+        ),
         ("3.0.7,brokers=many", "write a number from 1 to 99"),
         ("3.0.7,brokers=0", "write a number from 1 to 99"),
         ("3.0.7,set=a", "set=NAME=VALUE"),
-        ("3.0.7,now", "'now' means nothing here"),
+        ("3.0.7,now", "'now' is not an option here"),
     ],
 )
 def test_a_name_that_says_nothing_usable(text, said):

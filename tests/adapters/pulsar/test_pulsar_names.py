@@ -33,8 +33,8 @@ def test_a_plug_in_and_settings(tmp_path):
     [
         ("", "names neither a version nor a folder"),
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
-        ("3.0.7,strategy=", "means nothing here"),
-        ("3.0.7,set", "means nothing here"),
+        ("3.0.7,strategy=", "is not an option here"),
+        ("3.0.7,set", "is not an option here"),
         ("3.0.7,set=minUnloadMessage", "write set=NAME=VALUE"),
         ("3.0.7,set==5", "write set=NAME=VALUE"),
         ("3.0.7,classpath=/no/such.jar", "there is no /no/such.jar"),

@@ -38,7 +38,7 @@ def test_a_python_exception_of_the_adapter_is_an_error_of_the_whole_message():
 
     released = host.Released.__new__(host.Released)
     released._release, released._operations = None, {"manager.choose": breaks}
-    with pytest.raises(AdapterTrouble, match=r"the adapter broke, not Pulsar, .*StopIteration"):
+    with pytest.raises(AdapterTrouble, match=r"the adapter failed, not Pulsar, .*StopIteration"):
         released.answer("manager.choose", {})
     answering = python_host.Host("unused")
     answering._object, answering._operations = released, ("manager.choose",)

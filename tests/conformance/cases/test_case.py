@@ -313,7 +313,7 @@ MISTAKES = {
     ),
     "another file than a conf": (
         conf_of("metadataStoreUrl=zk:localhost:2181\n"),
-        "broker.conf: it names no setting of load balancing; give a broker.conf, the JSON",
+        "broker.conf: it has no load balancing settings; give a broker.conf, the JSON",
     ),
     "a runtime configuration cut short": (
         conf_of(f'{{"{THRESHOLD}": "10"'),
@@ -340,7 +340,7 @@ MISTAKES = {
     ),
     "an unknown operation": (
         options("--operation", "place.select"),
-        "place.select is no operation that reports can ask; there are shed.select,",
+        "place.select is no operation for load reports; there are shed.select,",
     ),
     "a setting of another type": (
         options("--setting", f"{THRESHOLD}=ten"),

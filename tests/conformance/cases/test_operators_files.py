@@ -162,8 +162,8 @@ def test_the_limits_of_uniform_unloads_are_those_of_the_conf(ask):
 def test_another_manager_is_not_explained_as_the_modular_one(ask, manager, named):
     status, err, _ = ask(BUSY, f"loadManagerClassName={manager}\n{THRESHOLD}=10\n")
     assert status == 2
-    assert f"loadManagerClassName chooses the {named} load manager" in err
-    assert "give a profile by --judge-by" in err
+    assert f"loadManagerClassName selects the {named} load manager" in err
+    assert "give a profile with --judge-by" in err
     out, _, _ = ask(BUSY, f"loadManagerClassName={manager}\n", "--judge-by", "released-3.0")
     assert "unload acme/orders" in out
 

@@ -212,7 +212,7 @@ def test_the_manager_of_a_running_cluster_decides_who_can_be_asked(cluster, caps
     name = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
     cluster.runtime["loadManagerClassName"] = name
     assert main(["explain", "--from", cluster.url]) == 2
-    assert "chooses the extensible load manager" in capsys.readouterr().err
+    assert "selects the extensible load manager" in capsys.readouterr().err
 
 
 class Versioned(FakeCluster):
@@ -254,7 +254,7 @@ def test_a_running_cluster_without_load_reports_is_named(capsys):
             "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
         )
         assert main(["explain", "--from", cluster.url]) == 2
-    assert "whose brokers answer no load report" in capsys.readouterr().err
+    assert "whose brokers return no load reports" in capsys.readouterr().err
 
 
 def test_a_broker_names_its_version_where_the_reports_do_not(capsys):

@@ -200,7 +200,7 @@ def test_a_file_of_settings_is_explained(tmp_path, capsys):
         ("broker.conf", f'{THRESHOLD}="70"', f'broker.conf:1: {THRESHOLD}="70": it takes a number'),
         ("broker.conf", f"{THRESHOLD}=70%", f"{THRESHOLD}=70%: it takes a number"),
         ("broker.yaml", "a: [", "broker.yaml:2: it isn't YAML"),
-        ("broker.conf", "clusterName=eu", "it names no setting of load balancing"),
+        ("broker.conf", "clusterName=eu", "it has no load balancing settings"),
         ("none.conf", None, "No such file or directory"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_class_without_its_package_is_reported(tmp_path):
     file = tmp_path / "broker.conf"
     file.write_text("loadManagerClassName=ExtensibleLoadManagerImpl\n")
     [unused] = read_settings(file).without_effect()
-    assert "finds a class by its whole name" in unused.why
+    assert "needs the full class name" in unused.why
 
 
 def test_settings_of_other_components_do_not_count(tmp_path):

@@ -50,7 +50,7 @@ def test_bundles_that_nobody_owns_are_named(located):
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (["orders"], "no line names a topic"),
+        (["orders"], "no line contains a topic"),
         ([PARTITIONS[0], "persistent://acme/bills/a"], "give topics of one namespace"),
         (["persistent://acme/bills/a"], "no broker owns a bundle of acme/bills"),
     ],

@@ -83,8 +83,11 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
         ('{"ask": "bundles.create", "ask": "x"}', "line 2: it has the key 'ask' twice"),
         ({"ask": "bundles.create"}, 'line 2: it isn\'t of the form {"ask": OPERATION'),
         ("[]", "line 2: it isn't of the form"),
-        ({"ask": "bundles.crate", "case": {}}, "line 2: 'bundles.crate' is no operation; did you"),
-        ({"ask": 3, "case": {}}, "line 2: 3 is no operation; there are average.broker"),
+        (
+            {"ask": "bundles.crate", "case": {}},
+            "line 2: 'bundles.crate' is not an operation; did you",
+        ),
+        ({"ask": 3, "case": {}}, "line 2: 3 is not an operation; there are average.broker"),
         ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
     ],
 )
@@ -135,7 +138,7 @@ def test_a_trial_in_several_lines_with_a_bad_question(tmp_path, capsys):
         {"error": written.err.rstrip()},
         HALVES,
     ]
-    assert "line 1: 'x' is no operation" in written.err
+    assert "line 1: 'x' is not an operation" in written.err
 
 
 @pytest.mark.parametrize(
@@ -305,7 +308,7 @@ def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypa
 def test_an_existing_file_is_never_overwritten(tmp_path, capsys):
     (tmp_path / "main.mjs").write_text("mine")
     assert run(new_adapter, "--lang", "javascript", "--to", str(tmp_path)) == 2
-    assert "exists and is left as it is" in capsys.readouterr().err
+    assert "already exists and was not changed" in capsys.readouterr().err
     assert (tmp_path / "main.mjs").read_text() == "mine"
 
 

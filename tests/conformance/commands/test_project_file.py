@@ -80,7 +80,7 @@ def test_a_report_takes_its_part(folder):
         ("sed = 7", "sed is not one of its keys; there are adapter, judge-by, rules, "),
         ('seed = "7"', "seed takes a whole number, not '7'"),
         ("adapter = []", "adapter takes a string, or a list of strings, not []"),
-        ("settings = 3", "settings takes a table of names with their values, not 3"),
+        ("settings = 3", "settings takes a table of names and values, not 3"),
         ("seed = ", "it is not TOML: "),
     ],
 )
@@ -96,7 +96,7 @@ def test_two_files_are_one_too_many(folder, capsys):
     (folder / OWN).write_text("seed = 7")
     (folder / PYPROJECT).write_text("[tool.pulsar-conformance]\nseed = 8\n")
     assert main(["run"]) == 2
-    assert f"{OWN} and {PYPROJECT} both hold options" in capsys.readouterr().err
+    assert f"{OWN} and {PYPROJECT} both contain options" in capsys.readouterr().err
 
 
 def test_a_pyproject_without_options_changes_nothing(folder, capsys):

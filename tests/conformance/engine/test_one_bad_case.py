@@ -107,7 +107,7 @@ def test_who_breaks_on_every_case_of_a_strategy_is_judged_by_the_others(how, mon
 def test_what_breaks_on_no_single_case_is_said_so(monkeypatch):
     cases = [{**OPERATIONS["usage.max"].examples[0], "number": n} for n in range(9)]
     one, asked = implementation(monkeypatch, "crashes", lambda *_: len(asked) == 1)
-    with pytest.raises(AdapterError, match="exited with status 7; asked apart, each of these"):
+    with pytest.raises(AdapterError, match="exited with status 7; asked separately, each of these"):
         answers(one, "usage.max", cases)
 
 

@@ -24,7 +24,7 @@ MISTAKES = {
     "no operation": (
         {"ask": "shed.selekt", "case": {}},
         (),
-        "case.json: shed.selekt is no operation; there are",
+        "case.json: shed.selekt is not an operation; there are",
     ),
     "outside the schema": (
         shed({**cycle(30), "brokers": []}),

@@ -80,7 +80,7 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
 def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     status, _, err = explained("nothing of interest")
     assert status == 2
-    assert "no line plans an unload" in err
+    assert "no line about a planned" in err
     assert main(["explain", "--log", str(tmp_path / "none.log")]) == 2
     assert "No such file" in capsys.readouterr().err
     assert main(["explain", "--log", "x", "--example", "y"]) == 2
