@@ -223,7 +223,7 @@ def given(words):
             module = REPORTS[rest[1]]
             importlib.import_module(f"pulsar_conformance.reports.{module}")._arguments(rest[3:])
     else:
-        assert program == "pulsar-conformance"
+        assert program.removeprefix(".venv/bin/") == "pulsar-conformance"
         check(parsed(rest))
 
 

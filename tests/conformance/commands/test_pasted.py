@@ -16,8 +16,8 @@ from test_readme import GUIDES, ROOT, fences, written
 
 DEAR = re.compile(
     r"--characterize|diff reference sample|pulsar:|cluster:|adapter '?spark|changes|\.venv"
-    r"|nox -s (?!conformance)|curl|javac|mvn|spark-submit|http\.server|report allure|report freeze"
-    r"|--exhaustive|--spark|\baudit\b|\bfleet\b|\bcollect\b|python3 -m"
+    r"|nox -s (?!conformance -- )|curl|javac|mvn|spark-submit|http\.server|report allure"
+    r"|report freeze|--exhaustive|--spark|\baudit\b|\bfleet\b|\bcollect\b|python3 -m"
 )
 """Commands that are not run; `report freeze` would write into the installed package."""
 MAY_END_WITH_1 = re.compile(r"report diff")
