@@ -21,7 +21,7 @@ from pulsar_conformance.audit.tables.settings_at import (
     REPORT_AGE,
     SETTLED,
     join_settings,
-    settings_in_force,
+    settings_column,
     with_strategies,
 )
 from pulsar_conformance.audit.tables.signs import HINDSIGHT
@@ -230,7 +230,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
     """Return a row for each `moment` of each cycle, with typed settings."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
-    typed = {"given": F.col("settings"), "settings": settings_in_force(plan)}
+    typed = {"given": F.col("settings"), "settings": settings_column(plan)}
     each = each.withColumns(typed)
     return each.drop("moments", "day")
 

@@ -60,7 +60,7 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
             "lost": F.coalesce(lost_at.isNotNull() & ~(set_at > lost_at), lost_at.isNotNull()),
         }
     )
-    both = both.withColumn("force", settings_in_force(plan))
+    both = both.withColumn("force", settings_column(plan))
     return both.drop("turn", "recorded", "set_at", "record", "before", "lost_at", "whole")
 
 
@@ -105,7 +105,7 @@ def in_force(given: Column, plan: AuditPlan) -> Column:
     return settings.in_force(given, SETTINGS, plan.defaults)
 
 
-def settings_in_force(plan: AuditPlan) -> Column:
+def settings_column(plan: AuditPlan) -> Column:
     """Return the column `settings` as `in_force` does.
 
     A plan keeps it: each table uses it, and it takes hundreds of messages to Java to create.

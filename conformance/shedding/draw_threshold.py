@@ -277,9 +277,7 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster with the lower boundary enabled, whose brokers report far more traffic than
-    bundles.
-    """
+    """The lower boundary enabled, and brokers that report far more traffic than bundles."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 

@@ -250,9 +250,7 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, in a cycle or before the first
-        one.
-        """
+        """Return the minutes since each bundle was last unloaded, in a cycle or before."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for place, clock in enumerate(self._clocks[: len(unloads) + 1]):
