@@ -92,7 +92,7 @@ def _print_document(
         heading = f"\n  {section.title or '(above the first heading)'}"
         for sentence in section.sentences:
             rules = claimed.get((document.id, section.title, sentence.number), ())
-            kind, said = _said_of(sentence, [specs.rules[rule] for rule in rules])
+            kind, said = _status_and_text(sentence, [specs.rules[rule] for rule in rules])
             total[kind] += 1
             if only_unclaimed and kind in ("claimed", "none"):
                 continue
@@ -105,7 +105,7 @@ def _print_document(
     return total
 
 
-def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
+def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
     if rules:
         unchecked = any(rule.untestable is None and rule.id not in checks() for rule in rules)
         said = ", ".join(map(_judged, rules))

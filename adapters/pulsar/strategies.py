@@ -59,24 +59,28 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     """
     wanted = tuple(kinds)
     own = [name for kind in wanted for name in released(kind)]
-    name = next((one for one in own if asked in (one, _last(one))), None)
+    name = next((one for one in own if asked in (one, _simple_name(one))), None)
     if name is not None:
         return name
-    full = asked if exists(asked) else next((x for x in _classes() if _last(x) == asked), None)
+    full = (
+        asked if exists(asked) else next((x for x in _classes() if _simple_name(x) == asked), None)
+    )
     if full is None:
         has = _has(wanted, version)
         raise NoStrategy(f"there is no class {asked}{_meant(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
-            f"{_last(full)} is the extensible manager's, and the modular manager takes no such "
-            "class; of these, only TransferShedder can be asked, as the strategy of a case"
+            f"{_simple_name(full)} is the extensible manager's, and the modular manager takes no "
+            "such class; of these, only TransferShedder can be asked, as the strategy of a case"
         )
     if not any(_is(full, kind) for kind in wanted):
         words = " nor ".join(wanted)
         neither = "neither " if len(wanted) > 1 else "no "
         raise NoStrategy(f"{full} implements {neither}{words}; {_has(wanted, version)}")
     if full.startswith(PACKAGE) and _abstract(full):
-        raise NoStrategy(f"{_last(full)} of Pulsar {version} is abstract, and decides nothing")
+        raise NoStrategy(
+            f"{_simple_name(full)} of Pulsar {version} is abstract, and decides nothing"
+        )
     return full
 
 
@@ -98,16 +102,18 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
 
 def _has(kinds: Iterable[str], version: str) -> str:
     """Format the strategies that a release has."""
-    texts = [f"{', '.join(map(_last, released(kind)))} for {KINDS[kind]}" for kind in kinds]
+    texts = [f"{', '.join(map(_simple_name, released(kind)))} for {KINDS[kind]}" for kind in kinds]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
 
 def _meant(asked: str, own: Iterable[str]) -> str:
-    near = get_close_matches(_last(asked), [_last(name) for name in own], n=1, cutoff=ALIKE)
+    near = get_close_matches(
+        _simple_name(asked), [_simple_name(name) for name in own], n=1, cutoff=ALIKE
+    )
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _last(name: str) -> str:
+def _simple_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
@@ -122,7 +128,7 @@ def _classes() -> tuple[str, ...]:
             for one in jar.namelist()
             if one.startswith(folder) and one.endswith(".class") and "$" not in one
         ]
-    return tuple(sorted(names, key=lambda name: (_last(name), name)))
+    return tuple(sorted(names, key=lambda name: (_simple_name(name), name)))
 
 
 @cache

@@ -157,7 +157,7 @@ def decisions_of_owners(
 
 
 def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return these strategies and those that shed whichever one is set."""
+    """Return these strategies, and those that also shed when another one is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 

@@ -24,7 +24,7 @@ NUMBERS = ("used", "average", "threshold", "need")
 
 
 def level(strategies: Sequence[str]) -> Column:
-    """Return a struct of `NUMBERS`, by the row's strategy."""
+    """Return a struct of the `NUMBERS` that the strategy of a row compares."""
     found = F.lit(None).cast("struct<used double, average double, threshold double, need double>")
     found = F.struct(*(found[name].alias(name) for name in NUMBERS))
     for name in strategies:

@@ -60,7 +60,7 @@ def judged(
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
     rows = rows.withColumns(
-        {"never_due": _always(lacking=False), "ever_due": _always(lacking=True)}
+        {"never_due": _in_every_view(lacking=False), "ever_due": _in_every_view(lacking=True)}
     )
     rows = rows.select("cycle", "broker", "looks", "never_due", "ever_due", F.inline("said"))
     always = F.when(F.col("lacking"), F.col("ever_due")).otherwise(F.col("never_due"))
@@ -78,7 +78,7 @@ def judged(
     return _together(of_broker.withColumn("root", _root()))
 
 
-def _always(lacking: bool) -> Column:
+def _in_every_view(lacking: bool) -> Column:
     """True if a broker violates the rule in each view, whichever strategy applied.
 
     With `lacking`, violations are omitted actions, otherwise forbidden ones.
@@ -148,7 +148,7 @@ def _row(rule: str, one: RuleColumns) -> Column:
         broken.alias("broken"),
         F.when(broken, one.lacking).alias("lacking"),
         F.when(broken, one.evidence).alias("evidence"),
-        F.when(broken, _aside(one)).alias("aside"),
+        F.when(broken, _took_no_action(one)).alias("aside"),
         F.when(broken, _excused(rule, one)).alias("excused"),
     )
 
@@ -158,6 +158,6 @@ def _excused(rule: str, one: RuleColumns) -> Column:
     return (one.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
 
 
-def _aside(one: RuleColumns) -> Column:
+def _took_no_action(one: RuleColumns) -> Column:
     """True if the violation is an action, and this broker took none."""
     return ~one.lacking & (F.col("answered") == 0)

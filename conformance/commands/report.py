@@ -122,11 +122,11 @@ def _make(args: argparse.Namespace) -> int:
         one = report["implementation"]
         name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
         making.write_report(report, args.to / f"{name}.json")
-        print(f"{args.to / f'{name}.json'}: {_said(report)}")
+        print(f"{args.to / f'{name}.json'}: {_outcome_counts(report)}")
     return 0
 
 
-def _said(report: making.Report) -> str:
+def _outcome_counts(report: making.Report) -> str:
     counts = (f"{count} {word.replace('_', ' ')}" for word, count in report["summary"].items())
     return f"{'conformant' if report['conformant'] else 'not conformant'}, {', '.join(counts)}"
 

@@ -87,7 +87,7 @@ class Predictor:
             asked += 1
             case = trial.questions[0].case
             predicted = self._possible_answers(operation, case)
-            if not any(_alike(operation, one, answer) for one in predicted):
+            if not any(_is_same_decision(operation, one, answer) for one in predicted):
                 missed[self._cause(Difference(trial, (predicted[0], answer)))] += 1
         return Share(operation, asked, missed)
 
@@ -116,7 +116,7 @@ class Predictor:
                 predicted = model.answer(trial.operation, trial.questions[0].case)
             except MissingSetting:
                 continue
-            if _alike(trial.operation, predicted, answer):
+            if _is_same_decision(trial.operation, predicted, answer):
                 return f"as under {name}={value}"
         return left_open(trial.questions[0].case, *difference.answers)
 
@@ -147,7 +147,7 @@ class Predictor:
         ]
 
 
-def _alike(operation: str, predicted: Json, answer: Json) -> bool:
+def _is_same_decision(operation: str, predicted: Json, answer: Json) -> bool:
     """True if two answers are the same decision, compared by eligible brokers if both list them.
 
     False if the model cannot answer.

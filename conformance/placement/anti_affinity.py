@@ -106,10 +106,10 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
     spread = assume_named_candidate(case, answer, expect)
     for domain in spread.counts_by_domain:
         if domain is not None:
-            _none_fuller(spread, answer, domain, expect)
+            _expect_fewest(spread, answer, domain, expect)
 
 
-def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
+def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
     """Demand a broker that serves no more of the group than any other in its domain.
 
     Brokers without a domain are compared with each other.
@@ -169,7 +169,7 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
     """Among brokers without a domain, one with the fewest of the group's namespaces is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     expect.given(None in spread.counts_by_domain, "a candidate is in no domain")
-    _none_fuller(spread, answer, None, expect)
+    _expect_fewest(spread, answer, None, expect)
 
 
 @SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))

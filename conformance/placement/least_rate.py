@@ -77,7 +77,7 @@ def _reports_alone(case: Placing) -> Mistakes:
     )
 
 
-def _unsampled_otherwise(case: Placing) -> Mistakes:
+def _wrong_for_unsampled(case: Placing) -> Mistakes:
     yield _counting(case, _measured), "if unmeasured bundles carried nothing"
     yield _counting(case, _without_samples), "by the numbers of bundles without a sample"
 
@@ -109,7 +109,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
     "PLACE-03": _other_measures,
     "PLACE-04": _overloaded_kept,
     "PLACE-07": _reports_alone,
-    "PLACE-08": _unsampled_otherwise,
+    "PLACE-08": _wrong_for_unsampled,
     "PLACE-09": _another_threshold,
     "PLACE-10": _another_default,
     "PLACE-11": _resource_overlooked,

@@ -54,7 +54,7 @@ def _told(answer: Json) -> str:
 
 
 def _fields(answer: Json) -> Iterator[str]:
-    for value, names in _alike(answer):
+    for value, names in _with_equal_fields_joined(answer):
         name = " and ".join(TITLES.get(one, one) for one in names)
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
@@ -66,7 +66,7 @@ def _fields(answer: Json) -> Iterator[str]:
             yield f"{name}: {_value(name, value)}"
 
 
-def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
+def _with_equal_fields_joined(answer: Json) -> Iterator[tuple[Any, list[str]]]:
     """Yield values with their field names; equal objects, such as averages, only once."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)

@@ -71,7 +71,7 @@ class Shown:
             else:
                 operation, case = question
                 concerned = self._concerned(operation, derived.steps)
-                numbers = [one for one in case_tables(case) if not _told_in_time(operation, one)]
+                numbers = [one for one in case_tables(case) if not _lists_events(operation, one)]
                 found.append(
                     (operation, numbers, derivation_table(tuple(fold_steps(concerned))), 1)
                 )
@@ -149,7 +149,7 @@ class Shown:
         return any(steps.rows for _, _, steps, _ in self.questions)
 
 
-def _told_in_time(operation: str, table: Table) -> bool:
+def _lists_events(operation: str, table: Table) -> bool:
     """True if a table lists events with their results."""
     return operation == STORY and table.headings[0] == "events"
 

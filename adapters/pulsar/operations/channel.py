@@ -48,7 +48,7 @@ def applied(release: Release, case: Case) -> Answer:
             units[change["bundle"]] = data
     lookups = _Lookups(release, units).found(case["lookups"]) if case["lookups"] else []
     return {
-        "units": {name: _said(one) for name, one in units.items()},
+        "units": {name: _assignment_as_json(one) for name, one in units.items()},
         "ignored": ignored,
         "lookups": lookups,
     }
@@ -60,7 +60,7 @@ def _data(unit: Case, version: int) -> Java:
     return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
 
 
-def _said(data: Java) -> dict[str, Any]:
+def _assignment_as_json(data: Java) -> dict[str, Any]:
     brokers = (data.dstBroker(), data.sourceBroker())
     to, source = (None if one is None else str(one) for one in brokers)
     return {"state": str(data.state().name()).lower(), "to": to, "from": source}
