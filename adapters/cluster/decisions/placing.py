@@ -77,6 +77,8 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
     up = list(candidates)
     if not up:
         raise Unsupported("without brokers, a cluster decides nothing")
+    if case.get("plan"):
+        raise Unsupported("a leader plans by its own shedding, and takes no plan from outside")
     if not leader.knows(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)

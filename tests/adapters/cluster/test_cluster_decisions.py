@@ -69,6 +69,21 @@ def lasting(**bundles):
     }
 
 
+def test_a_plan_made_elsewhere_is_declined(cluster):
+    case = {
+        "settings": {},
+        "bundle": LEFT,
+        "candidates": ["broker-1", "broker-2"],
+        "brokers": {"broker-1": carrying(10), "broker-2": carrying(90)},
+        "bundles": {},
+        "preallocated": {},
+        "plan": {"from": "broker-1", "to": "broker-2", "attempt": "running"},
+    }
+    assert "takes no plan" in decided(cluster, "place.select", **case)["unsupported"]
+    del case["plan"]
+    assert decided(cluster, "place.select", **case) == {"broker": "broker-1"}
+
+
 def test_it_says_what_it_decides(cluster, simple):
     decisions = {"bundles.create", "bundles.locate", "bundles.split", "manager.choose"}
     assert set(simple.hello.operations) == {"cluster.replay", *decisions}
