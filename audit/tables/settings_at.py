@@ -106,15 +106,11 @@ def in_force(given: Column, plan: AuditPlan) -> Column:
 
 
 def settings_column(plan: AuditPlan) -> Column:
-    """Return the column `settings` as `in_force` does.
-
-    A plan keeps it: each table uses it, and it takes hundreds of messages to Java to create.
-    """
-    known, name = vars(plan), "_connect_settings" if is_remote() else "_settings"
-    if name not in known:
-        known[name] = in_force(F.col("settings"), plan)
-    column: Column = known[name]
-    return column
+    """Return the column `settings` as `in_force` does."""
+    name = "settings of Spark Connect" if is_remote() else "settings"
+    if name not in plan.columns:
+        plan.columns[name] = in_force(F.col("settings"), plan)
+    return plan.columns[name]
 
 
 def _overridden(recorded: Column, plan: AuditPlan) -> Column:
