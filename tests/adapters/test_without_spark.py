@@ -125,8 +125,9 @@ def test_jobs_that_end_at_once_are_all_counted():
 
     connection = SparkConnection.__new__(SparkConnection)
     connection._jobs, connection._cases, connection._counting = Slow(), Slow(), Lock()
+    connection._held = 0
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: connection._count("usage.max", 2), range(40)))
+        list(threads.map(lambda _: connection._count("usage.max", ["{}", "{}"]), range(40)))
     assert (dict(connection._jobs), dict(connection._cases)) == (
         {"usage.max": 40},
         {"usage.max": 80},

@@ -163,7 +163,7 @@ def test_what_cannot_be_removed_is_named(cluster, monkeypatch):
         play(cluster, *USED)
     [name] = cluster.tenants - {"shop"}
     said = str(caught.value)
-    assert f"left behind in eu-1: namespace {name}/ns-1, tenant {name}; remove it by" in said
+    assert f"left behind in eu-1: namespace {name}/ns-1, tenant {name}; remove it with" in said
 
 
 def killed(cluster, number):

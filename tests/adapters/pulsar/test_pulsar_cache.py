@@ -135,7 +135,7 @@ def test_what_a_killed_fetch_left_goes_with_the_next(machine, tmp_path):
 
 def test_a_machine_without_maven(machine, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(maven.CannotFetch, match="no mvn on the PATH"):
+    with pytest.raises(maven.CannotFetch, match="no mvn on PATH"):
         fetched()
 
 
