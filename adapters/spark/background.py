@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -33,3 +34,11 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
     if not wait([promised], seconds).done:
         raise TimeoutError(f"no result within {seconds:g} s")
     return promised.result()
+
+
+def collect_garbage() -> None:
+    """Collect garbage, and so have Java free the objects that only garbage refers to.
+
+    A thread does it: thousands of finalizers run, and an interrupt of one would be ignored.
+    """
+    background(gc.collect, "garbage").result()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import rows, session
-from pulsar_conformance.adapters.spark.background import within
+from pulsar_conformance.adapters.spark.background import collect_garbage, within
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
@@ -142,7 +141,7 @@ class SparkConnection(Connection):
             self._held += sum(map(len, texts))
             if self._held > HELD:
                 self._held = 0
-                gc.collect()
+                collect_garbage()
 
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.background import collect_garbage
 from pulsar_conformance.audit.commands.audit import JUDGED_BY
 from pulsar_conformance.audit.commands.collect import UNREACHED, add_cluster_arguments, recorder_of
 from pulsar_conformance.audit.input import paths
@@ -157,7 +157,7 @@ def _auditing(
         )
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         print(f"{now}  {', '.join(parts)}", flush=True)
-        gc.collect()  # Java keeps the plans of an audit as long as Python refers to them.
+        collect_garbage()  # Java keeps the plans of an audit as long as Python refers to them.
         return int(found["wrong"])
 
     return audit
