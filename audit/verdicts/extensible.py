@@ -8,10 +8,10 @@ their own times. All else is undecided, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
+from functools import reduce
 
-from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges, shapes, transfer
 from pulsar_conformance.audit.input.parsing import SHUTDOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
@@ -45,21 +45,18 @@ UNSEEN = "load data written in between may not be recorded"
 ELECTED = "a change of the leader is recorded at about that time"
 
 
-def findings_about_owners(silver: Silver, plan: AuditPlan) -> DataFrame:
+def findings_about_owners(silver: Silver, plan: AuditPlan, known: Collection[str]) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
 
-    Only what happened while settings name the extensible manager is judged.
+    Only what happened while settings name the extensible manager is judged, by the `known` rules,
+    of which at least one is in `JUDGED`.
     """
-    known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
-    found = None
-    for judge, rules in JUDGES.items():
-        if known.intersection(rules):
-            rows = judge(silver, plan).where(F.col("rule").isin(*known.intersection(rules)))
-            found = rows if found is None else found.unionByName(rows)
-    if found is None:
-        texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
-        return silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
-    return cycles.of_plan(_together(found), plan)
+    parts = [
+        judge(silver, plan).where(F.col("rule").isin(*chosen))
+        for judge, rules in JUDGES.items()
+        if (chosen := [rule for rule in rules if rule in known])
+    ]
+    return cycles.of_plan(_together(reduce(DataFrame.unionByName, parts)), plan)
 
 
 def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:

@@ -10,17 +10,14 @@ from pulsar_conformance.adapters.spark import average, shedding, transfer, usage
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, formatting, settings_at, streaks
+from pulsar_conformance.audit.verdicts.extensible import HORIZON, NO_NEXT
 from pulsar_conformance.conformance.common import expect
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 RULE = "PLANNED-02"
-SOON = 600.0
-"""Seconds within which the next owner of a bundle counts as its destination."""
-
 KEY = ["cluster", "cycle"]
-NO_NEXT = "no next owner is recorded within ten minutes"
 NO_LEAST = "which broker was used least is not certain"
 NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
 
@@ -37,7 +34,7 @@ def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFra
     taken = taken.select("cluster", "bundle", F.col("at").alias("taken"), "broker")
     passed = (F.unix_micros("taken") - F.unix_micros("at")) / 1_000_000
     next_ = F.broadcast(rows.select(*KEY, "bundle", "at")).join(taken, ["cluster", "bundle"])
-    next_ = next_.where(passed.between(-causes.SKEW, SOON)).groupBy(*KEY, "bundle", "at")
+    next_ = next_.where(passed.between(-causes.SKEW, HORIZON)).groupBy(*KEY, "bundle", "at")
     rows = rows.join(
         next_.agg(F.min_by("broker", "taken").alias("to")), [*KEY, "bundle", "at"], "left"
     )

@@ -25,7 +25,7 @@ POINTS = float(expect.POINTS)
 EDGE = 1e-3
 """Share by which limits are changed to find out whether a condition holds clearly."""
 
-KNOWN_LATER = timedelta(minutes=10)
+KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
 """Time within which later records may concern a turn: its other unloads, and the next owners."""
 
 UNLOAD = ["cluster", "at", "broker", "bundle"]
@@ -54,7 +54,8 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
         rows = cycles.of_plan(_turns(silver, made, plan), plan)
         judged = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
         found = judged.select(*TURN, F.inline(F.array(*map(_row, rules))))
-        found = found.unionByName(extensible.findings_about_owners(silver, plan))
+        if known.intersection(extensible.JUDGED):
+            found = found.unionByName(extensible.findings_about_owners(silver, plan, known))
     if planned.RULE in known and is_average:
         plans = cycles.of_plan(planned.findings_about_plans(silver, made, plan), plan)
         found = found.unionByName(plans)

@@ -155,17 +155,17 @@ def search_part(
 
     Without `connected`, the implementations are started for this part alone.
     """
+    if connected is None:
+        with closing(Connected(plan)) as alone:
+            return search_part(plan, readings, text, alone)
     part = Part(*json.loads(text))
     followed = {
         one: choices for (one, profile), choices in readings.items() if profile == part.profile
     }
-    if not part.world:
-        found = _search_drawn(plan, part, followed)
-    elif connected is not None:
+    if part.world:
         found = _search_world(plan, part, followed, connected)
     else:
-        with closing(Connected(plan)) as alone:
-            found = _search_world(plan, part, followed, alone)
+        found = _search_drawn(plan, part, followed)
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 

@@ -7,38 +7,28 @@ the branch stands in it, too, for agreement.py.
 import json
 import random
 import sys
+from importlib import import_module
 
-from release_cases import (
-    average,
-    bundles,
-    cycles,
-    load,
-    place,
-    place_whole,
-    shed,
-    shed_by_strategy,
-    split_candidates,
-    transfer,
-    transfer_bundles,
-    transfer_cycles,
-)
 from release_cases.common import BRANCHES, VERSIONS
 
-# Each registers its branches.
-MODULES = [
-    average,
-    bundles,
-    cycles,
-    load,
-    place,
-    place_whole,
-    shed,
-    shed_by_strategy,
-    split_candidates,
-    transfer,
-    transfer_bundles,
-    transfer_cycles,
-]
+MODULES = (
+    "average",
+    "bundles",
+    "cycles",
+    "load",
+    "place",
+    "place_whole",
+    "shed",
+    "shed_by_strategy",
+    "split_candidates",
+    "transfer",
+    "transfer_bundles",
+    "transfer_cycles",
+)
+"""Modules that register the branches of their operations, and do so when they are loaded."""
+
+for module in MODULES:
+    import_module(f"release_cases.{module}")
 
 # Settings that the adapter neutralizes if a case leaves them out (adapters/pulsar/neutral.yaml); the model does not.
 HIDDEN = {
