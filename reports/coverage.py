@@ -50,8 +50,12 @@ def _report(options: argparse.Namespace) -> int:
             wrong += _print_differences(console, document, text)
             totals[document.id] = _print_document(console, specs, document, text, options.unclaimed)
     _print_totals(console, totals)
-    if missing := [name for name in specs.documents if name not in texts]:
-        raise UserError(f"no file in {options.documents} has the text of {', '.join(missing)}")
+    if missing := [one for name, one in specs.documents.items() if name not in texts]:
+        named = ", ".join(one.id for one in missing)
+        problem = f"no file in {options.documents} has the text of {named}"
+        raise UserError(
+            f"{problem}; save it there, from {' and '.join(one.url for one in missing)}"
+        )
     lacking = any(total["nobody's"] or total["unchecked"] for total in totals.values())
     return 1 if wrong or lacking else 0
 

@@ -179,7 +179,8 @@ def test_a_document_that_is_not_there_is_unusable(
 ) -> None:
     (farm / "texts" / "0001.txt").unlink()
     assert _run(farm) == 2
-    assert "has the text of ducks" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "has the text of ducks; save it there, from https://" in said
 
 
 def test_a_folder_that_is_not_there_is_unusable(
