@@ -53,11 +53,23 @@ NEEDED = {"spark": "pyspark", "browser": "selenium", "pulsar": "jpype", "cluster
 """The package that the tests of a marker need."""
 
 
-def pytest_ignore_collect(collection_path):
-    """Leaves out files of a marker whose package no other session than its own installs."""
+def pytest_ignore_collect(collection_path, config):
+    """Leaves out files of a marker whose package no other session than its own installs.
+
+    Files without the marker that is asked for by `-m` are left out, too: collecting all of them
+    takes 12 s of CPU time longer.
+    """
     if not collection_path.name.startswith("test_"):
         return None
     source = collection_path.read_text("utf-8")
+    if f"mark.{_marker_asked_for(config)}" not in source:
+        return True
     missing = (marker for marker, package in NEEDED.items() if not find_spec(package))
     marked = (rf"^(pytestmark = .*|    )pytest\.mark\.{marker}\b" for marker in missing)
     return True if any(re.search(one, source, re.MULTILINE) for one in marked) else None
+
+
+def _marker_asked_for(config):
+    """The first marker of an expression such as `spark and not thorough`; otherwise empty."""
+    first, *more = config.getoption("markexpr").split() or [""]
+    return "" if "or" in more or not first.isidentifier() or first == "not" else first

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,23 @@ from pulsar_conformance.reports.pages.tables import Table, case_tables
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports" / "examples"
-PAGES = pages()
+NAMES = sorted({"README.md", *(f"{Path(one.file).stem}.md" for one in fixtures.examples())})
 LONGEST = 700
 """Characters of a row."""
 CELLS = re.compile(r"(?<!\\)\|")
 
-each_page = pytest.mark.parametrize("name", PAGES)
+each_page = pytest.mark.parametrize("name", NAMES)
+
+
+@cache
+def built():
+    """The pages, built by the first test that reads one, since that takes seconds."""
+    return pages()
 
 
 def part_of(example):
     """The part of its area's page that shows an example."""
-    page = PAGES[f"{Path(example.file).stem}.md"]
+    page = built()[f"{Path(example.file).stem}.md"]
     return page.partition(f'<a id="{example.id}"></a>')[2].partition('<a id="')[0]
 
 
@@ -36,11 +43,11 @@ def example_of(name):
 @each_page
 def test_no_page_is_stale(name):
     committed = (COMMITTED / name).read_text("utf-8") if (COMMITTED / name).exists() else ""
-    assert committed == PAGES[name], "stale; make the pages anew with nox -s examples"
+    assert committed == built()[name], "stale; make the pages anew with nox -s examples"
 
 
 def test_no_page_is_left_over():
-    assert {file.name for file in COMMITTED.iterdir()} == set(PAGES)
+    assert {file.name for file in COMMITTED.iterdir()} == set(built()) == set(NAMES)
 
 
 @pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
@@ -62,14 +69,14 @@ def test_an_example_is_shown_whole(example):
     in_time = any(operation == "cluster.replay" for operation, _ in example.questions)
     assert allowed == (len(example.allowed) - in_time if several else 0)
     assert "### By hand" in shown
-    assert f"[{example.title}]" in PAGES["README.md"]
+    assert f"[{example.title}]" in built()["README.md"]
     parts = [shown.index(part) for part in ("\n**", "\n### By hand", "\n### Answer", "\n### Why")]
     assert parts == sorted(parts), "question and numbers, the calculation, the answer; then why"
 
 
 @each_page
 def test_every_table_has_as_many_cells_in_each_row(name):
-    for block in re.findall(r"(?:^\|.*\n)+", PAGES[name], re.MULTILINE):
+    for block in re.findall(r"(?:^\|.*\n)+", built()[name], re.MULTILINE):
         rows = [len(CELLS.split(row)) for row in block.splitlines()]
         assert len(set(rows)) == 1, block
         assert re.fullmatch(r"\|( --- \|)+", block.splitlines()[1])
@@ -77,9 +84,9 @@ def test_every_table_has_as_many_cells_in_each_row(name):
 
 @each_page
 def test_every_link_leads_somewhere(name):
-    for link in re.findall(r"\]\(([^)]+)\)", PAGES[name]):
+    for link in re.findall(r"\]\(([^)]+)\)", built()[name]):
         file, _, anchor = link.partition("#")
-        target = PAGES.get(file or name)
+        target = built().get(file or name)
         assert target is not None or (COMMITTED / file).exists(), link
         if anchor:
             assert f'<a id="{anchor}"></a>' in target, link
@@ -87,7 +94,7 @@ def test_every_link_leads_somewhere(name):
 
 @each_page
 def test_markdown_is_well_made(name):
-    page = PAGES[name]
+    page = built()[name]
     assert "\n\n\n" not in page
     assert page.endswith("\n")
     assert not page.endswith("\n\n")
@@ -192,7 +199,7 @@ def test_a_story_is_a_table_of_time():
     assert "\n| minute | event | what comes of it |\n" in shown
     moved = "shop/eu/0x00000000_0xffffffff leaves b1 (shed), goes to b2"
     assert f"\n| 0 | 3 minutes pass | {moved} |\n" in shown
-    assert "steps:" not in "".join(PAGES.values())
+    assert "steps:" not in "".join(built().values())
 
 
 def test_a_story_read_otherwise_shows_where_it_goes_another_way():
@@ -203,7 +210,7 @@ def test_a_story_read_otherwise_shows_where_it_goes_another_way():
 
 
 def test_no_line_of_a_page_is_a_wall():
-    assert max(len(line) for page in PAGES.values() for line in page.splitlines()) < LONGEST
+    assert max(len(line) for page in built().values() for line in page.splitlines()) < LONGEST
 
 
 def test_equal_samples_stand_in_one_row():
@@ -249,12 +256,12 @@ def test_few_are_all_listed():
 
 
 def test_the_pages_are_written_and_other_files_left_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
+    monkeypatch.setattr(f"{main.__module__}.pages", built)
     (tmp_path / "notes.md").write_text("kept")
     assert main(["--to", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"{len(PAGES)} pages in {tmp_path}\n"
+    assert capsys.readouterr().out == f"{len(built())} pages in {tmp_path}\n"
     written = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()}
-    assert written == {**PAGES, "notes.md": "kept"}
+    assert written == {**built(), "notes.md": "kept"}
 
 
 def test_the_page_of_an_area_that_lost_its_examples_goes(tmp_path, monkeypatch):
@@ -265,7 +272,7 @@ def test_the_page_of_an_area_that_lost_its_examples_goes(tmp_path, monkeypatch):
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
+    monkeypatch.setattr(f"{main.__module__}.pages", built)
     (tmp_path / "file").write_text("")
     assert main(["--to", str(tmp_path / "file")]) == 2
     assert "file" in capsys.readouterr().err
