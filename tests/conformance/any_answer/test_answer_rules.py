@@ -183,10 +183,8 @@ def planted(monkeypatch):
     return plant
 
 
-def verdicts(tmp_path, adapter="reference", seed=0):
-    plan = Plan.make(
-        [adapter], [PROFILE], rules=["ANSWER-*"], examples=FEW, seed=seed, root=tmp_path
-    )
+def verdicts(tmp_path, adapter="reference", seed=0, rules="ANSWER-*"):
+    plan = Plan.make([adapter], [PROFILE], rules=[rules], examples=FEW, seed=seed, root=tmp_path)
     run = Run(plan, adapter, PROFILE)
     rules = plan.rules_of(PROFILE)
     try:
@@ -234,7 +232,7 @@ def test_choosing_an_overloaded_broker_is_reported_as_that_alone(memory, beneath
 @pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)
 def test_memory_between_questions_is_found(mistake, planted, tmp_path):
     planted(mistake)
-    found = verdicts(tmp_path)
+    found = verdicts(tmp_path, rules="ANSWER-0[1-3]")
     assert found["ANSWER-01"].verdict == "pass"
     assert "fail" in {found["ANSWER-02"].verdict, found["ANSWER-03"].verdict}
 
@@ -243,9 +241,9 @@ def test_an_implementation_in_its_own_process_that_changes_its_answer_is_found(
     monkeypatch, tmp_path
 ):
     monkeypatch.chdir(Path(__file__).parents[2])
-    found = verdicts(tmp_path, "python:standins.nulls:Fickle")
+    found = verdicts(tmp_path, "python:standins.nulls:Fickle", rules="ANSWER-0[23]")
     assert found["ANSWER-02"].verdict == found["ANSWER-03"].verdict == "fail"
-    found = verdicts(tmp_path, "python:standins.nulls:Stranger")
+    found = verdicts(tmp_path, "python:standins.nulls:Stranger", rules="ANSWER-01")
     assert found["ANSWER-01"].verdict == "fail"
 
 
