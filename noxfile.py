@@ -72,8 +72,8 @@ PAGES = ("tests/reports", "tests/audit")
 EVENLY = ("-n", "2", "--dist", "worksteal")
 """Options for two workers; an idle one takes over tests from the other."""
 
-ENDS = ("--timeout", "900")
-"""Seconds after which a hanging test fails; the slowest test takes two minutes."""
+ENDS = ("--timeout", "900", "--durations", "25")
+"""Seconds after which a hanging test fails, and number of the slowest tests that are listed."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -81,11 +81,13 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 
     Both tools would keep old code: setuptools copies the remains of an earlier build in `build/`,
     and uv considers a folder unchanged as long as its pyproject.toml is. Unlike pip, uv also leaves
-    compilation to the first command, which a newcomer would have to wait for.
+    compilation to the first command, which a newcomer would have to wait for; tests, in sessions
+    with a dependency group, compile only what they import: of Spark's packages, a small part.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    of_uv = ("--reinstall-package", PACKAGE, "--compile-bytecode")
+    compiled = () if group else ("--compile-bytecode",)
+    of_uv = ("--reinstall-package", PACKAGE, *compiled)
     refreshed = of_uv if session.venv_backend == "uv" else ()
     wanted = f".[{extra}]" if extra else "."
     session.install(wanted, *tools, "--constraint", LOCKED, *refreshed)
