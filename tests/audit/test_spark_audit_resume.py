@@ -263,7 +263,11 @@ def double(files):
     shutil.copy(files[0], files[0].with_name("part-00000-copy.snappy.parquet"))
 
 
-@pytest.mark.parametrize("damage", [lose, tear, double])
+DAMAGE = [tear, *(pytest.param(one, marks=pytest.mark.thorough) for one in (lose, double))]
+"""test_audit_lock.py finds each kind of damage; the thorough tests rebuild after each."""
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_table_is_named_and_rebuilt(
     audit_session, history, undisturbed, tmp_path, damage
 ):
@@ -307,7 +311,7 @@ def killed_when(process, sign):
     process.communicate()
 
 
-KILLED_IN = ("bundle_samples", "verdicts")
+KILLED_IN = (pytest.param("bundle_samples", marks=pytest.mark.thorough), "verdicts")
 """One of the records' tables, and the last one. Between any two one is stopped, above."""
 
 

@@ -43,8 +43,18 @@ def by_model(model, operation, case):
         return "failed"
 
 
-@pytest.mark.parametrize("profile", ["documented-3.0", "documented-2.10"])
-@pytest.mark.parametrize("otherwise", [{}, {"overload-scope": "all"}], ids=["usual", "everywhere"])
+USUAL, EVERYWHERE = {}, {"overload-scope": "all"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "otherwise"),
+    [
+        ("documented-3.0", USUAL),
+        ("documented-2.10", EVERYWHERE),
+        pytest.param("documented-3.0", EVERYWHERE, marks=pytest.mark.thorough),
+        pytest.param("documented-2.10", USUAL, marks=pytest.mark.thorough),
+    ],
+)
 def test_settings_left_out_are_missed_alike(profile, otherwise):
     random, known = Random(3), specs.load()
     readings = {**known.default_readings(profile), **otherwise}
