@@ -62,7 +62,7 @@ class Model:
         """Return the model of a release with some of a newer release's ways, readings and defaults.
 
         A default of None removes the default. Settings that exist only in the newer release are
-        accepted.
+        accepted, and bundles with equal traffic are in the newer release's order.
         """
         merged = {**self.defaults, **defaults}
         known = {name: value for name, value in merged.items() if defaults.get(name, 0) is not None}
@@ -71,7 +71,13 @@ class Model:
         if release is not None and later is not None:
             hidden = {**later.hidden, **release.hidden}
             changed = {**release.ways, **ways}
-            release = replace(release, ways=changed, hidden=hidden, later=later.version)
+            release = replace(
+                release,
+                ways=changed,
+                hidden=hidden,
+                later=later.version,
+                copies_bundles=later.copies_bundles,
+            )
         followed = Readings.of(self.profile, {**self.readings.choices, **readings})
         context = replace(self._context, defaults=known, readings=followed, release=release)
         return Model(self.profile, context=context)

@@ -38,7 +38,8 @@ INTRODUCTION = """\
 Each release and the next one are asked the same drawn cases. Where the two decide differently, the
 page of the pair shows the smallest case, both decisions by the arithmetic of the model, and the
 place in Pulsar's source. What no case can show, such as the effect of a class name that does not
-exist, follows from the source. The last lines of each pair are about settings.
+exist, follows from the source. The last lines of each pair are about settings. All of it is about
+the modular load manager, unless another one is named.
 
 `pulsar-conformance changes OLDER NEWER` compares two releases of your choice, and `--all` all six;
 `nox -s changes` writes these pages.

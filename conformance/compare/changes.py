@@ -25,11 +25,11 @@ from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import at_most, reduce
 from pulsar_conformance.reference import Settings
-from pulsar_conformance.reference.released.configuration import Version, default_of, is_known
-from pulsar_conformance.reference.released.release import ReleasedWays
 
 DEFAULTS = "settings.defaults"
 """The operation whose answers are compared setting by setting, not by cases."""
+
+SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MOST_FORESEEN, MOST_ASKED = 3000, 600
@@ -145,6 +145,8 @@ class Comparison:
         return list({**others, **{one.fingerprint: one for one in drawn}}.values())
 
     def _legal(self, trial: Trial) -> bool:
+        if not owns_statistics(trial):
+            return False
         every = specs.load()
         return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
 
@@ -177,22 +179,14 @@ class Comparison:
     def _cause(self, difference: Difference) -> Cause | None:
         """Return the cause of a difference; None if ties, random choice or rounding explain it."""
         explained = self._causes.of(*difference)
+        if explained is None:
+            return None
         if explained:
             return Cause(explained, ())
-        unread = tuple(self._read_by_the_newer_alone(difference.trial))
-        if unread:
-            return Cause(unread, ())
         broken = self._broken(difference)
         if any(broken):
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
         return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
-
-    def _read_by_the_newer_alone(self, trial: Trial) -> Iterator[Factor]:
-        """Yield the settings of a question that the older release does not have."""
-        older, newer = (version_of_profile(one) for one in self.profiles)
-        for name in trial.questions[0].case.get("settings", {}):
-            if is_known(name, newer) and not is_known(name, older):
-                yield Factor("setting", name, None, default_of(name, newer))
 
     def _change(self, cause: Cause, some: Sequence[Difference]) -> Change:
         self._progress(
@@ -250,10 +244,15 @@ class Comparison:
         return zip(self._pair, difference.answers, strict=True)
 
 
-def version_of_profile(profile: str) -> Version:
-    """Return the version of a released profile; that of no release is empty."""
-    ways = ReleasedWays.of(profile)
-    return ways.version if ways else ()
+def owns_statistics(trial: Trial) -> bool:
+    """True unless a broker reports statistics of bundles to split that it does not own.
+
+    Rules ignore such bundles, but releases split them.
+    """
+    if trial.operation != SPLITS:
+        return True
+    reports = trial.questions[0].case["brokers"].values()
+    return all({*one.get("bundles", ())} >= {*one.get("lastStats", ())} for one in reports)
 
 
 def cause_name(cause: Cause) -> str:

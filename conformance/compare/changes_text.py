@@ -222,7 +222,8 @@ def _decided(
     for one in change.cause.factors:
         means = _means(one, place)
         yield from paragraph(f"{one.name}: {means}" if means else one.name, 6)
-        yield from paragraph(_place(one, place), 6)
+        if where := _place(one, place):
+            yield from paragraph(where, 6)
     for why in _from_code(change.cause, profiles[place]):
         yield from paragraph(why, 6)
     yield from _derivation(change, place, profiles[place])
@@ -255,13 +256,16 @@ def _means(one: Factor, place: int) -> str:
     if one.kind == "reading":
         alternatives = every.readings[one.name].alternatives
         return next(each.means for each in alternatives if each.value == value)
-    return _default(value)
+    return "no such setting" if value is None and place == 0 else _default(value)
 
 
 def _place(one: Factor, place: int) -> str:
-    """Return class and method in the source; the other release's for a documented alternative."""
+    """Return class and method in the source; the other release's for a documented alternative.
+
+    Empty for a setting that the release does not have.
+    """
     if one.kind == "setting":
-        return f"{CONFIGURATION}.{one.name}"
+        return "" if (one.older, one.newer)[place] is None else f"{CONFIGURATION}.{one.name}"
     if one.kind == "reading":
         return "no place in the source is recorded"
     alternatives = specs.load().ways[one.name].alternatives

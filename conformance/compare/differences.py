@@ -14,6 +14,13 @@ from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import reduce
 from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference.released.configuration import (
+    Version,
+    default_of,
+    is_known,
+    version_of,
+)
+from pulsar_conformance.reference.released.release import ReleasedWays
 
 DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
 """Operations that may choose at random between equals, and the field of a case that lists these."""
@@ -117,25 +124,46 @@ def factors(older: str, newer: str) -> tuple[Factor, ...]:
     )
 
 
+def version_of_profile(profile: str) -> Version:
+    """Return the version of a released profile; that of no release is empty."""
+    release = ReleasedWays.of(profile)
+    return release.version if release else ()
+
+
+def is_about(one: Factor, version: Version) -> bool:
+    """True unless a factor is a way that later releases introduced."""
+    since = specs.load().ways[one.name].since if one.kind == "way" else ""
+    return not since or version_of(since) <= version
+
+
 class Causes:
-    """The models of two releases, and the factors that explain differing answers."""
+    """The models of two releases, and the factors that explain differing answers.
+
+    A way that is about something that the older release does not have is no factor.
+    """
 
     def __init__(self, older: str, newer: str) -> None:
         self.models = Model(older), Model(newer)
-        found = factors(older, newer)
-        self._factors = tuple(one for one in found if one.older != one.newer)
+        self._versions = version_of_profile(older), version_of_profile(newer)
+        found = [one for one in factors(older, newer) if one.older != one.newer]
+        self._factors = tuple(one for one in found if is_about(one, self._versions[0]))
+        self._absent = tuple(one for one in found if one not in self._factors)
         self._turned = cache(self._model_with)
 
-    def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...]:
+    def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...] | None:
         """Return the smallest set of factors found that explains the differing answers.
 
-        Empty if the models do not predict both answers.
+        Empty if none do, or if the models do not predict both answers; None if only the order of
+        bundles with equal traffic explains them.
         """
         older, newer = answers
         first, second = self.models
+        unread = tuple(self._read_by_the_newer_alone(trial, newer))
         foreseen = _predicts(first, trial, older) and _predicts(second, trial, newer)
         if not foreseen or _predicts(first, trial, newer):
-            return ()
+            return unread
+        if _predicts(self._turned(()), trial, newer):
+            return unread or None
         for one in self._factors:
             if _predicts(self._turned((one,)), trial, newer):
                 return (one,)
@@ -144,7 +172,18 @@ class Causes:
             fewer = tuple(other for other in some if other != one)
             if _predicts(self._turned(fewer), trial, newer):
                 some = fewer
-        return some if _predicts(self._turned(some), trial, newer) else ()
+        return some if _predicts(self._turned(some), trial, newer) else unread
+
+    def _read_by_the_newer_alone(self, trial: Trial, answer: Json) -> Iterator[Factor]:
+        """Yield the settings that the older release does not have and the answer depends on."""
+        older, newer = self._versions
+        for name in trial.questions[0].case.get("settings", {}):
+            if is_known(name, newer) and not is_known(name, older):
+                without = _without(trial, name)
+                if _predicts(self.models[1], without, answer):
+                    trial = without
+                else:
+                    yield Factor("setting", name, None, default_of(name, newer))
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
         """True if the models predict differing answers, and `some` factors alone explain them."""
@@ -162,10 +201,17 @@ class Causes:
     def _model_with(self, some: tuple[Factor, ...]) -> Model:
         """Return the model of the older release with some of the newer one's factors."""
         ways, readings, settings = (
-            {one.name: one.newer for one in some if one.kind == kind}
+            {one.name: one.newer for one in (*self._absent, *some) if one.kind == kind}
             for kind in ("way", "reading", "setting")
         )
         return self.models[0].with_changes(ways, readings, settings, self.models[1])
+
+
+def _without(trial: Trial, setting: str) -> Trial:
+    """Return a single question without one of its settings."""
+    operation, case = trial.questions[0]
+    left = {name: value for name, value in case["settings"].items() if name != setting}
+    return Trial.of(operation, {**case, "settings": left})
 
 
 def _predicts(model: Model, trial: Trial, answer: Json) -> bool:

@@ -89,7 +89,7 @@ class Leader:
     def bundles(self) -> list[str]:
         """The bundles that have data, in the leader's iteration order."""
         stored = self._in_table("bundles", self._stored())
-        if self.way("spared-namespaces") == "none":
+        if not self.release.copies_bundles:
             return stored
         return in_map(one for one in stored if not self.is_own(one))
 

@@ -23,12 +23,15 @@ class ReleasedWays:
         ways: the release's alternative for each way.
         hidden: undocumented settings, each with the value used if a case sets none.
         later: a later version whose settings are also accepted, if any.
+        copies_bundles: true if shedders iterate over a copy of the leader's bundles, which orders
+            bundles with equal traffic differently.
     """
 
     title: str
     ways: Mapping[str, str]
     hidden: Mapping[str, Value] = field(default_factory=dict)
     later: Version = ()
+    copies_bundles: bool = True
 
     @classmethod
     def of(cls, profile: str, neutral: bool = False) -> ReleasedWays | None:
@@ -42,7 +45,9 @@ class ReleasedWays:
             return None
         undone = bundled.neutral if neutral else {}
         hidden = {name: undone.get(name, value) for name, value in found.hidden.items()}
-        return cls(found.title, bundled.ways_of(profile), hidden)
+        ways = bundled.ways_of(profile)
+        copies = ways["spared-namespaces"] != "none"  # The copy leaves out the spared ones.
+        return cls(found.title, ways, hidden, copies_bundles=copies)
 
     @cached_property
     def version(self) -> Version:

@@ -168,9 +168,13 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     elif len(known.owned(name)) <= 1:
         yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
     else:
-        slack = known.way("uniform-slack")
-        if kind in SLACK[slack]:
+        stays = "more than is left"
+        if kind in SLACK[known.way("uniform-slack")]:
             more = f"a bundle may carry {MORE} more than is left"
+            if wrap_int(decision.need + MORE) < 0:
+                total = f"the sum of what is left and {MORE} overflows an int"
+                more = f"{total} and is negative, so nothing goes"
+                stays = "more than a negative number"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")
         free, owned = view.free_of(name), known.owned(name)
-        yield from bundle_steps(view, free, owned, decision.chosen, kind, "more than is left")
+        yield from bundle_steps(view, free, owned, decision.chosen, kind, stays)

@@ -130,6 +130,18 @@ def test_a_thousand_messages_more_are_moved_until_4_2(profile, moved):
     assert len(shed(profile, "UniformLoadShedder", brokers, bundles)) == moved
 
 
+def test_a_thousand_more_than_the_largest_int_let_nothing_go():
+    """A fifth of 12 GB/s are more than an int holds, which is 1000 more than fits."""
+    most = {"msgThroughputOut": 12e9, "bundles": [LEFT, RIGHT]}
+    case = {"strategy": "UniformLoadShedder", "settings": {}, "bundles": {}, "recentlyUnloaded": {}}
+    question = ("shed.select", {**case, "brokers": {"b1": most, "b2": {}}})
+    found = Model("released-3.0").derive(*question)
+    assert found.answer["unload"] == []
+    [beyond] = [step.text for step in found.steps if step.label.strip() == "beyond"]
+    assert "overflows an int and is negative, so nothing goes" in beyond
+    assert len(Model("released-4.2").answer(*question)["unload"]) == 2
+
+
 def growing(profile, topics=2, brokers=2, **settings):
     first = {"bundles": [LEFT], "lastStats": {LEFT: {"topics": topics, "producerCount": 2000}}}
     reports = {"b1": first, **({"b2": {}} if brokers > 1 else {})}

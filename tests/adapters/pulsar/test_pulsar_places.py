@@ -21,9 +21,6 @@ BELOW = "src/main/java/"
 NAMED = re.compile(r"\b([A-Z]\w+)\.([a-zA-Z_]\w+)\b")
 """A class and a method or field, as texts name them."""
 
-TURNS_NOTHING = {("2.4.2", "TopicCountEquallyDivideBundleSplitAlgorithm", "getSplitBoundary")}
-"""Places of ways that a release takes only because it has none of the kind."""
-
 
 class Jars:
     """The classes of a release, by their names, and by their modules and paths."""
@@ -100,8 +97,7 @@ def test_each_way_and_reason_names_methods_of_its_release(jars):
     version, found = jars
     for subject, text in named_by_the_profile(version):
         for name, method in NAMED.findall(text):
-            here = has(found.of_name(name), method)
-            assert here or (version, name, method) in TURNS_NOTHING, (subject, name, method)
+            assert has(found.of_name(name), method), (version, subject, name, method)
 
 
 def test_a_method_that_is_not_there_is_noticed(jars):
