@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -158,8 +159,14 @@ RUNS = (
 )
 
 
-@pytest.mark.parametrize("how", SAID)
-@pytest.mark.parametrize(("profile", "rules", "operation", "broken"), RUNS)
+def each_way():
+    """Each run with each way to break; at night also those of neither the first run nor way."""
+    for run, how in product(RUNS, SAID):
+        marks = () if run is RUNS[0] or how == next(iter(SAID)) else pytest.mark.thorough
+        yield pytest.param(*run, how, marks=marks)
+
+
+@pytest.mark.parametrize(("profile", "rules", "operation", "broken", "how"), list(each_way()))
 def test_one_verdict_tells_it_and_all_others_stand(
     profile, rules, operation, broken, how, monkeypatch, tmp_path
 ):
@@ -205,7 +212,14 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+OUTSIDE = ("os._exit(7)", "time.sleep(60)")
+"""The ways that another process shows; answers and errors are told alike in this process, above."""
+
+
+@pytest.mark.parametrize(
+    "way",
+    [one if one in OUTSIDE else pytest.param(one, marks=pytest.mark.thorough) for one in WAYS],
+)
 def test_a_program_that_breaks_on_one_case_is_run_again(way, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
