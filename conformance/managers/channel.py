@@ -60,49 +60,46 @@ class ChannelTurn(NamedTuple):
         """True if the change involves the same brokers as the state before."""
         return self.before is not None and self.before[1:] == self.change[1:]
 
+    @property
+    def is_foreign(self) -> bool:
+        """True if the change comes from another broker than the one that has the bundle."""
+        has = self.owner if self.finds("owned") else self.before and self.before.source
+        return self.change.source not in (None, has)
+
     def demand(self, counts: bool, expect: Expect) -> None:
         """Demand that the change counts or is ignored; record that the rule was reached."""
         expect.reached()
-        wanted = "counts" if counts else "is ignored"
-        before = self.before or "without an entry"
-        allowed = f"{self.bundle} is {before}: {self.change} {wanted}"
-        expect.that(self.counts == counts, allowed, "counts" if self.counts else "is ignored")
+        wanted, found = ("counts" if one else "is ignored" for one in (counts, self.counts))
+        allowed = f"{self.bundle} is {self.before or 'without an entry'}: {self.change} {wanted}"
+        expect.that(wanted == found, allowed, found)
 
 
-@dataclass(frozen=True)
-class ChannelLog:
-    """Bundle states, changes in the order read, and lookups."""
-
-    case: Json
-
-    @property
-    def units(self) -> dict[str, State]:
-        """The bundle states before the changes."""
-        return {name: State.read(one) for name, one in self.case["units"].items()}
+def _states(units: Json) -> dict[str, State]:
+    return {name: State.read(one) for name, one in units.items()}
 
 
 @dataclass(frozen=True)
 class Applied:
     """An answer: states after all changes, ignored changes, and results of lookups."""
 
-    log: ChannelLog
+    case: Json
     units: Mapping[str, State]
     ignored: frozenset[int]
     lookups: tuple[Json, ...]
 
     @classmethod
-    def read(cls, log: ChannelLog, answer: Json) -> Applied:
+    def read(cls, case: Json, answer: Json) -> Applied:
         """Parse an answer. Errors: `Violated` if the number of lookups differs."""
-        asked, found = len(log.case["lookups"]), len(answer["lookups"])
+        asked, found = len(case["lookups"]), len(answer["lookups"])
         if asked != found:
             raise Violated(f"{asked} lookups", f"{found} lookups")
-        units = {name: State.read(one) for name, one in answer["units"].items()}
-        return cls(log, units, frozenset(answer["ignored"]), tuple(answer["lookups"]))
+        ignored, lookups = frozenset(answer["ignored"]), tuple(answer["lookups"])
+        return cls(case, _states(answer["units"]), ignored, lookups)
 
     def turns(self) -> Iterator[ChannelTurn]:
         """Yield each change with the state before it, according to the answer."""
-        units = self.log.units
-        for place, change in enumerate(self.log.case["changes"]):
+        units = _states(self.case["units"])
+        for place, change in enumerate(self.case["changes"]):
             bundle, state = change["bundle"], State.read(change)
             counts = place not in self.ignored
             yield ChannelTurn(bundle, units.get(bundle), state, counts)
@@ -111,7 +108,7 @@ class Applied:
 
     def found(self) -> Iterator[tuple[str, State | None, str, Json]]:
         """Yield each lookup as text, its bundle's state, the broker asked, and the result."""
-        for lookup, found in zip(self.log.case["lookups"], self.lookups, strict=True):
+        for lookup, found in zip(self.case["lookups"], self.lookups, strict=True):
             bundle, at = lookup["bundle"], lookup["at"]
             state = self.units.get(bundle)
             yield f"{bundle}, {state or 'without an entry'}, looked up at {at}", state, at, found
@@ -141,10 +138,8 @@ def _broker_problems(where: str, unit: Json) -> Problems:
             yield f"{where}: {unit['state']} {'needs' if sign == '+' else 'has no'} `{name}`"
 
 
-LOWER, UPPER, WHOLE = (
-    f"shop/eu/{one}"
-    for one in ("0x00000000_0x80000000", "0x80000000_0xffffffff", "0x00000000_0xffffffff")
-)
+LOWER, UPPER = "shop/eu/0x00000000_0x80000000", "shop/eu/0x80000000_0xffffffff"
+WHOLE = "shop/eu/0x00000000_0xffffffff"
 BROKERS = tuple(f"broker-{place}" for place in range(1, 5))
 
 
@@ -153,20 +148,18 @@ def change_of(bundle: str, state: str, to: str | None = None, source: str | None
     return {"bundle": bundle, "state": state, "to": to, "from": source}
 
 
-def _example(first: str) -> Json:
-    changes = [change_of(LOWER, "assigning", one) for one in (first, "broker-3")]
-    return {"units": {}, "changes": changes, "lookups": [{"bundle": LOWER, "at": first}]}
-
-
 APPLY = Operation(
     id="channel.apply",
-    view=lambda case, _settings, _readings: ChannelLog(case),
+    view=lambda case, _settings, _readings: case,
     read=Applied.read,
     matches=lambda allowed, answer: (
         all(allowed[name] == answer[name] for name in ("units", "lookups"))
         and set(allowed["ignored"]) == set(answer["ignored"])
     ),
-    examples=(_example("broker-1"), _example("broker-2")),
+    examples=tuple(
+        {"units": {}, "changes": [change_of(LOWER, "assigning", one)], "lookups": []}
+        for one in BROKERS[:2]
+    ),
     legal=_problems,
     removable=frozenset({"units", "changes", "lookups"}),
     sequential=True,
@@ -186,9 +179,9 @@ COURSES: Mapping[str, Sequence[str]] = {
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
-
 SPLITS = ("splitting - a", "splitting - b")
 INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
+FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b", "assigning c b")
 """Changes by a broker that does not know what is under way."""
 
 
@@ -209,8 +202,9 @@ def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[
     changes = list(_changes(bundle, later, a=owner, b=others[0]))
     for _ in range(random.randint(0, 3)):
         place = random.randint(0 if first else 1, len(changes))
-        intruder = [random.choice(intruders)]
-        changes[place:place] = _changes(bundle, intruder, a=owner, b=random.choice(others))
+        changes[place:place] = _changes(
+            bundle, [random.choice(intruders)], a=owner, b=random.choice(others), c=others[0]
+        )
     return [*_changes(bundle, filter(None, [first]), a=owner, b=others[0]), *changes]
 
 
@@ -229,10 +223,7 @@ def channel_logs(
     intruders: Sequence[str] = INTRUDERS,
     whole: float = 0.7,
 ) -> Trial:
-    """Bundles that are assigned, transferred and split while other changes interfere; and lookups.
-
-    `whole` is the fraction of sequences that are complete.
-    """
+    """Bundles assigned, transferred and split amid other changes, a fraction `whole` to the end."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for place in range(draw(st.integers(1, 3))):
@@ -262,11 +253,12 @@ def a_transfer_at_once(random: Random) -> Json:
     return {"units": {LOWER: _unit(first)}, "changes": changes, "lookups": []}
 
 
+UNFINISHED = channel_logs(("being assigned", "being released", *ASSIGNMENTS), whole=0.1)
 AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
 
 
 @APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
-def the_first_assignment_counts(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def the_first_assignment_counts(_case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle that is being assigned or has an owner is not assigned by another change."""
     for turn in answer.turns():
         if turn.is_assignment and turn.finds("assigning", "owned"):
@@ -274,7 +266,7 @@ def the_first_assignment_counts(_log: ChannelLog, answer: Applied, expect: Expec
 
 
 @APPLY.check("CHANNEL-02", draws=channel_logs())
-def conflicting_changes_are_ignored(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def conflicting_changes_are_ignored(_case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle being assigned is not transferred or split, nor one being split assigned."""
     for turn in answer.turns():
         other = turn.change.name in ("assigning", "releasing", "splitting")
@@ -283,7 +275,7 @@ def conflicting_changes_are_ignored(_log: ChannelLog, answer: Applied, expect: E
 
 
 @APPLY.check("CHANNEL-03", draws=channel_logs(ASSIGNMENTS))
-def the_named_broker_takes_it(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def the_named_broker_takes_it(_case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle without an owner is assigned to, and then owned by, the named broker only."""
     for turn in answer.turns():
         if turn.is_assignment and turn.finds(None, "free"):
@@ -300,7 +292,7 @@ def _leaves_its_owner(turn: ChannelTurn) -> bool:
 
 
 @APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
-def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def a_transfer_begins_with_releasing(_case: Json, answer: Applied, expect: Expect) -> None:
     """A transfer first releases a bundle, then assigns it to its destination."""
     for turn in answer.turns():
         state, to = turn.change.name, turn.owner
@@ -314,7 +306,7 @@ def a_transfer_begins_with_releasing(_log: ChannelLog, answer: Applied, expect: 
 
 
 @APPLY.check("CHANNEL-05", draws=channel_logs(TRANSFERS))
-def a_transfer_begins_with_assigning(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expect) -> None:
     """A transfer starts by assigning an owned bundle to its destination."""
     for turn in answer.turns():
         if turn.change.name == "assigning" and _leaves_its_owner(turn):
@@ -322,7 +314,7 @@ def a_transfer_begins_with_assigning(_log: ChannelLog, answer: Applied, expect: 
 
 
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
-def a_split_ends_and_creates(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> None:
     """The owner's split, the new parts, and the end of the bundle count."""
     splitting: set[tuple[str, str | None]] = set()
     for turn in answer.turns():
@@ -337,22 +329,38 @@ def a_split_ends_and_creates(_log: ChannelLog, answer: Applied, expect: Expect) 
             splitting.add((namespace_of(turn.bundle), change.source))
 
 
-@APPLY.check("CHANNEL-07", draws=channel_logs(("split", "transfer"), SPLITS))
-def only_the_owner_splits(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
-    """A split by a broker that does not own the bundle is ignored."""
+def _only_the_owner(answer: Applied, expect: Expect, change: str, then: str) -> None:
+    """Demand that a change in a state is ignored if another broker sends it."""
     for turn in answer.turns():
-        if (
-            turn.change.name == "splitting"
-            and turn.finds("owned")
-            and turn.owner != turn.change.source
-        ):
+        if turn.change.name == change and turn.finds(then) and turn.is_foreign:
             turn.demand(False, expect)
 
 
+@APPLY.check("CHANNEL-07", draws=channel_logs(("split", "transfer"), SPLITS))
+def only_the_owner_splits(_case: Json, answer: Applied, expect: Expect) -> None:
+    """A split by a broker that does not own the bundle is ignored."""
+    _only_the_owner(answer, expect, "splitting", "owned")
+
+
+@APPLY.check("CHANNEL-13", draws=channel_logs(("transfer", "unload"), FOREIGN_RELEASES))
+def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> None:
+    """A release by a broker that does not own the bundle is ignored, and so is its end."""
+    _only_the_owner(answer, expect, "releasing", "owned")
+    for end in ("assigning", "free"):
+        _only_the_owner(answer, expect, end, "releasing")
+
+
+@APPLY.check("CHANNEL-14", draws=channel_logs(("split",), ("deleted - b",)))
+def only_the_owner_ends_a_split(_case: Json, answer: Applied, expect: Expect) -> None:
+    """The end of a bundle is ignored if a broker sends it that does not split the bundle."""
+    _only_the_owner(answer, expect, "deleted", "splitting")
+
+
 @APPLY.check("CHANNEL-08", draws=channel_logs())
-def the_last_change_that_counts_holds(log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def the_last_change_that_counts_holds(case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle ends in the state of the last change that counts, or else in its first state."""
-    units = {**log.units, **{turn.bundle: turn.change for turn in answer.turns() if turn.counts}}
+    last = {turn.bundle: turn.change for turn in answer.turns() if turn.counts}
+    units = _states(case["units"]) | last
     expect.reached(bool(units))
     for bundle, state in units.items():
         found = answer.units.get(bundle)
@@ -361,27 +369,23 @@ def the_last_change_that_counts_holds(log: ChannelLog, answer: Applied, expect: 
 
 
 @APPLY.check("CHANNEL-09", draws=channel_logs())
-def lookups_find_the_owner(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def lookups_find_the_owner(_case: Json, answer: Applied, expect: Expect) -> None:
     """A lookup of an owned bundle is redirected to its owner, whichever broker is asked."""
     for of, state, _, found in answer.found():
         if state is not None and expect.reached(state.name == "owned"):
             expect.equal(found, {"does": "redirect", "to": state.to}, of)
 
 
-UNFINISHED = channel_logs(("being assigned", "being released", *ASSIGNMENTS), whole=0.1)
-
-
 @APPLY.check("CHANNEL-10", draws=UNFINISHED)
-def lookups_wait_at_the_destination(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def lookups_wait_at_the_destination(_case: Json, answer: Applied, expect: Expect) -> None:
     """A lookup at the destination waits while the bundle is being assigned or released."""
     for of, state, at, found in answer.found():
-        in_flight = state is not None and state.name in ("assigning", "releasing")
-        if expect.reached(in_flight and state is not None and state.to == at):
+        if state and expect.reached(state.name in ("assigning", "releasing") and state.to == at):
             expect.equal(found, {"does": "wait"}, of)
 
 
 @APPLY.check("CHANNEL-11", draws=channel_logs(ASSIGNMENTS))
-def lookups_without_an_owner_assign(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def lookups_without_an_owner_assign(_case: Json, answer: Applied, expect: Expect) -> None:
     """A lookup of a bundle without an owner starts its assignment."""
     for of, state, _, found in answer.found():
         if expect.reached(state is None or state.name == "free"):
@@ -389,7 +393,7 @@ def lookups_without_an_owner_assign(_log: ChannelLog, answer: Applied, expect: E
 
 
 @APPLY.check("CHANNEL-12", draws=UNFINISHED)
-def lookups_wait_elsewhere(_log: ChannelLog, answer: Applied, expect: Expect) -> None:
+def lookups_wait_elsewhere(_case: Json, answer: Applied, expect: Expect) -> None:
     """A lookup at a broker other than the destination waits while the bundle is being assigned."""
     for of, state, at, found in answer.found():
         if state is not None and expect.reached(state.name == "assigning" and state.to != at):

@@ -15,6 +15,7 @@ from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import (
     DELAY,
     EXCLUDED,
+    GRACE,
     HITS,
     LIFETIME,
     MANAGER,
@@ -279,6 +280,20 @@ def excluded(random: Random) -> Json:
     names = random.choice(("shop/us", "pulsar/system,shop/us"))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     return {"settings": {**settings, EXCLUDED: names}, **found}
+
+
+def recently_unloaded(random: Random) -> Json:
+    """An unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
+    loads, settings = _uneven(random)
+    found = cluster(random, loads)
+    grace = random.choice((None, 10, 60))
+    most, minutes = max(loads, key=lambda name: loads[name]), 30 if grace is None else grace
+    bundles = found["brokers"][most]["bundles"]
+    moved = random.sample(bundles, random.randint(1, len(bundles)))
+    ages = (1, minutes / 2, minutes - 1, minutes + 1, 2 * minutes)
+    found["recentlyUnloaded"] = {bundle: random.choice(ages) for bundle in moved}
+    limit = {} if grace is None else {GRACE: grace}
+    return {"settings": {**settings, **limit}, **found}
 
 
 def top_bundles(random: Random) -> Json:

@@ -335,6 +335,18 @@ def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) 
                 expect.that(len(busier) < top, f"one of the top {top} of {name}", bundle)
 
 
+@SHED.check("TRANSFER-20", draws=draws.one_cycle(draws.recently_unloaded))
+def recently_unloaded_bundles_are_not_transferred(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """A bundle unloaded within the grace period is not unloaded again."""
+    _loads(case, expect)
+    blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
+    expect.reached(bool(blocked))
+    gone = (bundle for _, bundle in answer.pairs if bundle in blocked)
+    expect.nothing(gone, f"unloaded within the last {plain(case.grace)} minutes")
+
+
 @SHED.check_together("TRANSFER-18", draws=randoms.map(draws.by_the_manager))
 def transfer_shedder_is_the_default_of_the_extensible_manager(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
