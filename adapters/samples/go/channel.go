@@ -42,8 +42,12 @@ func (before unit) allows(change unit) bool {
 		return true
 	case "free assigning":
 		return change.From == nil
-	case "owned releasing", "owned splitting":
-		return equal(before.To, change.From) && !equal(before.To, change.To)
+	case "owned releasing", "owned assigning", "owned free", "owned splitting":
+		first := change.State == "releasing" || change.State == "splitting"
+		if readings["channel-transfer"] == "assigning" {
+			first = change.State != "releasing"
+		}
+		return first && equal(before.To, change.From) && !equal(before.To, change.To)
 	case "releasing assigning", "releasing free", "assigning owned", "splitting deleted":
 		return equal(before.To, change.To) && equal(before.From, change.From)
 	}

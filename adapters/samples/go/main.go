@@ -33,7 +33,7 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 	"channel.apply":            answering(applyChanges),
 }
 
-// The readings that this implementation follows, whichever it is asked to follow.
+// The readings that this implementation follows, whichever it is asked to follow; of channel-transfer, both.
 var readings = map[string]string{
 	"overload-trigger": "exceeds", "overload-amount": "margin", "overload-scope": "overload-shedder",
 	"shed-measure": "throughput", "shed-window": "short-term", "broker-rates": "reported",
@@ -50,9 +50,10 @@ var readings = map[string]string{
 type object = map[string]any
 
 type message struct {
-	ID    json.RawMessage   `json:"id"`
-	Ask   string            `json:"ask"`
-	Cases []json.RawMessage `json:"cases"`
+	ID       json.RawMessage   `json:"id"`
+	Ask      string            `json:"ask"`
+	Readings map[string]string `json:"readings"`
+	Cases    []json.RawMessage `json:"cases"`
 }
 
 // A case refused by the rules ("refused") or not offered ("unsupported"); any other error fails only its
@@ -101,6 +102,9 @@ func main() {
 
 func reply(to message) object {
 	if to.Ask == "hello" {
+		if to.Readings["channel-transfer"] == "assigning" {
+			readings["channel-transfer"] = "assigning"
+		}
 		return object{"answer": hello()}
 	}
 	operation, offered := operations[to.Ask]
