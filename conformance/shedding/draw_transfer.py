@@ -282,7 +282,7 @@ def excluded(random: Random) -> Json:
     return {"settings": {**settings, EXCLUDED: names}, **found}
 
 
-def recently_unloaded(random: Random) -> Json:
+def moved_before(random: Random) -> Json:
     """An unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
     loads, settings = _uneven(random)
     found = cluster(random, loads)

@@ -335,7 +335,7 @@ def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) 
                 expect.that(len(busier) < top, f"one of the top {top} of {name}", bundle)
 
 
-@SHED.check("TRANSFER-20", draws=draws.one_cycle(draws.recently_unloaded))
+@SHED.check("TRANSFER-20", draws=draws.one_cycle(draws.moved_before))
 def recently_unloaded_bundles_are_not_transferred(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
