@@ -35,8 +35,9 @@ class Hello:
     `strategies` and `algorithms` are None if the implementation does not list them: each is then
     asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
     the documented one. `readings` are those that it says it follows. `costly` are operations whose
-    cases take seconds each. `own` maps rules to the sequences of questions that an existing cluster
-    can answer without being changed; it is not sent in messages.
+    cases take seconds each, and `absent` says why operations are not offered. `own` maps rules to
+    the sequences of questions that an existing cluster can answer without being changed; it is not
+    sent in messages.
     """
 
     protocol: int
@@ -50,6 +51,7 @@ class Hello:
     readings: Mapping[str, str] = field(default_factory=dict)
     manager: str = "modular"
     neutral: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
     placement: str | None = None
     own: Mapping[str, tuple[Row, ...]] | None = None
 

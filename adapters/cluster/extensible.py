@@ -200,6 +200,6 @@ def check_story_is_decided(case: Mapping[str, Any]) -> None:
     sheds = any([case["settings"].get(ENABLED, True), *switched])
     if sheds and any(kind == "tick" for kind, _ in events):
         raise Unsayable(
-            "the extensible load manager sheds only by TransferShedder, "
-            "whose decisions stories do not cover"
+            "the extensible load manager sheds only by TransferShedder, whose decisions stories "
+            "do not cover (pulsar:VERSION answers shed.cycles)"
         )

@@ -96,7 +96,7 @@ class ClusterHost:
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return the name, the operations, and what is stubbed."""
-        from pulsar_conformance.adapters.cluster.decisions import QUICK
+        from pulsar_conformance.adapters.cluster.decisions import ABSENT, QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
 
@@ -109,6 +109,7 @@ class ClusterHost:
             "batch": BATCH,
             "manager": manager,
             "operations": operations,
+            "absent": dict(ABSENT),
             "costly": [name for name in operations if name not in QUICK],
             "algorithms": splitting.algorithms(release),
             **modular,

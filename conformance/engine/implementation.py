@@ -135,6 +135,9 @@ class Implementation:
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:
+            known = (one for one in missing if one in self.hello.absent)
+            if (one := next(known, None)) is not None:
+                return f"{one} is not offered: {self.hello.absent[one]}"
             return f"it does not offer {', '.join(missing)}"
         if rule.managers and self.hello.manager not in rule.managers:
             kinds = " or ".join(rule.managers)

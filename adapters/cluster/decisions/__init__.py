@@ -37,6 +37,18 @@ MODULAR: Mapping[str, Decision] = {
 }
 """Further decisions of the modular load manager, the one whose load data the documents describe."""
 
+ABSENT: Mapping[str, str] = {
+    "channel.apply": "brokers alone write to a cluster's channel, each in its role, so that no "
+    "order of changes can be given (pulsar:VERSION asks the class that decides)",
+    "report.due": "a running broker decides by its own load and clock "
+    "(pulsar:VERSION asks the class that decides)",
+    "report.bundles": "a running broker ranks the traffic that it measures "
+    "(pulsar:VERSION asks the class that decides)",
+    "policy.changed": "a running broker unloads bundles that have owners, not names of namespaces "
+    "(pulsar:VERSION asks the class that decides)",
+    "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION asks the strategy)",
+}
+"""Operations that no cluster is asked, each with the reason."""
 
 QUICK = ("usage.max",)
 """Decisions that take less than a second."""

@@ -1,0 +1,32 @@
+"""An implementation says why it does not offer an operation, and the verdicts repeat it."""
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import Hello
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.implementation import Implementation
+
+PROFILE = "documented-4.2"
+WHY = "a timer decides"
+
+
+def without(name, monkeypatch, **more):
+    """The reference without an operation."""
+    connection = ReferenceConnection("reference", PROFILE, {})
+    offered = [one for one in connection.hello.operations if one != name]
+    answer = {"protocol": 1, "name": "mine", "operations": offered, **more}
+    connection.hello = Hello.of(answer)
+    monkeypatch.setattr(implementations, "connect", lambda *_: connection)
+    return Implementation("reference", PROFILE, {})
+
+
+def test_the_reason_for_an_operation_that_is_not_offered_is_repeated(monkeypatch):
+    rule = specs.load().rules["REPORT-14"]
+    said = without("report.due", monkeypatch, absent={"report.due": WHY}).unoffered(rule)
+    assert said == f"report.due is not offered: {WHY}"
+
+
+def test_an_operation_may_be_left_out_without_a_reason(monkeypatch):
+    rule = specs.load().rules["REPORT-14"]
+    said = without("report.due", monkeypatch, absent={"channel.apply": WHY}).unoffered(rule)
+    assert said == "it does not offer report.due"
