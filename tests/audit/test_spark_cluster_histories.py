@@ -59,7 +59,7 @@ RECORDED = [
     pytest.param(one, id=one.release, marks=() if one is CLUSTERS[0] else pytest.mark.thorough)
     for one in CLUSTERS
 ]
-"""Of 4.2.4, other recordings are audited in all runs: below, and in two other files."""
+"""Other recordings of 4.2.4 are audited in all runs: below, and in two other files."""
 
 
 @pytest.fixture(scope="module", params=RECORDED)
