@@ -12,7 +12,7 @@ Entry = dict[str, Any]
 
 
 def initial_entries(now: Sight) -> Iterator[Entry]:
-    """Yield records of the state at the start of an audit; its leader is not a new one."""
+    """Yield records of a cluster's state at the start of a recording, in which no leader starts."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
@@ -25,11 +25,11 @@ def initial_entries(now: Sight) -> Iterator[Entry]:
 
 
 def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
-    """Yield the events between two observations, in a possible order."""
+    """Yield the events that lead from one observation to the next, in a possible order."""
     if now.settings and now.settings != before.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
-    yield from _members("domain", before.domains, now.domains)
-    yield from _members("group", before.groups, now.groups)
+    yield from _membership_changes("domain", before.domains, now.domains)
+    yield from _membership_changes("group", before.groups, now.groups)
     if now.leader is not None and now.leader != before.leader:
         yield {"kind": "leader", "broker": now.leader}
     had = before.holder()
@@ -37,18 +37,23 @@ def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
         yield {"kind": "split", "bundle": whole, "into": list(parts)}
         if whole in had:
             had |= dict.fromkeys(parts, had.pop(whole))
-    yield from _moved(had, before, now)
+    yield from _ownership_changes(had, before, now)
 
 
-def _members(
+def _membership_changes(
     kind: str, before: Mapping[str, frozenset[str]], now: Mapping[str, frozenset[str]]
 ) -> Iterator[Entry]:
+    """Yield a record for each domain or group whose members changed."""
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
             yield {"kind": kind, "name": name, "members": sorted(now.get(name, ()))}
 
 
-def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
+def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
+    """Yield each bundle's release, with its cause, and then each bundle's new owner.
+
+    `had` gives each bundle's owner before, in which a split bundle is replaced by its parts.
+    """
     has = now.holder()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
     parts = {part for parts in now.divided.values() for part in parts}
@@ -58,7 +63,7 @@ def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]
         if had[bundle] not in now.owners or bundle in parts
     }
     other = [bundle for bundle in released if bundle not in causes]
-    cause = _cause(len(other), before, now)
+    cause = _cause_by_shed_count(len(other), before, now)
     for bundle in released:
         told = causes.get(bundle, cause)
         yield {"kind": "unloaded", "bundle": bundle, "broker": had[bundle], "cause": told}
@@ -67,8 +72,8 @@ def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]
             yield {"kind": "assigned", "bundle": bundle, "broker": broker}
 
 
-def _cause(released: int, before: Sight, now: Sight) -> str:
-    """Return the cause of unloads that neither a split nor a stopped broker explains.
+def _cause_by_shed_count(released: int, before: Sight, now: Sight) -> str:
+    """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
 
     The leader counts the bundles that it sheds. If it shed only some of the unloaded bundles, the
     cause is unknown.
@@ -81,7 +86,7 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
     return "shedding" if shed == released else "unknown"
 
 
-def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
+def possibly_stopping_brokers(entries: list[Entry], now: Sight) -> set[str]:
     """Return the brokers that may have released bundles because they are stopping.
 
     Under the extensible manager, brokers release their bundles before they leave the list of active
@@ -93,36 +98,37 @@ def may_be_stopping(entries: list[Entry], now: Sight) -> set[str]:
 
 
 def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
-    """Return the bundles released, under the extensible manager, for a reason still to be
-    observed.
-    """
+    """Return the bundles whose release, under the extensible manager, has no known cause yet."""
     if not now.is_extensible:
         return set()
     return {entry["bundle"] for entry in filter(_is_unexplained, entries)}
 
 
-def as_shutdown(entries: list[Entry], now: Sight) -> None:
-    """Set the cause of unloads from brokers that turned out to be stopping."""
+def attribute_to_shutdown(entries: list[Entry], now: Sight) -> None:
+    """Set the cause of unloads to shutdown if their broker has left the cluster by `now`."""
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"
 
 
-def as_shed(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unloads that the leader counted as shed only after all were complete.
+def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
+    """Set the cause of unexplained unloads, given a number of bundles newly counted as shed.
 
-    `shed` is how many it has counted beyond the unloads already explained.
+    The cause is shedding if `shed` is the number of unexplained unloads, and unknown if it is
+    another number. If `shed` is 0, nothing changes.
     """
-    open_ones = list(filter(_is_unexplained, entries))
-    if shed > 0 and open_ones:
-        for entry in open_ones:
-            entry["cause"] = "shedding" if shed == len(open_ones) else "unknown"
+    unexplained = list(filter(_is_unexplained, entries))
+    if shed > 0 and unexplained:
+        for entry in unexplained:
+            entry["cause"] = "shedding" if shed == len(unexplained) else "unknown"
 
 
-def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
-    """Return how many bundles a leader has counted as shed that these entries do not explain.
+def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
+    """Return how many bundles were newly counted as shed, less those that the entries attribute to
+    it.
 
-    Always 0 except under the extensible manager, which counts a cycle's bundles after the last one.
+    Always 0 except under the extensible manager, which counts the bundles of a cycle only when all
+    of them have been unloaded.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
@@ -130,8 +136,8 @@ def newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
     return now.shed - before.shed - len(explained) if now.is_extensible else 0
 
 
-def as_unknown(entries: list[Entry]) -> None:
-    """Set the cause of unloads from brokers that may be stopping to unknown."""
+def mark_causes_unknown(entries: list[Entry]) -> None:
+    """Set the cause of unexplained unloads to unknown."""
     for entry in filter(_is_unexplained, entries):
         entry["cause"] = "unknown"
 
@@ -141,7 +147,7 @@ def _is_unexplained(entry: Entry) -> bool:
 
 
 def state_after(entries: Iterator[Entry]) -> Sight | None:
-    """Return a cluster's state after these records; None if they do not give the owners."""
+    """Return a cluster's state after these records; None if none of them lists all owners."""
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}
     named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}

@@ -1,4 +1,4 @@
-"""Files of a growing history: one per day, with complete lines and no repeats."""
+"""Files of a recorded history: one per day, with complete lines and no repeats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CannotWrite(UserError):
 
 
 class Recording:
-    """A folder for the growing history of one cluster."""
+    """A folder to which the records of one cluster are appended."""
 
     def __init__(self, folder: Path, cluster: str) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class Recording:
             raise CannotWrite(f"{folder}: {error.strerror or error}") from None
 
     def newest_records(self) -> Iterator[Entry]:
-        """Yield the newest file's records, except load reports."""
+        """Yield the records in the newest file, except load reports."""
         files = self._files()
         if not files:
             return
@@ -47,7 +47,10 @@ class Recording:
                     yield entry
 
     def write(self, at: datetime, entries: Iterable[Entry]) -> int:
-        """Append lines with the same time; return their number. Errors: `CannotWrite`."""
+        """Append a line per entry, all with the same time; return their number.
+
+        Errors: `CannotWrite`.
+        """
         at = at.astimezone(UTC)
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         lines = [
@@ -56,7 +59,7 @@ class Recording:
         ]
         if not lines:
             return 0
-        path = self._path(at)
+        path = self._file_for(at)
         text = "".join(f"{line}\n" for line in lines).encode()
         try:
             target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -72,17 +75,17 @@ class Recording:
         return len(lines)
 
     def starts_file(self, at: datetime) -> bool:
-        """True if a line with this time would start a file."""
-        return not self._path(at.astimezone(UTC)).exists()
+        """True if a line with this time would be the first of a new file."""
+        return not self._file_for(at.astimezone(UTC)).exists()
 
-    def _path(self, at: datetime) -> Path:
+    def _file_for(self, at: datetime) -> Path:
         return self._folder / f"{self._cluster}-{at:%Y-%m-%d}{ENDING}"
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
 
     def _repair(self) -> None:
-        """Remove an incomplete last line that a killed process left."""
+        """Remove an incomplete last line, as a killed process leaves one."""
         for path in self._files()[-1:]:
             with path.open("rb+") as file:
                 content = file.read()

@@ -1,4 +1,4 @@
-"""Building a history from sources: their reports, and the events between them."""
+"""Building a history from sources: the reports in them, and the events between the reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.specs.text import counted
 
 APART = timedelta(seconds=10)
-"""Minimum time between log lines of different cycles."""
+"""Time between two log lines above which they belong to different cycles."""
 
 Timed = tuple[datetime, Entry]
 
@@ -28,7 +28,7 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     ]
     records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
     if not records:
-        raise BadSource("the sources contain nothing about load balancing")
+        raise BadSource("the sources contain no load report, metric, log or history; give others")
     first = min(at for at, _ in records)
     if settings:
         records.append((first, {"kind": "settings", "settings": dict(settings)}))
@@ -50,7 +50,7 @@ KINDS = (
     "assigned",
 )
 ORDER = {kind: place for place, kind in enumerate(KINDS)}
-"""Sort keys of kinds, for records of the same time."""
+"""Sort keys of records with the same time, by kind."""
 
 
 def _cycles(found: Imported) -> Iterator[Timed]:
@@ -63,7 +63,7 @@ def _cycles(found: Imported) -> Iterator[Timed]:
 
 
 def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
-    """Yield the events between two reported states, except unloads that a log contains."""
+    """Yield the events from each reported state to the next, except unloads that are `logged`."""
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
         if "bundles" in report:
@@ -72,7 +72,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
     seen: dict[str, datetime] = {}
     last = datetime.min
     for at in sorted(by_time):
-        now = _after(before, by_time[at], at in found.whole, found.whole.get(at))
+        now = _state_after_reports(before, by_time[at], at in found.whole, found.whole.get(at))
         for entry in events_between(before, now) if before else ():
             if entry["kind"] == "assigned" and entry["broker"] not in seen:
                 continue
@@ -80,7 +80,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
                 one["bundle"] == entry["bundle"] and seen[entry["broker"]] <= when <= at
                 for when, one in logged
             )
-            if entry["kind"] == "split" and (cause := _splitter(found, last, at)):
+            if entry["kind"] == "split" and (cause := _split_cause(found, last, at)):
                 entry["cause"] = cause
             if not known:
                 yield at, entry
@@ -88,31 +88,31 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
         before, last = now, at
 
 
-def _splitter(found: Imported, since: datetime, at: datetime) -> str:
-    """Return the cause of splits according to the leader's count; empty if unknown."""
+def _split_cause(found: Imported, since: datetime, at: datetime) -> str:
+    """Return the cause of splits between two times by the leader's counter; empty if unknown."""
     if since not in found.split or at not in found.split:
         return ""
     return "automatic" if found.split[at] > found.split[since] else "admin"
 
 
-def _after(
+def _state_after_reports(
     before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
 ) -> Sight:
-    """Return the state after some brokers reported; if `whole`, all others are gone."""
+    """Return the state after some brokers reported; if `whole`, all other brokers are gone."""
     former = {} if before is None or whole else before.owners
     taken = frozenset[str]().union(*reported.values())
     owners = {broker: held - taken for broker, held in former.items()}
     owners |= reported
-    divided = {} if before is None else dict(_divided(before, owners))
+    divided = {} if before is None else dict(_split_bundles(before, owners))
     for parent in divided:
         owners = {broker: held - {parent} for broker, held in owners.items()}
     return Sight(owners=owners, leader="leader", shed=shed, divided=divided)
 
 
-def _divided(
+def _split_bundles(
     before: Sight, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield bundles that were split, with their parts."""
+    """Yield each bundle that was split since, with its parts."""
     had = before.holder()
     new = {bundle for held in owners.values() for bundle in held} - had.keys()
     for whole in had:
@@ -133,11 +133,11 @@ LACKS = (
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
 )
-"""Kinds of records, with the consequence for an audit if a history has none of them."""
+"""Kinds of records, and the consequence for an audit if a history has no record of the kind."""
 
 
 def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
-    """Yield what the sources lack, with the consequence for an audit."""
+    """Yield each part of a history that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:

@@ -19,19 +19,19 @@ OF_A_CYCLE = re.compile(
     r"no load shedding will be performed|sorted broker list|bundle to unload with msg|"
     r"Sole namespace bundle|Unloading bundle"
 )
-"""Lines that only a shedding cycle writes."""
+"""Texts in log lines that are written only during a shedding cycle."""
 
 SPLITTING = re.compile(r"Load-manager splitting bundle (\S+)")
 FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
-"""Fields that may contain the time of a line in JSON."""
+"""Fields of a JSON log line that may contain its time."""
 
 
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
-    """Add a log's records. Errors: `BadSource` for one without load balancer lines."""
+    """Add the records in a log. Errors: `BadSource` if it has no line of a load balancer."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)
-        unload = _unload(message, attributes)
+        unload = _unload_in_line(message, attributes)
         elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
         split += SPLITTING.search(message) is not None
         at = next((time_of(attributes[name]) for name in FIELDS if name in attributes), None)
@@ -66,8 +66,8 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     found.kinds.add("log")
 
 
-def _unload(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the bundle and the broker in a line about an unload."""
+def _unload_in_line(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the bundle and the broker if a line is about an unload."""
     if found := UNLOADING.search(message):
         return found[1], found[2]
     if STRUCTURED in message and {"bundle", "sourceBroker"} <= attributes.keys():

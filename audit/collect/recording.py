@@ -13,13 +13,13 @@ from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import (
     Entry,
-    as_shed,
-    as_shutdown,
-    as_unknown,
+    attribute_to_shedding,
+    attribute_to_shutdown,
+    count_newly_shed,
     events_between,
     initial_entries,
-    may_be_stopping,
-    newly_shed,
+    mark_causes_unknown,
+    possibly_stopping_brokers,
     state_after,
     unexplained_bundles,
 )
@@ -28,17 +28,19 @@ from pulsar_conformance.audit.collect.files import Recording
 Tell = Callable[[str], None]
 
 STOPS_WITHIN = timedelta(seconds=60)
-"""Maximum time from the first bundle that a stopping broker releases until it is gone: the default
-of brokerShutdownTimeoutMs, after which the broker ends itself. With few bundles it takes 2 or 3
-seconds.
+"""Maximum time from the first bundle that a stopping broker releases until the broker is gone: the
+default of brokerShutdownTimeoutMs, after which the broker ends itself. With few bundles it takes 2
+or 3 seconds.
 """
 
 PAUSES_WITHIN = timedelta(seconds=10)
-"""Maximum time from one bundle that a stopping broker releases to the next, or to its end."""
+"""Maximum time between two bundles that a stopping broker releases, or from the last one until the
+broker is gone.
+"""
 
 
 class Recorder:
-    """Records one cluster."""
+    """Observes one cluster, and records its changes."""
 
     def __init__(self, looker: Looker, recording: Recording, tell: Tell) -> None:
         self._looker = looker
@@ -47,15 +49,16 @@ class Recorder:
         self._before = state_after(recording.newest_records())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
-        """Observations not written yet, since a broker may have been stopping at the time, or a
-        transfer may have been on its way."""
+        """Entries not written yet, with the time of their observation: a broker may have been
+        stopping then, or a transfer may have been under way.
+        """
         self._unowned: dict[str, datetime] = {}
-        """Last time at which each bundle of these was seen without an owner."""
+        """Last time at which each released bundle was seen without an owner."""
 
     def run(
-        self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
+        self, every: float, duration: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Observe every `every` seconds, for `lasting` seconds or until `stop` is set.
+        """Observe every `every` seconds, until `duration` seconds have passed or `stop` is set.
 
         If `first` is false, the first observation has already been made. Errors: `NoAnswer` if the
         first observation finds no cluster, `CannotWrite`.
@@ -70,23 +73,23 @@ class Recorder:
                 except NoAnswer as error:
                     if first:
                         raise
-                    self._trouble({"cluster": str(error)})
+                    self._report_troubles({"cluster": str(error)})
                 first = False
                 due = max(due + every, time.monotonic())
-                if lasting is not None and due - begun > lasting:
+                if duration is not None and due - begun > duration:
                     return
                 stop.wait(due - time.monotonic())
         finally:
             self.flush()
 
     def flush(self) -> None:
-        """Write observations held back; causes stay unknown where a broker may be stopping.
+        """Write the entries held back; mark causes that may still be a shutdown as unknown.
 
         Errors: `CannotWrite`.
         """
         while self._held:
             at, entries = self._held.popleft()
-            as_unknown(entries)
+            mark_causes_unknown(entries)
             self._recording.write(at, entries)
 
     def observe(self, *, first: bool) -> None:
@@ -96,30 +99,32 @@ class Recorder:
         at = datetime.now(UTC)
         if first:
             self._tell(describe_recording(self._looker.cluster, look))
-        self._trouble(dict(look.troubles))
+        self._report_troubles(dict(look.troubles))
         for _, held in self._held:
-            as_shutdown(held, look.sight)
+            attribute_to_shutdown(held, look.sight)
         if self._before is None or self._recording.starts_file(at):
             self.flush()
             entries = list(initial_entries(look.sight))
         else:
             entries = list(events_between(before, look.sight))
             together = [one for _, held in self._held for one in held] + entries
-            as_shed(together, newly_shed(before, look.sight, entries))
-        entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
+            attribute_to_shedding(together, count_newly_shed(before, look.sight, entries))
+        entries += [
+            _load_report_entry(broker, report) for broker, report in sorted(look.reports.items())
+        ]
         self._held.append((at, entries))
         holder = look.sight.holder()
         for _, held in self._held:
             released = unexplained_bundles(held, look.sight)
             self._unowned |= {bundle: at for bundle in released if bundle not in holder}
-        while self._held and not self._undecided(at, look.sight):
+        while self._held and not self._is_undecided(at, look.sight):
             self._recording.write(*self._held.popleft())
         self._before = look.sight
 
-    def _undecided(self, at: datetime, now: Sight) -> bool:
-        """True if the oldest observation's unloads may still be explained.
+    def _is_undecided(self, at: datetime, now: Sight) -> bool:
+        """True if the cause of the oldest held unloads may still become known.
 
-        Their broker may be stopping, or TransferShedder may be moving the bundle to another.
+        Their broker may be stopping, or TransferShedder may be moving the bundle to another broker.
         """
         since, oldest = self._held[0]
         if at - since >= STOPS_WITHIN:
@@ -128,26 +133,26 @@ class Recorder:
         if any(at - one < PAUSES_WITHIN for one in last):
             return True
         lately = (held for time, held in self._held if at - time < PAUSES_WITHIN)
-        releasing = {broker for held in lately for broker in may_be_stopping(held, now)}
-        return not releasing.isdisjoint(may_be_stopping(oldest, now))
+        releasing = {broker for held in lately for broker in possibly_stopping_brokers(held, now)}
+        return not releasing.isdisjoint(possibly_stopping_brokers(oldest, now))
 
-    def _trouble(self, now: dict[str, str]) -> None:
-        """Report once when something becomes unreadable, and once when it is readable again."""
+    def _report_troubles(self, now: dict[str, str]) -> None:
+        """Report once that a part of the cluster is unreadable, and once that it is readable."""
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")
         for what in self._troubles:
             if what not in now:
-                self._tell(f"{what}: can be read again")
+                self._tell(f"{what}: readable again")
         self._troubles = now
 
 
-def _report(broker: str, report: object) -> Entry:
+def _load_report_entry(broker: str, report: object) -> Entry:
     return {"kind": "load_report", "broker": broker, "report": report}
 
 
 def describe_recording(cluster: str, look: Look) -> str:
-    """Describe what is recorded, what cannot be observed, and what that means for an audit."""
+    """Describe what is recorded and what cannot be observed, with the consequences for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     if look.sight.is_extensible:
         unseen.append("load data (what depends on loads is undecided)")
@@ -166,4 +171,4 @@ MISSED = {
     "groups": "placement of groups is not judged",
     "causes of unloading": "the cause of an unload is unknown unless it is a split or a shutdown",
 }
-"""Gaps in an audit, for each part of a cluster that cannot be read."""
+"""Consequence for an audit if a part of the cluster cannot be read."""

@@ -1,4 +1,4 @@
-"""Reading operators' data: load reports, znodes, metrics over time, logs, histories."""
+"""Reading operators' data: load reports, znodes, results of metric queries, logs, histories."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 class BadSource(UserError):
-    """A source that cannot be imported; the message says what is wrong and what to do."""
+    """A source that cannot be imported; the message names the problem and the remedy."""
 
 
 @dataclass
@@ -49,15 +49,17 @@ class Imported:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Times at which every broker was measured, with the number of bundles shed so far."""
+    """Times at which the metrics of every broker were sampled, with the number of bundles that the
+    leader had shed by then; None if unknown.
+    """
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split by each time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
-    """Records that a source contains directly."""
+    """Records from histories, logs and bundle data, each with its time."""
     logged: list[datetime] = field(default_factory=list)
     """Times of log lines that belong to a shedding cycle."""
     kinds: set[str] = field(default_factory=set)
-    """Kinds of sources: reports, metrics, log, history."""
+    """Kinds of sources that were read: reports, metrics, counters, log, history."""
     notes: list[str] = field(default_factory=list)
     undated: int = 0
     """Number of reports without a time."""
@@ -71,15 +73,15 @@ def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Importe
     """
     found = Imported()
     for path in paths:
-        files = sorted(_files(path)) if path.is_dir() else [path]
+        files = sorted(_files_in(path)) if path.is_dir() else [path]
         if not files:
-            raise BadSource(f"{path}: there is no file in it")
+            raise BadSource(f"{path}: the folder contains no files; give another one")
         for file in files:
             _read_file(found, file, path if path.is_dir() else file.parent, date)
     return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files_in(folder: Path) -> Iterator[Path]:
     if any(folder.rglob("_delta_log")):
         raise BadSource(f"{folder}: it is a table of Delta Lake; export its current rows as JSON")
     if any(one.parent.name == "metadata" for one in folder.rglob("*.metadata.json")):
@@ -89,111 +91,125 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _zstd(file: Path) -> io.RawIOBase:
-    """Open a Zstandard file with Python 3.14, or with pyarrow from the extra spark."""
+def _open_zstd(file: Path) -> io.RawIOBase:
+    """Open a Zstandard file with Python 3.14, or with pyarrow, which the extra `spark` installs."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
-    raise ValueError("opening it needs Python 3.14 or the extra spark; or decompress it first")
+    raise ValueError(
+        "Zstandard needs Python 3.14 or the extra `spark`; install it, or decompress the file"
+    )
 
 
 OPENED: Mapping[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": _zstd,
-    ".zstd": _zstd,
+    ".zst": _open_zstd,
+    ".zstd": _open_zstd,
 }
-"""Functions that open compressed files, by the endings of their names."""
+"""Functions that open compressed files, by file name suffix."""
 
 REFUSED = {
-    ".tar": "it is an archive; unpack it and name its folder",
-    ".tgz": "it is an archive; unpack it and name its folder",
-    ".zip": "it is an archive; unpack it and name its folder",
-    ".parquet": "audit reads Parquet itself; name it by --input",
+    ".tar": "it is an archive; unpack it and give the folder",
+    ".tgz": "it is an archive; unpack it and give the folder",
+    ".zip": "it is an archive; unpack it and give the folder",
+    ".parquet": "it is Parquet, which needs no import; run audit with --input and this file",
 }
 
 
 def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
-    """Add the data of a file, recognized by its content. Errors: `BadSource`, `BadSnapshot`."""
+    """Add the data of a file, whose kind is recognized by its content.
+
+    Errors: `BadSource`, `BadSnapshot`.
+    """
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENED else file.name
     for ending, why in REFUSED.items():
         if name.endswith(ending):
             raise BadSource(f"{file}: {why}")
-    named = unquote((file.parent / name).relative_to(folder).as_posix())
-    named = named.removesuffix(SUFFIX).removesuffix(".txt")
+    path_name = unquote((file.parent / name).relative_to(folder).as_posix())
+    path_name = path_name.removesuffix(SUFFIX).removesuffix(".txt")
     try:
         with open_source(file) as stream:
-            _read_stream(found, file, named, stream, date)
+            _read_stream(found, file, path_name, stream, date)
     except UNREADABLE as wrong:
         raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
 
 
 HEAD = 1 << 16
-"""Bytes at the start of a file from which its kind is recognized."""
+"""Number of bytes at the start of a file by which its kind is recognized."""
 
 UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-"""Errors of files that cannot be opened, are cut off, or are damaged."""
+"""Errors raised for files that cannot be opened, are truncated, or are damaged."""
 
 
 def open_source(file: Path) -> io.BufferedReader:
-    """Open a file, decompressing it by its suffix. Errors: `UNREADABLE`, also while reading."""
+    """Open a file, decompressing it if its suffix says so.
+
+    Errors: `UNREADABLE`, also while the stream is read.
+    """
     return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
-    found: Imported, file: Path, named: str, stream: io.BufferedReader, date: datetime | None
+    found: Imported, file: Path, path_name: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
-    """Add the data of JSON, a znode dump, or else a log."""
+    """Add the data of a file: JSON, a znode dump, or otherwise a log.
+
+    `path_name` is the file's path within the imported folder, without suffixes; it may name a
+    broker or a bundle.
+    """
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if head.lstrip()[:1] in (b"{", b"["):
-        _read_json(found, file, named, stream.read(), date)
+        _read_json(found, file, path_name, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
-        _read_znodes(found, file, _lines(stream))
+        _read_znodes(found, file, _decoded_lines(stream))
     elif PRINTED.search(head):
-        _read_printed(found, file, named, list(_lines(stream)), date)
+        _read_shell_output(found, file, path_name, list(_decoded_lines(stream)), date)
     else:
-        _read_log(found, file, _lines(stream), date)
+        _read_log(found, file, _decoded_lines(stream), date)
 
 
 PRINTED = re.compile(rb"^\{", re.MULTILINE)
-"""Start of the data among other output of ZooKeeper's shell."""
+"""First character of a JSON object among other output of ZooKeeper's shell."""
 
 
-def _read_printed(
-    found: Imported, file: Path, named: str, lines: list[str], date: datetime | None
+def _read_shell_output(
+    found: Imported, file: Path, path_name: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the data of the znode that names the file; other lines may belong to a log."""
-    documents = [one for one in _documents(lines) if one is not None and not _is_logged(one)]
+    """Add the JSON objects among other lines, named by the file; if there are none, read a log."""
+    documents = [one for one in _documents(lines) if one is not None and not _is_log_line(one)]
     for one in documents:
-        _read_document(found, file, named, one)
+        _read_document(found, file, path_name, one)
     if not documents:
         _read_log(found, file, lines, date)
 
 
-def _lines(stream: Iterable[bytes]) -> Iterator[str]:
+def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
     return (line.decode("utf-8", "replace").rstrip("\r\n") for line in stream)
 
 
-def _read_json(found: Imported, file: Path, named: str, data: bytes, date: datetime | None) -> None:
-    """Add the data of a JSON document, or of one per line, which may be log lines."""
+def _read_json(
+    found: Imported, file: Path, path_name: str, data: bytes, date: datetime | None
+) -> None:
+    """Add the data of a JSON document, or of one document per line, which may be log lines."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
-        if not isinstance(document, dict) or not _is_logged(document):
-            _read_document(found, file, named, document)
+        if not isinstance(document, dict) or not _is_log_line(document):
+            _read_document(found, file, path_name, document)
             return
     documents = list(_documents(text.splitlines()))
-    if any(one is None or _is_logged(one) for one in documents):
+    if any(one is None or _is_log_line(one) for one in documents):
         _read_log(found, file, text.splitlines(), date)
         return
     for one in documents:
-        _read_document(found, file, named, one)
+        _read_document(found, file, path_name, one)
 
 
 def _documents(lines: Iterable[str]) -> Iterator[Json | None]:
-    """Yield the object in each line, or None if the line has none."""
+    """Yield the JSON object in each line; None for a line that is not a JSON object."""
     for line in filter(str.strip, lines):
         document = None
         with suppress(NotJSON):
@@ -207,23 +223,27 @@ def _read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime 
     read_log(found, file, lines, date)
 
 
-def _is_logged(document: Json) -> bool:
+def _is_log_line(document: Json) -> bool:
     return "message" in document and "kind" not in document
 
 
-def _read_document(found: Imported, file: Path, named: str, document: Any) -> None:
-    """Add the data of a JSON document, recognized by its fields."""
+def _read_document(found: Imported, file: Path, path_name: str, document: Any) -> None:
+    """Add the data of a JSON document, whose kind is recognized by its fields."""
     if isinstance(document, list):
         for one in document:
-            _read_document(found, file, named, one)
+            _read_document(found, file, path_name, one)
     elif not isinstance(document, dict):
-        raise BadSource(f"{file}: it is a JSON {type(document).__name__}, not an object")
+        raise BadSource(
+            f"{file}: it contains a JSON {type(document).__name__} instead of an object"
+        )
     elif "kind" in document and "at" in document:
         _add_record(found, file, document)
     elif isinstance(document.get("data"), dict) and "result" in document["data"]:
         _read_series(found, file, document["data"]["result"])
     elif all(frame in document for frame in FRAMES):
-        bundle = next(filter(BUNDLE.fullmatch, (named, "/".join(named.split("/")[-3:]))), "")
+        bundle = next(
+            filter(BUNDLE.fullmatch, (path_name, "/".join(path_name.split("/")[-3:]))), ""
+        )
         _add_bundle_data(found, file, bundle, document)
     elif (
         document
@@ -233,22 +253,24 @@ def _read_document(found: Imported, file: Path, named: str, document: Any) -> No
         for name, one in document.items():
             _read_document(found, file, name, one)
     else:
-        _add_report(found, file, _broker_of(file, named, document), document)
+        _add_report(found, file, _broker_of(file, path_name, document), document)
 
 
-def _broker_of(file: Path, named: str, report: Json) -> str:
-    """Return the broker named by a path (folder of `load-report`, or file) or by a report.
+def _broker_of(file: Path, path_name: str, report: Json) -> str:
+    """Return the broker that a load report is about.
 
-    Errors: `BadSource` if neither names it.
+    Its file has the broker's name; or the name `load-report`, in a folder with the broker's name,
+    if there is one; otherwise the broker is that of the report's URL. Errors: `BadSource` if there
+    is no name.
     """
-    *folders, name = named.split("/")
+    *folders, name = path_name.split("/")
     if not name.startswith(LOAD_REPORT):
         return name
     url = str(report.get("webServiceUrl") or report.get("webServiceUrlTls") or "")
     broker = folders[-1] if folders else url.rpartition("//")[2]
     if not broker:
         raise BadSource(
-            f"{file}: neither its path nor its content names the broker; name its folder"
+            f"{file}: its broker is not named; put it into a folder with the broker's name"
         )
     return broker
 
@@ -268,7 +290,7 @@ def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
 def _add_record(found: Imported, file: Path, record: Json) -> None:
     at = time_of(str(record["at"]))
     if at is None:
-        raise BadSource(f"{file}: {record['at']} is not a date and time")
+        raise BadSource(f"{file}: {record['at']} is not a time; write it as 2026-11-20T10:00:00Z")
     found.kinds.add("history")
     found.cluster = found.cluster or str(record.get("cluster", ""))
     if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
@@ -278,7 +300,9 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
 
 def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
     if not bundle:
-        raise BadSource(f"{file}: it is bundle data, but its path lacks tenant/namespace/0x…_0x…")
+        raise BadSource(
+            f"{file}: it is bundle data; save it at a path that ends with TENANT/NAMESPACE/0x…_0x…"
+        )
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     kept = {frame: data[frame] for frame in FRAMES}
     found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
@@ -288,12 +312,12 @@ ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
 def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
-    """Add the znodes of a dump, in which each path is followed by its data."""
+    """Add the znodes in a dump, which has each path before its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
     for line in lines:
-        named = ZNODE.search(line)
-        path = (named[1], unquote(named[2]).rstrip(",:]\"'")) if named else path
+        znode = ZNODE.search(line)
+        path = (znode[1], unquote(znode[2]).rstrip(",:]\"'")) if znode else path
         start = line.find("{")
         if path is None or start < 0:
             continue
@@ -305,18 +329,20 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
                 _add_bundle_data(found, file, path[1], data)
             path = None
     if len(found.reports) + len(found.records) == before:
-        raise BadSource(f"{file}: it lists znodes of /loadbalance, but no data")
+        raise BadSource(
+            f"{file}: it lists znodes of /loadbalance without their data; dump the data as well"
+        )
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")
-"""Names of the metric that counts the bundles split by the leader."""
+"""Names of the metric that counts the bundles split by the leader; they depend on the release."""
 
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
-"""Names of the metric that counts the bundles shed by the leader."""
+"""Names of the metric that counts the bundles shed by the leader; they depend on the release."""
 
 
 def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
-    """Add a report for each broker and time in a range query."""
+    """Add a report for each broker and time in the result of a range query."""
     measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
     shed: defaultdict[datetime, float] = defaultdict(float)
     for one in series:
@@ -325,13 +351,13 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
         broker = broker_in(labels)
         found.cluster = found.cluster or labels.get("cluster", "")
         if name in SHED_COUNTERS:
-            for stamp, value in _values(one):
+            for stamp, value in _samples(one):
                 shed[stamp] += value
         elif name in SPLIT_COUNTERS:
-            for stamp, value in _values(one):
+            for stamp, value in _samples(one):
                 found.split[stamp] = found.split.get(stamp, 0) + value
         elif broker and (name in RESOURCE_METRICS or name in BUNDLE_METRICS):
-            for stamp, value in _values(one):
+            for stamp, value in _samples(one):
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
                 add_sample(report, name, labels, value)
     if not measured and not shed and not found.split:
@@ -339,8 +365,8 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
     _add_series(found, measured, shed)
 
 
-def _values(one: Json) -> Iterator[tuple[datetime, float]]:
-    for stamp, value in one.get("values") or [one["value"]]:
+def _samples(series: Json) -> Iterator[tuple[datetime, float]]:
+    for stamp, value in series.get("values") or [series["value"]]:
         yield datetime.fromtimestamp(float(stamp), UTC), float(value)
 
 
@@ -349,7 +375,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge samples with those of other queries for the same times."""
+    """Merge reports with those built from other queries for the same times."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -377,9 +403,9 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Parse the first date and time in a text, in UTC by default; None if there is none.
+    """Return the first date and time in a text, in UTC by default; None if the text contains none.
 
-    Integers are milliseconds since 1970.
+    An integer counts as milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)

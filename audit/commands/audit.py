@@ -32,7 +32,7 @@ JUDGED_BY = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add input, judging options and output."""
+    """Add the arguments for the input, the judging and the output."""
     parser.add_argument(
         "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
     )
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", required=True, metavar="PATH", help="a folder for the tables and cases"
     )
     add_profile(parser, JUDGED_BY, default=None)
-    add_reading(parser, "follow this alternative of a reading")
+    add_reading(parser, "judge by this alternative of a reading")
     parser.add_argument(
         "--settings",
         metavar="FILE",
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy",
-        type=_strategy,
+        type=_parse_strategy,
         metavar="NAME",
         help="also report what this strategy would have unloaded",
     )
@@ -57,7 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("to", "judge cycles before this time"),
     ):
         parser.add_argument(
-            f"--{name}", dest=f"time_{name}", type=_time, metavar="TIME", help=f"{what}, ISO 8601"
+            f"--{name}",
+            dest=f"time_{name}",
+            type=_parse_time,
+            metavar="TIME",
+            help=f"{what}, ISO 8601",
         )
     parser.add_argument(
         "--why", metavar="BUNDLE", help="show what happened to this bundle, with the arithmetic"
@@ -69,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--at",
-        type=_time,
+        type=_parse_time,
         metavar="TIME",
         help="with --why or --broker: show events up to this time, ISO 8601",
     )
@@ -100,9 +104,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         paths.check_paths(args.input, args.output, args.json)
         _check_times(args.time_from, args.time_to)
-        _check_asked(args)
+        _check_options(args)
         readings = chosen_readings(args.reading)
-        settings = _settings(args.settings)
+        settings = _read_settings(args.settings)
         specs.load().check_readings(readings)
         options = spark_tuning.of_process(args.input)
         session.start_java(args.spark, "audit", options)
@@ -143,26 +147,32 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     if not found["cycles"] and not found["rules"]:
-        print(f"pulsar-conformance: {_nothing(args, found['lines'])}", file=sys.stderr)
+        why = _why_nothing_is_audited(args, found["lines"])
+        print(f"pulsar-conformance: {why}", file=sys.stderr)
     return _status(args, found)
 
 
 def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """Return the exit status; nothing to judge is an error only if a time was given."""
+    """Return the exit status.
+
+    Finding nothing to judge is an error only if a period was given or no line is usable.
+    """
     asked = args.time_from or args.time_to or not found["lines"]["used"]
     if asked and not found["cycles"] and not found["rules"]:
         return UNUSABLE
     return WRONG if found["wrong"] else 0
 
 
-def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
-    """Return why nothing could be audited, with advice."""
+def _why_nothing_is_audited(args: argparse.Namespace, lines: dict[str, Any]) -> str:
+    """Return the reason why nothing could be audited, with advice."""
     if not lines["used"]:
-        problem = f"none of its lines can be used; {args.output}/quarantine says why"
-        hint = "pulsar-conformance import makes a history of load reports, metrics and logs"
+        problem = f"none of its lines can be used, for the reasons in {args.output}/quarantine"
+        hint = "make a history with pulsar-conformance import"
         return f"--input {args.input}: {problem}; {hint}"
     if args.time_from or args.time_to:
-        return "there is no shedding cycle of a reporting broker in that time; see --from and --to"
+        return (
+            "no reporting broker had a shedding cycle between --from and --to; give another period"
+        )
     problem = "it has no shedding cycle of a reporting broker"
     return f"--input {args.input}: {problem}; give load reports, leaders and cycles of one period"
 
@@ -173,7 +183,7 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
         raise AuditError(f"--from {since.isoformat()}: {problem}")
 
 
-def _check_asked(args: argparse.Namespace) -> None:
+def _check_options(args: argparse.Namespace) -> None:
     """Check that options do not conflict. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
@@ -185,7 +195,7 @@ def _check_asked(args: argparse.Namespace) -> None:
         raise AuditError(f"{', '.join(given)}: {problem}; give one or the other")
 
 
-def _settings(file: str | None) -> dict[str, Any]:
+def _read_settings(file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
     read = read_settings(Path(file))
@@ -196,19 +206,21 @@ def _settings(file: str | None) -> dict[str, Any]:
     for note in notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     if not given:
-        raise BadSetting(f"--settings {file}: it sets no documented setting of load balancing")
+        raise BadSetting(
+            f"--settings {file}: it has no documented setting of load balancing; give a broker.conf"
+        )
     return given
 
 
-def _strategy(text: str) -> str:
+def _parse_strategy(text: str) -> str:
     if text.rpartition(".")[2] not in STRATEGIES:
         raise argparse.ArgumentTypeError(
-            f"{text} is not a strategy; there are {', '.join(STRATEGIES)}"
+            f"{text} is not a strategy; choose from {', '.join(STRATEGIES)}"
         )
     return text
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

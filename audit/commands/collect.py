@@ -23,13 +23,13 @@ MINUTE = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, how often and how long to record, and the output."""
+    """Add the arguments for the cluster, the times of observation, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, access to it, and how often and how long to record."""
+    """Add the arguments for the cluster, access to it, and the times of observation."""
     parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster to record, if there are several"
@@ -46,7 +46,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         dest="lasting",
         metavar="SECONDS",
-        help="how long to record (until it is interrupted)",
+        help="how long to record (until interrupted)",
     )
     parser.add_argument(
         "--token-file",
@@ -72,8 +72,11 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Record the cluster and print the number of lines; return 2 on failure."""
     try:
-        with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
-            recorder.run(args.every, args.lasting, stop)
+        with (
+            recorder_of(args, Path(args.output)) as (recorder, recording),
+            stop_on_interrupt() as stop,
+        ):
+            recorder.run(args.every, args.duration, stop)
     except UNREACHED as wrong:
         print_error(str(wrong))
         return UNUSABLE
@@ -87,7 +90,9 @@ UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """Yield a recorder of the cluster given by the arguments. Errors: `UNREACHED`."""
+    """Yield a recorder of the cluster that the arguments give, and its recording. Errors:
+    `UNREACHED`.
+    """
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
     try:
@@ -107,8 +112,8 @@ def print_error(text: str) -> None:
 
 
 @contextmanager
-def interrupted() -> Iterator[threading.Event]:
-    """Yield an event that the first interrupt sets; the second one ends the process."""
+def stop_on_interrupt() -> Iterator[threading.Event]:
+    """Yield an event that the first interrupt sets; the second interrupt ends the process."""
     stop = threading.Event()
 
     def handle(number: int, _frame: object) -> None:

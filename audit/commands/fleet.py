@@ -40,8 +40,8 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add size and length of the history, the deciding implementation, planted faults, and
-    output.
+    """Add the arguments for the fleet, the history, the deciding implementation, the violations and
+    the output.
     """
     for name, default, what in (
         ("clusters", 3, "number of clusters"),
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="reference",
         metavar="ADAPTER",
         help="the implementation that decides what is unloaded: %(default)s, sample:java "
-        "...; none switches shedding off, so that any size is generated quickly",
+        "...; none switches shedding off, which is fast for any size",
     )
     parser.add_argument(
         "--plant",
@@ -109,9 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the maximum delay of each load report, in seconds (%(default)s)",
     )
     add_reading(parser, "the reading that the deciding implementation follows")
-    parser.add_argument(
-        "--no-cycles", action="store_true", help="leave out the records of the cycles"
-    )
+    parser.add_argument("--no-cycles", action="store_true", help="omit the records of cycles")
     parser.add_argument(
         "--damage",
         type=float,
@@ -131,29 +129,30 @@ def run(args: argparse.Namespace) -> int:
     """Write the history and print a summary; return 2 on failure."""
     begun = time.monotonic()
     try:
-        for line in _written(args):
+        for line in _write_history(args):
             print(line)
     except (AdapterError, BadFleet, BadPlan, BadSetting, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt:
-        told = f"stopped; what is in {args.output} is not a complete history: remove it"
-        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        options = f"stopped; the history in {args.output} is incomplete: remove it"
+        print(f"pulsar-conformance: {options}", file=sys.stderr)
         return INTERRUPTED
     print(f"{time.monotonic() - begun:.0f} s")
     return 0
 
 
-def _written(args: argparse.Namespace) -> Iterator[str]:
+def _write_history(args: argparse.Namespace) -> Iterator[str]:
+    """Write the history; yield the lines of the summary."""
     rules = tuple(dict.fromkeys(args.plant))
-    told = HistoryOptions(args.decided_by, rules, args.damage, args.format)
+    options = HistoryOptions(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
         _check_readings(args.decided_by, fleet.readings)
     with session.acquired(args.spark, "fleet") as spark:
         from pulsar_conformance.audit.fleet.writing import write_history
 
-        written = write_history(spark.session, fleet, told, args.output)
+        written = write_history(spark.session, fleet, options, args.output)
     yield f"{args.output}: {counted(written.lines, 'line')}"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"
@@ -162,12 +161,14 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     for rule, where in written.planted.items():
         yield f"planted {rule}, {where['cluster']}, {where['at']}:"
         yield f"  {PLANTS[rule].sentence}"
-        if left_open := PLANTS[rule].left_open(fleet.cycles):
-            yield f"  {left_open}"
+        if undetected := PLANTS[rule].why_undetected(fleet.cycles):
+            yield f"  {undetected}"
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
-    """Return the fleet described by arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
+    """Return the fleet that the arguments describe. Errors: `BadFleet`, `BadSetting`,
+    `UnknownName`.
+    """
     decided = args.decided_by != NOBODY
     given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(
@@ -191,7 +192,7 @@ def _check_readings(adapter: str, readings: Mapping[str, str]) -> None:
     """Check that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
     if adapter.partition(":")[0] == "spark":
         problem = "it would run within the Spark session that writes the history"
-        raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")
+        raise BadFleet(f"--decided-by {adapter}: {problem}; choose reference or sample:java")
     with connect(adapter, DEFAULT_PROFILE, readings) as connection:
         hello = connection.hello
     if SHED.id not in hello.operations:

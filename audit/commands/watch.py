@@ -1,4 +1,4 @@
-"""`pulsar-conformance watch`: record a running cluster, and keep audit and page current."""
+"""`pulsar-conformance watch`: record a running cluster, and keep its audit and page current."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 HISTORY, AUDIT = "history", "audit"
-"""Names of the folders within the output."""
+"""Names of the folders within the output folder."""
 
 BETWEEN = 300.0
 """Seconds from the start of one audit to the start of the next."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the cluster, judging options, how often to judge, and the output."""
+    """Add the arguments for the cluster, the judging, the times of audits, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument(
         "--output",
         required=True,
         metavar="PATH",
-        help=f"a folder: {HISTORY} in it is the recorded history, {AUDIT} its tables and page",
+        help=f"a folder, for the recorded history in {HISTORY}, and its tables and page in {AUDIT}",
     )
     parser.add_argument(
         "--audit-every",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the time between two audits (%(default)g)",
     )
     add_profile(parser, JUDGED_BY, default=None)
-    add_reading(parser, "follow this alternative of a reading")
+    add_reading(parser, "judge by this alternative of a reading")
     parser.add_argument(
         "--spark",
         default="local[*]",
@@ -66,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line per audit; return 130 when interrupted, 2 on failure.
+    """Print a line per audit; return 130 if interrupted, 2 on failure.
 
-    With a duration, return 1 if the last audit found faults, else 0.
+    With a duration, return 1 if the last audit found faults, otherwise 0.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt:
-        told = f"stopped; {args.output}/{HISTORY} has what was recorded"
+        told = f"stopped; the recorded history is in {args.output}/{HISTORY}"
         print(f"pulsar-conformance: {told}", file=sys.stderr)
         return INTERRUPTED
 
@@ -91,16 +91,16 @@ def _watch(args: argparse.Namespace) -> int:
     specs.load().check_readings(readings)
     with recorder_of(args, Path(history)) as (recorder, recording):
         recorder.observe(first=True)
-        with _recording(recorder, args.every, args.lasting) as course:
+        with _run_in_thread(recorder, args.every, args.duration) as course:
             options = spark_tuning.of_process(history)
             with session.acquired(args.spark, "watch", options) as spark:
-                audit = _auditing(spark.session, args, readings, history, output)
-                return _kept_current(audit, course, lambda: recording.lines, args.audit_every)
+                audit = _make_audit(spark.session, args, readings, history, output)
+                return _audit_until_end(audit, course, lambda: recording.lines, args.audit_every)
 
 
 @dataclass
 class RecorderCourse:
-    """A running recorder's state: whether it should stop, whether it has ended, its error."""
+    """State of a running recorder: whether it should stop, whether it has ended, and its errors."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -108,13 +108,15 @@ class RecorderCourse:
 
 
 @contextmanager
-def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[RecorderCourse]:
-    """Run a recorder in a thread until the block ends."""
+def _run_in_thread(
+    recorder: Recorder, every: float, duration: float | None
+) -> Iterator[RecorderCourse]:
+    """Run a recorder in a thread until the block ends; yield its state."""
     course = RecorderCourse()
 
     def work() -> None:
         try:
-            recorder.run(every, lasting, course.stop, first=False)
+            recorder.run(every, duration, course.stop, first=False)
         except BaseException as error:  # The main thread reraises it.
             course.failed.append(error)
         finally:
@@ -129,10 +131,12 @@ def _recording(recorder: Recorder, every: float, lasting: float | None) -> Itera
         thread.join()
 
 
-def _auditing(
+def _make_audit(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
-    """Return a function that audits the current history, prints a line, and returns the faults."""
+    """Return a function that audits the current history, prints a line, and returns the number of
+    faults.
+    """
     from pulsar_conformance.audit.page.making import PAGE
     from pulsar_conformance.audit.pipeline.report import (
         Counterfactual,
@@ -163,7 +167,7 @@ def _auditing(
     return audit
 
 
-def _kept_current(
+def _audit_until_end(
     audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
 ) -> int:
     """Audit new records periodically until the recorder ends; return the exit status."""
@@ -181,7 +185,7 @@ def _kept_current(
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM like an interrupt."""
+    """Treat SIGTERM like an interrupt within the block."""
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

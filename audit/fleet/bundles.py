@@ -7,18 +7,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 OF_NAMESPACE = 64
-"""Initial number of bundles of each namespace; the last one of a cluster may have fewer."""
+"""Initial number of bundles of a namespace; a cluster's last namespace may have fewer."""
 
 TENANTS = ("shop", "bank", "game")
 HASHES = 1 << 32
 
 
 def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
-    """Return a row per bundle: the numbers `cluster` and `bundle`, `lower` and `upper`.
+    """Return a row per bundle: the columns `cluster` and `bundle`, both numbered from 0, and
+    `lower` and `upper`.
 
     `numbers` has a column `id` with 0, 1, 2 ..., one row per bundle.
     """
-    count = F.lit(fleet.of_cluster)
+    count = F.lit(fleet.initial_bundles)
     rows = numbers.select(
         F.floor(F.col("id") / count).cast("int").alias("cluster"),
         F.pmod("id", count).cast("int").alias("bundle"),
@@ -27,13 +28,13 @@ def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
     size = F.least(F.lit(OF_NAMESPACE), count - first)
     place = F.col("bundle") - first
 
-    def boundary(nth: Column) -> Column:
-        return F.least(F.floor(nth * HASHES / size), F.lit(HASHES - 1))
+    def boundary(place: Column) -> Column:
+        return F.least(F.floor(place * HASHES / size), F.lit(HASHES - 1))
 
     return rows.select("*", boundary(place).alias("lower"), boundary(place + 1).alias("upper"))
 
 
-def name(bundle: Column, lower: Column, upper: Column) -> Column:
+def bundle_name(bundle: Column, lower: Column, upper: Column) -> Column:
     """Return a bundle's full name."""
     space = F.floor(bundle / OF_NAMESPACE).cast("int")
     tenant = F.element_at(F.array(*map(F.lit, TENANTS)), F.pmod(space, F.lit(len(TENANTS))) + 1)

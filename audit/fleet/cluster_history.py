@@ -24,7 +24,7 @@ from pulsar_conformance.audit.fleet.size import (
     THRESHOLD,
     BadFleet,
 )
-from pulsar_conformance.audit.fleet.troubles import Period, troubled
+from pulsar_conformance.audit.fleet.troubles import Period, apply_troubles
 from pulsar_conformance.audit.fleet.world import SimulatedCluster
 from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
 from pulsar_conformance.audit.simulation.leader import weighted_usages
@@ -40,10 +40,10 @@ OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
 
 APART = 10
-"""Milliseconds between consecutive events."""
+"""Milliseconds between consecutive events of one kind."""
 
-CHANGED = 0.1
-"""Share by which a load changes before a broker reports it out of turn."""
+REPORTED_CHANGE = 0.1
+"""Share of a load by which it must change for a broker to report early."""
 
 AT_ONCE = 400
 """Number of different times at which the bundles of a stopped broker are assigned."""
@@ -53,7 +53,7 @@ Pairs = list[tuple[str, str]]
 
 
 def iso(milliseconds: int) -> str:
-    """Format a time as in records."""
+    """Format a time in milliseconds since 1970 as in records: ISO 8601 in UTC."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
@@ -73,24 +73,25 @@ class ClusterHistory:
         self.records: list[tuple[str, Json]] = []
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield every record: its kind, and its line of JSON."""
+        """Yield the kind of each record, and the record as a line of JSON."""
         for period in range(self.fleet.periods + 1):
-            self._begin(period)
-            yield from self._flush(period)
+            self._begin_period(period)
+            yield from self._finish_records(period)
             if period < self.fleet.periods:
                 self._apply_events(period)
-                self._report(period)
+                self._record_reports(period)
 
     def record(self, kind: str, at: int, **fields: Any) -> None:
-        """Add a record; it may be changed until its period ends."""
+        """Add a record to the current period; its content may change until the period ends."""
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
-    def _flush(self, period: int) -> Iterator[tuple[str, str]]:
-        now = SECOND * self.fleet.start_of(period)
+    def _finish_records(self, period: int) -> Iterator[tuple[str, str]]:
+        """Yield the lines of the records since the last call, affected by the fleet's troubles."""
+        now = SECOND * self.fleet.period_start(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
         elected = period - 1 in self.world.events.leaders
         troubles = Period(now, elected, chance)
-        for kind, said in troubled(self.fleet.troubles, troubles, self.records):
+        for kind, said in apply_troubles(self.fleet.troubles, troubles, self.records):
             if isinstance(said, str):
                 yield kind, said
                 continue
@@ -98,9 +99,11 @@ class ClusterHistory:
             yield kind, json.dumps(line, separators=(",", ":"), allow_nan=False)
         self.records.clear()
 
-    def _begin(self, period: int) -> None:
-        """Run the cycle that is due, or elect a new leader without memory."""
-        now = SECOND * self.fleet.start_of(period)
+    def _begin_period(self, period: int) -> None:
+        """Record changed settings; then run the cycle that is due, or elect a leader, whose memory
+        is empty.
+        """
+        now = SECOND * self.fleet.period_start(period)
         if period in self.fleet.settings:
             self.settings = dict(self.fleet.settings[period])
             at = now - (SECOND if period else 0)
@@ -110,29 +113,32 @@ class ClusterHistory:
             self.record("owners", now, owners=self.world.owners())
             leader = self.world.brokers[self.world.events.leaders[period]]
             self.record("leader", now, broker=leader)
-        elif self.fleet.cycle_at(period):
+        elif self.fleet.is_cycle_due(period):
             if self.fleet.cycles:
                 self.record("cycle", now)
-            self.cycle(now)
+            self.run_cycle(now)
 
     def live_reports(self, now: int) -> dict[str, Json]:
-        """Return the last reports of the brokers that the leader considers alive."""
-        period = (now // SECOND - self.fleet.start_of(0)) // self.fleet.period_seconds
+        """Return the last report of each broker that was up in the period before."""
+        period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds
         up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
         return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
 
-    def cycle(self, now: int) -> None:
-        """Run a shedding cycle: apply the adapter's unloads, and assign the bundles to other
-        brokers.
+    def run_cycle(self, now: int) -> None:
+        """Run a shedding cycle: ask the adapter for unloads, and assign the unloaded bundles to
+        other brokers.
         """
         if self.connection is None:
             return
         case = shedding_case(now, self.settings, self.live_reports(now), self.memory)
-        self.unload(self.ask(case), now)
-        self.remember(case)
+        self.unload(self.ask_adapter(case), now)
+        self.remember_usage(case)
 
-    def ask(self, case: Json) -> Pairs:
-        """Return the adapter's unloads. Errors: `BadFleet` if it does not answer."""
+    def ask_adapter(self, case: Json) -> Pairs:
+        """Return the adapter's unloads in a cycle; none without an adapter.
+
+        Errors: `BadFleet` if the answer is not a list of unloads.
+        """
         if self.connection is None:
             return []
         answer = self.connection.ask("shed.select", [case])[0]
@@ -141,16 +147,18 @@ class ClusterHistory:
             raise BadFleet(f"--decided-by: {problem}")
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
-    def remember(self, case: Json) -> None:
-        """Store usage if, by the settings, it counts in later cycles. [THRESHOLD-07]"""
+    def remember_usage(self, case: Json) -> None:
+        """Store the usage in a cycle if the settings let it count in later cycles.
+        [THRESHOLD-07]
+        """
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
             for name, used in weighted_usages(case, defaults).items():
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Unload bundles, and assign each to the broker that has the least traffic then."""
-        traffic = self._load(now)
+        """Unload bundles, and assign each to the broker with the least traffic by then."""
+        traffic = self._traffic_by_broker(now)
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
             self.record("unloaded", at, bundle=bundle, broker=broker, cause=SHEDDING)
@@ -158,87 +166,89 @@ class ClusterHistory:
             number, owner = self.world.number[bundle], self.world.brokers.index(broker)
             if self.world.owner[number] == owner:
                 target = min((one for one in traffic if one != broker), key=lambda n: traffic[n])
-                moved = self._carried(number, now)
+                moved = self._bundle_traffic(number, now)
                 traffic[target] += moved
                 traffic[broker] -= moved
                 self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
 
-    def _load(self, now: int) -> dict[str, float]:
-        """Return the bytes per second on each broker that is up."""
+    def _traffic_by_broker(self, now: int) -> dict[str, float]:
+        """Return the bytes per second that each live broker last reported."""
         known = self.live_reports(now)
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
-    def _carried(self, number: int, now: int) -> float:
-        period = (now // SECOND - self.fleet.start_of(0)) // self.fleet.period_seconds - 1
+    def _bundle_traffic(self, number: int, now: int) -> float:
+        """Return a bundle's bytes per second in the period before `now`."""
+        period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1
         return float(self.world.rates[number, period, 2:].sum())
 
     def assign(self, number: int, broker: int, at: int) -> None:
-        """Assign a bundle to a broker."""
+        """Make a broker the owner of a bundle, and record it."""
         self.world.owner[number] = broker
         owner = self.world.brokers[broker]
         self.record("assigned", at, bundle=self.world.names[number], broker=owner)
 
     def _apply_events(self, period: int) -> None:
-        """Take brokers down, split bundles, and unload some bundles by hand."""
-        now, events = SECOND * self.fleet.start_of(period), self.world.events
+        """Stop brokers, split bundles, and unload bundles by hand, as planned for a period."""
+        now, events = SECOND * self.fleet.period_start(period), self.world.events
         for restart in events.restarts:
             if restart.down == period:
-                self._down(restart.broker, period, now + DOWN_AFTER)
+                self._stop_broker(restart.broker, period, now + DOWN_AFTER)
         for bundle, when in events.splits.items():
             if when == period:
                 self.split(bundle, now + SPLIT_AFTER)
-        for bundle, when in events.by_hand.items():
+        for bundle, when in events.unloads_by_hand.items():
             if when == period:
                 self._move_by_hand(bundle, period, now + MOVED_AFTER)
 
     def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
-        """Unload a bundle as an administrator would; another broker takes it."""
+        """Unload a bundle as an administrator would, and assign it to another broker."""
         if self.connection is None:
             return
         owner = int(self.world.owner[bundle])
         others = [one for one in self.world.up(period) if one != owner]
         if owner < 0 or owner not in self.world.up(period) or not others:
             return
-        self._give_up(bundle, at, ADMIN)
+        self._record_unload(bundle, at, ADMIN)
         self.assign(bundle, others[bundle % len(others)], at + ASSIGNED_AFTER)
 
-    def _give_up(self, bundle: int, at: int, cause: str) -> None:
+    def _record_unload(self, bundle: int, at: int, cause: str) -> None:
         owner = self.world.brokers[int(self.world.owner[bundle])]
         name = self.world.names[bundle]
         self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
 
-    def _down(self, broker: int, period: int, at: int) -> None:
-        """Distribute a stopping broker's bundles over the others, busiest bundles first.
+    def _stop_broker(self, broker: int, period: int, at: int) -> None:
+        """Assign a stopping broker's bundles to the other brokers, each to the one with the least
+        traffic.
 
-        In odd periods, the broker shuts down and unloads them; in even periods, it crashes.
+        In odd periods, the broker shuts down and unloads its bundles; in even periods, it crashes.
         """
         unseen = ENDS in self.fleet.troubles and any(
-            one.ends(self.fleet) for one in self.world.events.restarts if one.down == period
+            one.has_no_end(self.fleet) for one in self.world.events.restarts if one.down == period
         )
         load = dict.fromkeys(self.world.up(period), 0.0)
         for one in load:
-            load[one] = float(self.world.rates[self.world.owned(one), period, 2:].sum())
-        for place, number in enumerate(self.world.owned(broker).tolist()):
+            load[one] = float(self.world.rates[self.world.owned_bundles(one), period, 2:].sum())
+        for place, number in enumerate(self.world.owned_bundles(broker).tolist()):
             target = min(load, key=lambda one: (load[one], one))
             load[target] += float(self.world.rates[number, period, 2:].sum())
             if period % 2 and self.connection is not None and not unseen:
-                self._give_up(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
+                self._record_unload(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
             self.assign(number, target, at + place % AT_ONCE * APART)
             if unseen:
                 self.records.pop()
 
     def split(self, bundle: int, at: int, middle: int | None = None) -> None:
-        """Split a bundle; its parts stay on the same broker."""
+        """Split a bundle, and record it; the parts stay on the same broker."""
         into = self.world.split(bundle, middle)
         whole = self.world.names[bundle]
         self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)
         if self.settings.get(AUTO_UNLOAD):
             for part in into:
                 number = self.world.number[part]
-                self._give_up(number, at + OFFLOADED_AFTER, SPLIT)
+                self._record_unload(number, at + OFFLOADED_AFTER, SPLIT)
                 self.assign(number, int(self.world.owner[number]), at + ASSIGNED_AFTER)
 
-    def _report(self, period: int) -> None:
+    def _record_reports(self, period: int) -> None:
         for broker in self.world.up(period):
             said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
             name = self.world.brokers[broker]
@@ -250,18 +260,22 @@ class ClusterHistory:
             self.record("load_report", at, broker=name, report=said)
 
     def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
-        """True if a broker reports: always, or only if its load changed or its last report is
-        old.
+        """True if a broker reports at a time.
+
+        It always does, unless the fleet has the trouble `THRESHOLD`: then it reports only if its
+        load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
         old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
         counted = any(said[name] != last.said[name] for name in ("bundles", "numTopics"))
-        return old or counted or _changed(last.said, said)
+        return old or counted or _has_changed(last.said, said)
 
 
-def _changed(before: Json, now: Json) -> bool:
-    """True if any usage or the throughput changed by a tenth."""
+def _has_changed(before: Json, now: Json) -> bool:
+    """True if the usage of a resource, or a rate, differs between two reports by a tenth of its
+    earlier value.
+    """
     pairs = [(before[name]["usage"], now[name]["usage"]) for name in RESOURCES]
     pairs += [(before[name], now[name]) for name in RATE_FIELDS]
-    return any(abs(one - other) > CHANGED * max(one, 1e-9) for one, other in pairs)
+    return any(abs(one - other) > REPORTED_CHANGE * max(one, 1e-9) for one, other in pairs)

@@ -16,13 +16,13 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Number of brokers below which none goes down, so that bundles have a choice of brokers."""
+"""Number of brokers below which none is restarted, so that there is always a choice for bundles."""
 
 DOWN = (2, 9)
-"""Minimum and maximum number of periods for which a broker is down."""
+"""Range of the number of periods for which a broker is down; the second number is excluded."""
 
 STAYS_DOWN = 0.25
-"""Probability that the last broker that goes down stays down."""
+"""Probability that the last broker to go down does not come up."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Restart:
     up: int
 
     def covers(self, period: int) -> bool:
-        """True if the broker does not report in a period."""
+        """True if the broker is down in a period."""
         return self.down <= period < self.up
 
-    def ends(self, fleet: Fleet) -> bool:
-        """True if the broker never returns."""
+    def has_no_end(self, fleet: Fleet) -> bool:
+        """True if the broker never comes up."""
         return self.up > fleet.periods
 
 
@@ -48,23 +48,23 @@ class Events:
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Leader by the first period of its term, in which no cycle runs."""
+    """Number of the leader, by the first period of its term; no cycle runs in that period."""
     splits: Mapping[int, int]
-    """Period of its split, for each bundle that is split."""
-    by_hand: Mapping[int, int]
-    """Period of its unload, for each bundle that is unloaded by hand."""
+    """Period in which a bundle is split, for each bundle that is."""
+    unloads_by_hand: Mapping[int, int]
+    """Period in which a bundle is unloaded by hand, for each bundle that is."""
 
 
-def events_of(fleet: Fleet, cluster: int) -> Events:
-    """Return a cluster's events, which depend only on the fleet and its number."""
+def draw_events(fleet: Fleet, cluster: int) -> Events:
+    """Draw the events of a cluster; they depend only on the fleet and the number of the cluster."""
     chance = Random(f"{fleet.seed}/{cluster}/events")
-    restarts = _restarts(fleet, chance)
-    leaders, splits = _leaders(fleet, chance, restarts), _splits(fleet, chance, restarts)
-    return Events(restarts, leaders, splits, _by_hand(fleet, cluster, splits))
+    restarts = _draw_restarts(fleet, chance)
+    leaders, splits = _draw_leaders(fleet, chance, restarts), _draw_splits(fleet, chance, restarts)
+    return Events(restarts, leaders, splits, _draw_unloads_by_hand(fleet, cluster, splits))
 
 
-def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """Return one restart per part of the history, so that no two brokers are down together."""
+def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
+    """Draw one restart for each part of the history, so that no two brokers are down together."""
     grid = fleet.periods // fleet.cycle_periods
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -82,8 +82,8 @@ def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
     return tuple(found)
 
 
-def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Return the first leader, changes every few hours, and changes when the leader goes down."""
+def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
+    """Draw the first leader, and later leaders: every few hours, and when a leader goes down."""
     grid = range(fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
     wanted = fleet.hours // LEADER_HOURS
     changes = set(chance.sample(grid, min(wanted, len(grid))))
@@ -97,23 +97,25 @@ def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Map
     return found
 
 
-def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Return splits in cycles that are not close to a restart."""
+def _draw_splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
+    """Draw the period of some bundles' splits, at cycles that are not close to a restart."""
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [
         p
         for p in range(2 * fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
         if p not in near
     ]
-    count = min(max(1, fleet.hours // SPLIT_HOURS), len(grid), fleet.of_cluster)
-    bundles = chance.sample(range(fleet.of_cluster), count)
+    count = min(max(1, fleet.hours // SPLIT_HOURS), len(grid), fleet.initial_bundles)
+    bundles = chance.sample(range(fleet.initial_bundles), count)
     return dict(zip(bundles, sorted(chance.sample(grid, count)), strict=True))
 
 
-def _by_hand(fleet: Fleet, cluster: int, splits: Mapping[int, int]) -> Mapping[int, int]:
-    """Return unloads by hand, of bundles that are never split."""
+def _draw_unloads_by_hand(
+    fleet: Fleet, cluster: int, splits: Mapping[int, int]
+) -> Mapping[int, int]:
+    """Draw the period of some bundles' unloads by hand; these bundles are never split."""
     chance = Random(f"{fleet.seed}/{cluster}/by hand")
-    whole = [one for one in range(fleet.of_cluster) if one not in splits]
+    whole = [one for one in range(fleet.initial_bundles) if one not in splits]
     periods = range(1, fleet.periods)
     count = min(max(1, fleet.hours // BY_HAND_HOURS), len(whole), len(periods))
     bundles = chance.sample(whole, count)

@@ -1,4 +1,4 @@
-"""A leader's memory, and the case that it makes for each cycle."""
+"""A leader's memory, and the case of each shedding cycle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
 
 @dataclass
 class ReceivedReport:
-    """A broker's last report; `at` is milliseconds since 1970."""
+    """A broker's last report, and its time in milliseconds since 1970."""
 
     at: int
     said: Json
@@ -31,29 +31,31 @@ class Memory:
     """A leader's memory since the start of its term."""
 
     samples: dict[str, Array] = field(default_factory=dict)
-    """The latest samples of each bundle, as rows in no particular order."""
+    """The latest samples of each bundle, one per row, in no particular order."""
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unloaded: dict[str, int] = field(default_factory=dict)
     """Time of the last unload of each bundle, in milliseconds since 1970."""
     used: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Weighted usages of each broker at earlier cycles."""
+    """Weighted usages of each broker in earlier cycles, in percent, oldest first."""
 
     def sample(self, stats: Mapping[str, Json]) -> None:
-        """Store a sample of each bundle in a report. [DATA-01]"""
+        """Store a sample of each bundle, taken from a report. [DATA-01]"""
         for bundle, said in stats.items():
             kept = self.samples.setdefault(bundle, np.zeros((WINDOW, len(RATE_FIELDS))))
             kept[self.taken[bundle] % WINDOW] = [said[name] for name in RATE_FIELDS]
             self.taken[bundle] += 1
 
-    def average(self, bundle: str) -> Json:
-        """Return a bundle's short-term data."""
+    def short_term_data(self, bundle: str) -> Json:
+        """Return a bundle's averages over its latest samples, in the format of the load data."""
         count = min(self.taken[bundle], WINDOW)
         means = self.samples[bundle].sum(axis=0) / count
         rates = dict(zip(RATE_FIELDS, means.tolist(), strict=True))
         return {"shortTermData": {**rates, "numSamples": count, "maxSamples": WINDOW}}
 
     def recent_unloads(self, now: int, settings: Json) -> dict[str, float]:
-        """Return the minutes since each unload within the grace period, by bundle."""
+        """Return the minutes since a bundle's last unload, for each bundle unloaded within the
+        grace period.
+        """
         ago = {name: (now - at) / (1000 * MINUTE) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
 
@@ -69,6 +71,6 @@ def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory:
         "strategy": None,
         "settings": settings,
         "brokers": brokers,
-        "bundles": {name: memory.average(name) for name in owned if memory.taken[name]},
+        "bundles": {name: memory.short_term_data(name) for name in owned if memory.taken[name]},
         "recentlyUnloaded": memory.recent_unloads(now, settings),
     }

@@ -1,4 +1,4 @@
-"""Bundles' traffic, as columns computed from seed, cluster, bundle and period.
+"""Bundles' traffic, as columns that depend only on seed, cluster, bundle and period.
 
 Bytes are integers and messages are multiples of 1/8, so that sums are exact in any order.
 """
@@ -16,10 +16,12 @@ LEAST_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, at the average hour."""
 
 TAIL = 1.4
-"""Exponent of the power law of traffic, by which a small number of bundles carries most."""
+"""Exponent of the power law of traffic; by it, a small number of bundles carries most of the
+traffic.
+"""
 
 HEAVIEST = 30
-"""Maximum traffic of a bundle, as a multiple of the minimum."""
+"""Maximum base traffic of a bundle, as a multiple of the minimum."""
 
 SWING = 0.5
 """Amplitude of the daily swing, as a share of a bundle's traffic."""
@@ -28,43 +30,47 @@ ZONES = (0, 1, 6, 8)
 """Time zones of namespaces, in hours."""
 
 HOT = 0.02
-"""Share of bundles that once a day, for 1 to 4 hours, have 3 to 7 times their usual traffic."""
+"""Share of bundles that, for 1 to 4 hours a day, have 3 to 7 times their usual traffic."""
 
 NOISE = 0.1
 MOST_MESSAGES = 6_000.0
-"""Maximum incoming message rate, so that no bundle is split because of it."""
+"""Maximum incoming messages per second, so low that no bundle is split for its message rate."""
 
 MOST_TOPICS = 400
 
 DAY = 1440
 
 
-def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
-    """Return a bundle's constant values; `bundle` is its number in the cluster."""
+def constant_columns(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
+    """Return the columns of a bundle that do not change over time; `bundle` is its number in the
+    cluster.
+    """
 
-    def chance(purpose: str) -> Column:
+    def share(purpose: str) -> Column:
         return random_share(fleet.seed, purpose, cluster, bundle)
 
-    def pick(purpose: str, count: int) -> Column:
+    def integer(purpose: str, count: int) -> Column:
         return random_integer(fleet.seed, purpose, count, cluster, bundle)
 
-    heavy = F.pow(F.lit(1.0) - chance("tail"), F.lit(-1 / TAIL))
+    heavy = F.pow(F.lit(1.0) - share("tail"), F.lit(-1 / TAIL))
     zone = random_integer(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
-    begins = pick("hot hour", DAY)
+    begins = integer("hot hour", DAY)
     return {
         "base": F.lit(float(LEAST_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
-        "size": F.lit(800.0) + chance("size") * 3000,
-        "fanout": F.lit(0.5) + chance("fanout"),
+        "size": F.lit(800.0) + share("size") * 3000,
+        "fanout": F.lit(0.5) + share("fanout"),
         "zone": F.element_at(F.array(*map(F.lit, ZONES)), (zone + 1).cast("int")) * 60,
-        "hot_from": F.when(chance("hot") < HOT, begins),
-        "hot_until": begins + 60 + pick("hot hours", 180),
-        "hot_by": F.lit(3.0) + chance("hot by") * 4,
-        "topics": pick("topics", MOST_TOPICS) + 1,
+        "hot_from": F.when(share("hot") < HOT, begins),
+        "hot_until": begins + 60 + integer("hot hours", 180),
+        "hot_by": F.lit(3.0) + share("hot by") * 4,
+        "topics": integer("topics", MOST_TOPICS) + 1,
     }
 
 
-def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict[str, Column]:
-    """Return a bundle's traffic in a period, computed from its `constants` in the same row."""
+def rate_columns(
+    fleet: Fleet, cluster: Column, bundle: Column, period: Column
+) -> dict[str, Column]:
+    """Return a bundle's traffic in a period, given the `constant_columns` in the same row."""
     minute = F.pmod(period * fleet.report, F.lit(DAY))
     hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))

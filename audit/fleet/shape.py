@@ -6,19 +6,22 @@ from collections.abc import Mapping
 
 CORES = 16
 MEGABYTES = 8192.0
-"""Heap memory; direct memory is twice as large."""
+"""Heap memory of a broker, in megabytes; its direct memory is twice as large."""
 
 BYTES_OF_BUNDLE = 400_000
 MESSAGES_OF_BUNDLE = 250
-"""Approximate average traffic of a bundle, in messages per second in both directions."""
+"""Approximate average traffic of a bundle, in messages per second, in and out together."""
 
 NETWORK = 2.5
-"""Capacity of the network in each direction, as a multiple of the average traffic."""
+"""Capacity of a broker's network in each direction, as a multiple of its average traffic in both.
+"""
 
 VERSION = "3.0.7"
 
 GROWN = (900, 1040)
-"""Number of topics of a bundle that will be split, usually and in the last report before it."""
+"""Number of topics of a bundle that will be split: usually, and in the last report before the
+split.
+"""
 
 UNITS: Mapping[str, float] = {
     "msgRateIn": 0.125,
@@ -27,15 +30,17 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""For each field, the unit of which all values are whole multiples."""
+"""Unit of each field, of which all its values are whole multiples."""
 
 PARTS = {"first": 0.4, "second": 0.6}
-"""Share of a bundle's traffic that each of its parts carries."""
+"""Share of a split bundle's traffic that each part carries."""
 
 
-def limits(size: int) -> dict[str, float]:
-    """Return the limits of a broker for this many bundles: % of cores, megabytes, kbit/s."""
-    network = float(round(size * BYTES_OF_BUNDLE * 8 / 1000 * NETWORK))
+def resource_limits(bundles: int) -> dict[str, float]:
+    """Return the limits of a broker that is sized for a number of bundles: % of a core, megabytes,
+    kbit/s.
+    """
+    network = float(round(bundles * BYTES_OF_BUNDLE * 8 / 1000 * NETWORK))
     return {
         "cpu": 100.0 * CORES,
         "memory": MEGABYTES,
@@ -45,12 +50,12 @@ def limits(size: int) -> dict[str, float]:
     }
 
 
-def drawn_percents(size: int, rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the percentage of each resource that a broker uses."""
-    messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (size * MESSAGES_OF_BUNDLE)
-    carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (size * BYTES_OF_BUNDLE)
+def resource_percents(bundles: int, rates: Mapping[str, float]) -> dict[str, float]:
+    """Return the percentage of each resource that a broker uses at these rates."""
+    messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (bundles * MESSAGES_OF_BUNDLE)
+    carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (bundles * BYTES_OF_BUNDLE)
     cpu = min(2 + messages * 14 + carried * 32, 100.0)
-    network = 0.8 / (limits(size)["bandwidthIn"])
+    network = 0.8 / (resource_limits(bundles)["bandwidthIn"])
     return {
         "cpu": cpu,
         "memory": 6 + cpu / 5,

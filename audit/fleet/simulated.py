@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.fleet import bundles, loads
-from pulsar_conformance.audit.fleet.events import events_of
+from pulsar_conformance.audit.fleet.events import draw_events
 from pulsar_conformance.audit.fleet.plants.planting import Planting
 from pulsar_conformance.audit.fleet.size import NOBODY, Fleet
 from pulsar_conformance.audit.fleet.world import BundleLoads, SimulatedCluster
@@ -25,54 +25,62 @@ LINES = "kind string, value string"
 def simulated_lines(
     fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = ()
 ) -> DataFrame:
-    """Return every record as a line of JSON, in rows of `kind` and `value`.
+    """Return every record as a line of JSON, in the columns `kind` and `value`.
 
-    `rows` are the bundles with their numbers and ranges. `adapter` decides what is unloaded, or is
-    `NOBODY`. `planted` are the rules to violate in the first cluster; rows of kind `PLANTED` say
-    when each is violated.
+    `rows` has the numbers and ranges of the bundles. `adapter` decides what is unloaded, or is
+    `NOBODY`. `planted` are the rules to violate in the first cluster; rows whose `kind` begins with
+    `PLANTED` say when each rule is violated.
     """
 
     def of_cluster(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
         number = int(key[0])
-        return history(fleet, number, group, adapter, () if number else planted)
+        return simulate_history(fleet, number, group, adapter, () if number else planted)
 
     each = simulated_bundles(fleet, rows).repartition(fleet.clusters, "cluster").groupBy("cluster")
     return each.applyInPandas(of_cluster, LINES)
 
 
 def simulated_bundles(fleet: Fleet, rows: DataFrame) -> DataFrame:
-    """Return a row per bundle: its numbers, `name`, `topics`, and `rates` by period."""
+    """Return a row per bundle: its numbers, and the columns `name`, `topics`, and `rates` by
+    period.
+    """
     cluster, bundle = F.col("cluster"), F.col("bundle")
-    constants = loads.constants(fleet, cluster, bundle)
-    rows = rows.select("cluster", "bundle", "lower", "upper", *_named(constants))
+    constants = loads.constant_columns(fleet, cluster, bundle)
+    rows = rows.select("cluster", "bundle", "lower", "upper", *_aliased(constants))
     periods = F.sequence(F.lit(0), F.lit(fleet.periods - 1))
     return rows.select(
         "cluster",
         "bundle",
-        bundles.name(bundle, F.col("lower"), F.col("upper")).alias("name"),
+        bundles.bundle_name(bundle, F.col("lower"), F.col("upper")).alias("name"),
         F.col("topics").cast("int").alias("topics"),
-        F.flatten(F.transform(periods, lambda period: _rates(fleet, period))).alias("rates"),
+        F.flatten(F.transform(periods, lambda period: _rates_in_period(fleet, period))).alias(
+            "rates"
+        ),
     )
 
 
-def _named(columns: dict[str, Column]) -> Iterator[Column]:
+def _aliased(columns: dict[str, Column]) -> Iterator[Column]:
     return (column.alias(name) for name, column in columns.items())
 
 
-def _rates(fleet: Fleet, period: Column) -> Column:
-    now = loads.rates(fleet, F.col("cluster"), F.col("bundle"), period)
+def _rates_in_period(fleet: Fleet, period: Column) -> Column:
+    now = loads.rate_columns(fleet, F.col("cluster"), F.col("bundle"), period)
     return F.array(*(now[name] for name in RATE_FIELDS))
 
 
-def history(
+def simulate_history(
     fleet: Fleet, number: int, group: pd.DataFrame, adapter: str, planted: Sequence[str]
 ) -> pd.DataFrame:
-    """Return a cluster's records, given its bundles' traffic."""
+    """Simulate a cluster, given a row with the traffic of each bundle; return its records in rows
+    of `kind` and `value`.
+
+    `number` is that of the cluster, from 0.
+    """
     group = group.sort_values("bundle")
     rates = np.stack(group["rates"].to_list())
     rates = rates.reshape(len(group), fleet.periods, len(RATE_FIELDS))
     traffic = BundleLoads(group["name"].to_list(), rates, group["topics"].to_list())
-    world = SimulatedCluster(fleet, number, events_of(fleet, number), traffic)
+    world = SimulatedCluster(fleet, number, draw_events(fleet, number), traffic)
     connected = (
         nullcontext() if adapter == NOBODY else connect(adapter, DEFAULT_PROFILE, fleet.readings)
     )

@@ -10,7 +10,7 @@ from pulsar_conformance.specs.errors import UserError
 
 MINUTE = 60
 START = 1_795_132_800
-"""Seconds since 1970 at which every history starts: 2026-11-20T00:00:00Z."""
+"""Time at which every history starts, in seconds since 1970: 2026-11-20T00:00:00Z."""
 
 SHEDDING = "loadBalancerSheddingEnabled"
 STRATEGY = "loadBalancerLoadSheddingStrategy"
@@ -32,26 +32,26 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerAutoBundleSplitEnabled": True,
     AUTO_UNLOAD: True,
 }
-"""Default settings of fleets; some have no documented default."""
+"""Default settings of fleets; some of them have no documented default."""
 
 LATER_GRACE = 20
-"""Grace period in the second half of a history, in minutes."""
+"""Grace period in the second half of a history, in minutes, unless another one is given."""
 
 LATEST = 12
-"""Reports may be late by at most one period divided by this number."""
+"""Number by which the length of a period is divided to get the maximum delay of a report."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Troubles that concern the events of a fleet, rather than single records."""
+"""Names of troubles that concern whole events of a fleet, rather than single records."""
 
 SELDOM = 3
-"""Number of periods after which a broker reports although its load has not changed."""
+"""Number of periods after which a broker reports even if its load has not changed."""
 
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
 
 NOBODY = "none"
-"""Stands for no adapter, so that nothing is unloaded."""
+"""Name that is given instead of an adapter if nothing is to be unloaded."""
 
 SLIDING = "sliding"
 """The alternative of the reading `window` that simulated averages follow."""
@@ -60,15 +60,15 @@ MOST_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
-    """An impossible fleet; the message is one sentence."""
+    """A fleet that cannot be simulated; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Properties of the fleet to simulate.
 
-    `bundles` is the initial number per broker. `report` and `interval` are the minutes between two
-    reports of a broker, and between two shedding cycles.
+    `bundles` is the initial number per broker. `report` is the number of minutes between two
+    reports of a broker, `interval` that between two shedding cycles.
     """
 
     clusters: int
@@ -84,17 +84,17 @@ class Fleet:
     """Settings that override `IN_FORCE`; None removes a setting."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings of the deciding implementation that are not the defaults."""
+    """Readings of the deciding implementation that differ from the defaults."""
 
     jitter: int = 0
-    """Seconds by which each report may be late."""
+    """Maximum delay of each report, in seconds."""
 
     troubles: tuple[str, ...] = ()
     """Names of `troubles.TROUBLES`."""
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
-            problem = "simulated averages always slide over the newest samples"
+            problem = "the averages of a fleet slide over the newest samples; omit this reading"
             raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
         for name, least in FEWEST.items():
             if getattr(self, name) < least:
@@ -114,7 +114,7 @@ class Fleet:
 
     @property
     def periods(self) -> int:
-        """Number of reports by each broker."""
+        """Number of periods of the history, in each of which a broker reports once."""
         return self.hours * MINUTE // self.report
 
     @property
@@ -128,7 +128,7 @@ class Fleet:
         return self.report * MINUTE
 
     @property
-    def of_cluster(self) -> int:
+    def initial_bundles(self) -> int:
         """Initial number of bundles in a cluster."""
         return self.brokers * self.bundles
 
@@ -136,7 +136,7 @@ class Fleet:
     def settings(self) -> dict[int, dict[str, Any]]:
         """The settings, by the first period in which they apply.
 
-        The grace period becomes shorter half-way, unless one was given.
+        Half-way through the history, the grace period becomes shorter, unless one was given.
         """
         reports = self.report * (SELDOM if THRESHOLD in self.troubles else 1)
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
@@ -147,26 +147,28 @@ class Fleet:
             return {0: first}
         return {0: first, half: {**first, GRACE: LATER_GRACE}}
 
-    def start_of(self, period: int) -> int:
+    def period_start(self, period: int) -> int:
         """Return the start of a period in seconds since 1970."""
         return START + period * self.period_seconds
 
     def cluster(self, number: int) -> str:
-        """Return the name of a cluster, given its number from 0."""
+        """Return the name of the cluster with a number, from 0."""
         return f"fleet-{number + 1:0{len(str(self.clusters))}}"
 
     def broker(self, number: int) -> str:
-        """Return the name of a broker, given its number from 0."""
+        """Return the name of the broker with a number, from 0."""
         return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
 
-    def cycle_at(self, period: int) -> bool:
+    def is_cycle_due(self, period: int) -> bool:
         """True if a cycle is due at the start of a period."""
         return period > 0 and period % self.cycle_periods == 0
 
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """Properties of a history other than its size; `damaged` is a fraction of all lines."""
+    """Properties of a history other than its size; `damaged` is the share of lines that are
+    damaged.
+    """
 
     decided_by: str = NOBODY
     planted: tuple[str, ...] = ()
@@ -178,5 +180,5 @@ class HistoryOptions:
             problem = f"give a share from 0 to {MOST_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
         if self.planted and self.decided_by == NOBODY:
-            problem = "a violation needs --decided-by, such as reference"
+            problem = "no implementation decides; give --decided-by, such as reference"
             raise BadFleet(f"--plant {self.planted[0]}: {problem}")

@@ -1,4 +1,4 @@
-"""Problems of running clusters that affect the records without violating a rule."""
+"""Troubles of running clusters that change records without violating a rule."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ AHEAD = 2000
 """Milliseconds by which the clock of every third broker is ahead."""
 
 APART = 3
-"""Milliseconds between the records of one event in two logs."""
+"""Milliseconds between two records of the same event."""
 
 OVERLAP = 300
 """Milliseconds for which two leaders overlap."""
 
 BY_HAND_AFTER = 4000
-"""Delay of unloads by hand, in milliseconds, so that they look like slow shedding."""
+"""Milliseconds by which records of unloads by hand are delayed, so that they look like slow
+shedding.
+"""
 
 ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 OTHER = "ThresholdShedder", "OverloadShedder"
-"""Strategies; the one that is not in force is set half-way."""
+"""Two strategies, of which the one that is not in force is set half-way through the history."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"
-"""Kind of the records that are damaged."""
+"""Kind given to damaged records."""
 
 Record = tuple[str, Any]
-"""A kind and a record, or a kind and a damaged line."""
+"""Kind of a record, and its content; or `DAMAGED`, and a damaged line."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """The period whose records are changed."""
+    """The period in which the changed records were made."""
 
     now: int
     """Its start, in milliseconds since 1970."""
@@ -50,7 +52,7 @@ class Period:
     chance: Random
 
 
-def _ahead(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _move_clock_ahead(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     name = str(said.get("broker", ""))
     if kind in ("load_report", "unloaded", "assigned") and sum(name.encode()) % 3 == 0:
         said = {**said, "at": said["at"] + AHEAD}
@@ -60,13 +62,13 @@ def _ahead(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     yield kind, said
 
 
-def _doubled(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _record_twice(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     yield kind, said
     if kind in ("cycle", "unloaded"):
         yield kind, {**said, "at": said["at"] + APART}
 
 
-def _damaged(period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _damage_reports(period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "load_report" and period.chance.random() < DAMAGED_SHARE:
         text = json.dumps({**said, "at": "TIME"})
         yield DAMAGED, text.replace('"usage": ', '"usage": -', 1)
@@ -74,53 +76,55 @@ def _damaged(period: Period, kind: str, said: Json) -> Iterator[Record]:
         yield kind, said
 
 
-def _overlapping(period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _repeat_cycle(period: Period, kind: str, said: Json) -> Iterator[Record]:
     yield kind, said
     if kind == "cycle" and period.elected:
         yield kind, {**said, "at": said["at"] + OVERLAP}
 
 
-def _by_hand(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _omit_cause_by_hand(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "unloaded" and said["cause"] == ADMIN:
         said = {name: value for name, value in said.items() if name != "cause"}
         said["at"] += BY_HAND_AFTER
     yield kind, said
 
 
-def _by_url(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _name_by_url(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "unloaded":
         said = {**said, "broker": f"http://{said['broker']}"}
     yield kind, said
 
 
-def _not_restarted(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _set_other_strategy(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "settings" and said["at"] > 1000 * START:
         other = OTHER[said["settings"][STRATEGY] == OTHER[0]]
         said = {**said, "settings": {**said["settings"], STRATEGY: other}}
     yield kind, said
 
 
-def _unchanged(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _change_nothing(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     yield kind, said
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """A problem, and how it changes a period's records."""
+    """A trouble of running clusters, and how it changes a record."""
 
     sentence: str
-    change: Callable[[Period, str, Json], Iterator[Record]] = _unchanged
+    change: Callable[[Period, str, Json], Iterator[Record]] = _change_nothing
 
 
 TROUBLES: Mapping[str, Trouble] = {
-    "clocks": Trouble("the clock of every third broker is two seconds ahead", _ahead),
-    "doubled": Trouble("cycles and unloads are recorded twice, 3 ms apart", _doubled),
-    "damaged": Trouble("one load report in fifty is damaged, and there is no other", _damaged),
-    "overlap": Trouble("after an election, two leaders run a cycle 0.3 s apart", _overlapping),
-    "by-hand": Trouble("unloads by hand are recorded without their cause", _by_hand),
-    "urls": Trouble("unloads name the broker by its URL", _by_url),
+    "clocks": Trouble("the clock of every third broker is two seconds ahead", _move_clock_ahead),
+    "doubled": Trouble("cycles and unloads are recorded twice, 3 ms apart", _record_twice),
+    "damaged": Trouble(
+        "one load report in fifty is damaged, and there is no other", _damage_reports
+    ),
+    "overlap": Trouble("after an election, two leaders run a cycle 0.3 s apart", _repeat_cycle),
+    "by-hand": Trouble("unloads by hand are recorded without their cause", _omit_cause_by_hand),
+    "urls": Trouble("unloads name the broker by its URL", _name_by_url),
     "strategy": Trouble(
-        "half-way, another strategy is set, and no leader is restarted for it", _not_restarted
+        "half-way, another strategy is set, and no leader is restarted for it", _set_other_strategy
     ),
     ENDS: Trouble(
         "the last broker that stops never returns, and no record says where its bundles go"
@@ -130,8 +134,8 @@ TROUBLES: Mapping[str, Trouble] = {
 """Troubles by the names that `--trouble` takes."""
 
 
-def troubled(names: tuple[str, ...], period: Period, records: list[Record]) -> list[Record]:
-    """Return a period's records as affected by these problems."""
+def apply_troubles(names: tuple[str, ...], period: Period, records: list[Record]) -> list[Record]:
+    """Return a period's records, changed by the troubles with these names."""
     for name in names:
         change = TROUBLES[name].change
         records = [

@@ -20,13 +20,13 @@ Array = Any
 """A `numpy.ndarray`."""
 
 NOBODY = -1
-EARLIEST, SPAN = 0.3, 0.6
-"""Start and length of the time in which brokers report, as shares of a period."""
+REPORTS_FROM, REPORTS_WITHIN = 0.3, 0.6
+"""Start and length of the part of a period in which brokers report, as shares of the period."""
 
 
 @dataclass
 class BundleLoads:
-    """The traffic of a cluster's bundles: `rates` by bundle, period and field."""
+    """The traffic of a cluster's bundles; `rates` is an array by bundle, period and field."""
 
     names: list[str]
     rates: Array
@@ -34,7 +34,7 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A simulated cluster. Bundles are numbered; the parts of a split get new numbers."""
+    """A simulated cluster. Each bundle has an index; the parts of a split get new indices."""
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
@@ -44,24 +44,26 @@ class SimulatedCluster:
         self.owner = np.arange(len(self.names)) % fleet.brokers
 
     def up(self, period: int) -> list[int]:
-        """Return the brokers that are up in a period."""
+        """Return the indices of the brokers that are up in a period."""
         down = {one.broker for one in self.events.restarts if one.covers(period)}
         return [broker for broker in range(self.fleet.brokers) if broker not in down]
 
-    def owned(self, broker: int) -> Array:
-        """Return the numbers of a broker's bundles."""
+    def owned_bundles(self, broker: int) -> Array:
+        """Return the indices of the bundles that a broker owns."""
         return np.flatnonzero(self.owner == broker)
 
     def owners(self) -> dict[str, list[str]]:
-        """Return the names of each broker's bundles, without brokers that have none."""
-        every = {name: self._named(self.owned(n)) for n, name in enumerate(self.brokers)}
+        """Return the bundles of each broker that has any, all by name."""
+        every = {
+            name: self._bundle_names(self.owned_bundles(n)) for n, name in enumerate(self.brokers)
+        }
         return {name: owned for name, owned in every.items() if owned}
 
-    def _named(self, bundles: Array) -> list[str]:
+    def _bundle_names(self, bundles: Array) -> list[str]:
         return sorted(self.names[one] for one in bundles)
 
     def split(self, bundle: int, middle: int | None = None) -> list[str]:
-        """Split a bundle, in half unless a boundary is given; return the names of the parts."""
+        """Split a bundle at `middle`, by default in half; return the names of the parts."""
         name = self.names[bundle]
         whole, space = HashRange.parse(name), namespace_of(name)
         cut = middle or (whole.lower + whole.upper + whole.last) // 2
@@ -79,18 +81,18 @@ class SimulatedCluster:
         self.owner[bundle] = NOBODY
         return names
 
-    def topics(self, bundle: int, period: int) -> int:
-        """Return a bundle's number of topics, which is too large before its split."""
+    def topic_count(self, bundle: int, period: int) -> int:
+        """Return a bundle's number of topics, which exceeds the limit just before its split."""
         ends = self.events.splits.get(bundle)
         if ends is None:
             return self._topics[bundle]
         return GROWN[period >= ends - 1]
 
     def reported_at(self, broker: int, period: int) -> int:
-        """Return the time of a report in milliseconds since 1970."""
+        """Return the time of a broker's report in a period, in milliseconds since 1970."""
         place = (broker + 0.5) / self.fleet.brokers
-        at = self.fleet.start_of(period) + int(
-            self.fleet.period_seconds * (place * SPAN + EARLIEST)
+        at = self.fleet.period_start(period) + int(
+            self.fleet.period_seconds * (place * REPORTS_WITHIN + REPORTS_FROM)
         )
         if not self.fleet.jitter:
             return 1000 * at
@@ -99,10 +101,10 @@ class SimulatedCluster:
 
     def report(self, broker: int, period: int) -> Json:
         """Return a broker's load report in a period, in Pulsar's format."""
-        bundles = self.owned(broker)
+        bundles = self.owned_bundles(broker)
         rates = self.rates[bundles, period]
         sums = dict(zip(RATE_FIELDS, map(float, rates.sum(axis=0)), strict=True))
-        topics = [self.topics(int(one), period) for one in bundles]
+        topics = [self.topic_count(int(one), period) for one in bundles]
         stats = {
             self.names[one]: stats_of(each, count)
             for one, each, count in zip(bundles, rates.tolist(), topics, strict=True)
@@ -114,18 +116,22 @@ class SimulatedCluster:
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
-    """Return a bundle's statistics."""
+    """Return a bundle's statistics at these rates."""
     sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
 
 
-def simulated_report(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
-    """Return a modular load manager's load report; `at` is milliseconds since 1970."""
+def simulated_report(bundles: int, number: int, sums: Json, stats: Json, at: int) -> Json:
+    """Return a load report of the modular load manager, in Pulsar's format.
+
+    The broker with this `number`, from 1, is sized for a number of `bundles`; `at` is in
+    milliseconds since 1970.
+    """
     host = f"broker-{number}.example.com"
-    used = shape.drawn_percents(size, sums)
+    used = shape.resource_percents(bundles, sums)
     usages = {
         name: {"usage": used[name] * (limit / 100), "limit": limit}
-        for name, limit in shape.limits(size).items()
+        for name, limit in shape.resource_limits(bundles).items()
     }
     return {
         "webServiceUrl": f"http://{host}:8080",

@@ -27,7 +27,7 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
 LOCAL = "file:"
 
 RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
-"""An error of this project at the end of a traceback."""
+"""Message of an error of this project, at the end of a traceback."""
 
 
 KINDS = (
@@ -45,11 +45,11 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """Number of lines by kind of record, with damaged ones counted separately."""
+    """Number of lines by kind of record, with damaged lines as a kind of their own."""
 
     counts: Mapping[str, int]
     planted: Mapping[str, Mapping[str, str]]
-    """Cluster and time of the cycle that breaks each rule."""
+    """Cluster and time of the cycle in which each rule is violated."""
 
     @property
     def lines(self) -> int:
@@ -57,45 +57,51 @@ class Written:
         return sum(self.counts.values())
 
 
-def record_lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
-    """Return every record as a line of JSON, and notes on plants, in `kind` and `value`."""
-    rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.of_cluster))
-    made = simulated.simulated_lines(fleet, rows, told.decided_by, told.planted)
-    return with_damage(made, told.damaged, fleet.seed)
+def record_lines(session: Any, fleet: Fleet, options: HistoryOptions) -> DataFrame:
+    """Return every record as a line of JSON, and a note on each planted violation, in the columns
+    `kind` and `value`.
+    """
+    rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.initial_bundles))
+    made = simulated.simulated_lines(fleet, rows, options.decided_by, options.planted)
+    return with_damage(made, options.damaged, fleet.seed)
 
 
-def write_history(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
+def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str) -> Written:
     """Write a history to a new folder. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
-        raise BadFleet(f"--output {path}: it already exists; name a new folder")
+        raise BadFleet(f"--output {path}: it is not empty; give another folder")
     if any(one.exists() and not one.is_dir() for one in there.parents):
-        raise BadFleet(f"--output {path}: a file is where its folder would be; name another one")
+        raise BadFleet(f"--output {path}: one of its parent folders is a file; give another folder")
     if there.is_dir():
         there.rmdir()
-    made, seen = record_lines(session, fleet, told), Observation("lines")
+    made, seen = record_lines(session, fleet, options), Observation("lines")
     kind = F.col("kind")
     counts = [F.count(F.when(kind == one, 1)).alias(one) for one in KINDS]
-    notes = [F.max(F.when(kind == PLANTED + one, F.col("value"))) for one in told.planted]
-    named = (note.alias(one) for note, one in zip(notes, told.planted, strict=True))
+    notes = [F.max(F.when(kind == PLANTED + one, F.col("value"))) for one in options.planted]
+    named = (note.alias(one) for note, one in zip(notes, options.planted, strict=True))
     observed = made.observe(seen, *counts, *named).where(~kind.startswith(PLANTED))
     try:
-        FORMATS[told.format](observed.select("value"), path)
+        FORMATS[options.format](observed.select("value"), path)
     except PySparkException as error:
-        raise BadFleet(_task_error(error)) from None
-    return _written(seen.get, told, path)
+        raise BadFleet(_task_message(error)) from None
+    return _summarize(seen.get, options, path)
 
 
-def _written(seen: Mapping[str, Any], told: HistoryOptions, path: str) -> Written:
-    missing = [rule for rule in told.planted if seen[rule] is None]
+def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> Written:
+    """Return the number of lines, and where rules are violated.
+
+    Errors: `BadFleet` if a rule to violate is violated nowhere.
+    """
+    missing = [rule for rule in options.planted if seen[rule] is None]
     if missing:
-        problem = f"no cycle is suitable, so the violation is missing from {path}"
+        problem = f"no cycle is suitable, so {path} does not contain the violation"
         raise BadFleet(f"--plant {missing[0]}: {problem}; give more --hours, and another --output")
-    planted = {rule: json.loads(seen[rule]) for rule in told.planted}
+    planted = {rule: json.loads(seen[rule]) for rule in options.planted}
     return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
 
 
-def _task_error(error: Exception) -> str:
+def _task_message(error: Exception) -> str:
     """Return a task's error message without the traceback."""
     lines = [line.strip() for line in str(error).splitlines()]
     raised = [found[1] for line in lines if (found := RAISED.match(line))]

@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.commands.main import main
 MISTAKES = {
     "no such strategy": (
         ["--strategy", "LoudShedder"],
-        "LoudShedder is not a strategy; there are OverloadShedder, ",
+        "LoudShedder is not a strategy; choose from OverloadShedder, ",
     ),
     "no such time": (["--from", "0001-01-01T00:00:00+05:00"], "is not a time in ISO 8601"),
     "no time": (["--from", "yesterday"], "yesterday is not a time in ISO 8601; write it as 2026-"),

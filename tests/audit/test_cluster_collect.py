@@ -311,7 +311,7 @@ def test_a_slow_broker_is_not_lost(cluster, tmp_path):
     cluster.slow.clear()
     cluster.let_go.set()
     assert happened(recorded.look()) == []
-    assert recorded.told[-1].endswith("can be read again")
+    assert recorded.told[-1].endswith("readable again")
 
 
 def test_domains_and_groups(cluster, recorded):

@@ -22,9 +22,14 @@ pytestmark = pytest.mark.spark
 
 EMPTY = {"cycles": 0, "wrong": 0, "rules": {}, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {
-    "no line is used": ([], 0, 2, "none of its lines can be used; out/quarantine says why"),
+    "no line is used": (
+        [],
+        0,
+        2,
+        "none of its lines can be used, for the reasons in out/quarantine",
+    ),
     "no cycle": ([], 2, 0, "it has no shedding cycle of a reporting broker"),
-    "none in that time": (["--from", "2026-11-20"], 2, 2, "in that time; see --from and --to"),
+    "none in that time": (["--from", "2026-11-20"], 2, 2, "between --from and --to; give another"),
 }
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.fleet import bundles, shape, simulated, writing
 from pulsar_conformance.audit.fleet.cluster_history import ClusterHistory
-from pulsar_conformance.audit.fleet.events import events_of
+from pulsar_conformance.audit.fleet.events import draw_events
 from pulsar_conformance.audit.fleet.plants import moment
 from pulsar_conformance.audit.fleet.plants.damage import KINDS
 from pulsar_conformance.audit.fleet.plants.plants import (
@@ -81,7 +81,7 @@ def told(request):
 def carried(spark):
     """The loads of one cluster's bundles, from which its history follows."""
     fleet = Fleet(1, 4, 10, 12)
-    rows = bundles.bundle_ranges(fleet, spark.session.range(fleet.of_cluster))
+    rows = bundles.bundle_ranges(fleet, spark.session.range(fleet.initial_bundles))
     return simulated.simulated_bundles(fleet, rows).toPandas()
 
 
@@ -106,7 +106,7 @@ def test_every_report_is_one_of_pulsar_and_its_sums_are_those_of_its_bundles(tol
         assert {name: said[name] for name in RATES} == sums
         assert said["bundles"] == sorted(said["lastStats"])
         assert said["numTopics"] == sum(one["topics"] for one in stats)
-        used = shape.drawn_percents(SMALL.bundles, sums)
+        used = shape.resource_percents(SMALL.bundles, sums)
         for name, percent in used.items():
             usage = said[name]
             assert usage["usage"] / usage["limit"] * 100 == pytest.approx(percent)
@@ -124,7 +124,7 @@ def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
     for (cluster, period), names in owned.items():
         assert len(names) == len(set(names))
         before = sum(when <= period for when in split[cluster].values())
-        assert len(names) == SMALL.of_cluster + before
+        assert len(names) == SMALL.initial_bundles + before
         gone = {name for name, when in split[cluster].items() if when <= period}
         assert not gone & set(names)
 
@@ -152,7 +152,7 @@ def test_who_was_told_to_own_a_bundle_reports_it_next(told):
 
 def test_a_broker_that_is_down_says_nothing_and_comes_back_empty(undecided):
     for number in range(SMALL.clusters):
-        events = events_of(SMALL, number)
+        events = draw_events(SMALL, number)
         assert events.restarts
         said = defaultdict(dict)
         for record in undecided["load_report"]:
@@ -175,11 +175,11 @@ def test_there_is_as_much_as_was_asked_for(told):
     down = [
         sum(restart.covers(period) for period in range(SMALL.periods))
         for number in range(SMALL.clusters)
-        for restart in events_of(SMALL, number).restarts
+        for restart in draw_events(SMALL, number).restarts
     ]
     whole = SMALL.clusters * SMALL.brokers * SMALL.periods
     assert len(told["load_report"]) == whole - sum(down)
-    led = sum(len(events_of(SMALL, number).leaders) - 1 for number in range(SMALL.clusters))
+    led = sum(len(draw_events(SMALL, number).leaders) - 1 for number in range(SMALL.clusters))
     assert len(told["cycle"]) == SMALL.clusters * SMALL.periods - led
     assert len(told["leader"]) == SMALL.clusters + led
     assert {record["cluster"] for record in told["owners"]} == {"fleet-1", "fleet-2"}
@@ -253,7 +253,7 @@ def course(fleet, carried, adapter, planted=()):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ClusterHistory, "ask", ask)
-        rows = simulated.history(fleet, 0, carried, adapter, planted)
+        rows = simulated.simulate_history(fleet, 0, carried, adapter, planted)
     return found, list(rows.itertuples(index=False, name=None))
 
 
@@ -304,11 +304,11 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
         (
             ["--plant", "SHED-99"],
-            "--plant SHED-99: it cannot be planted; choose from SHED-01, SHED-02",
+            "--plant SHED-99: it cannot be violated; choose from SHED-01, SHED-02",
         ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
-            "--plant SHED-02: a violation needs --decided-by, such as reference",
+            "--plant SHED-02: no implementation decides; give --decided-by, such as reference",
         ),
         (
             ["--plant", "OVERLOAD-01", "--strategy", "ThresholdShedder"],
@@ -327,7 +327,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--setting", "noSuch=1"], "noSuch"),
         (
             ["--reading", "window=fading"],
-            "--reading window=fading: simulated averages always slide",
+            "--reading window=fading: the averages of a fleet slide",
         ),
         (["--reading", "window"], "--reading window: write NAME=VALUE"),
         (
@@ -352,10 +352,10 @@ def test_what_cannot_be_is_told_in_one_sentence(words, said, tmp_path, capsys):
 def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     (tmp_path / "kept").write_text("mine")
     assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
-    assert "it already exists; name a new folder" in capsys.readouterr().err
+    assert "it is not empty; give another folder" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "mine"
     assert main(["fleet", *GIVEN, "--output", str(tmp_path / "kept" / "new")]) == 2
-    assert "a file is where its folder would be" in capsys.readouterr().err
+    assert "one of its parent folders is a file" in capsys.readouterr().err
 
 
 def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):

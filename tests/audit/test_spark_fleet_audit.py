@@ -57,7 +57,7 @@ def groups():
 def carried(spark):
     """The load of each bundle of a cluster, which is the same for all of them."""
     one = replace(ROOM, clusters=1)
-    rows = bundles.bundle_ranges(one, spark.session.range(one.of_cluster))
+    rows = bundles.bundle_ranges(one, spark.session.range(one.initial_bundles))
     return simulated.simulated_bundles(one, rows).toPandas()
 
 
@@ -69,7 +69,7 @@ def written(carried, folder, histories, first=0, cycles=True):
         given, readings = settings_for(rules, {}), readings_for(rules, {})
         own = {"strategy": strategy, "given": given, "readings": readings, "cycles": cycles}
         fleet = replace(ROOM, **own)
-        rows = simulated.history(fleet, number, carried, adapter, rules)
+        rows = simulated.simulate_history(fleet, number, carried, adapter, rules)
         kinds = zip(rows["kind"], rows["value"], strict=True)
         lines = []
         for kind, value in kinds:
@@ -138,10 +138,10 @@ def test_what_was_planted_is_found_and_nothing_else(audited):
 
 
 def test_each_plant_is_found_or_says_why_none_is():
-    told = {rule for rule, plant in PLANTS.items() if plant.left_open(cycles=True)}
+    told = {rule for rule, plant in PLANTS.items() if plant.why_undetected(cycles=True)}
     assert told == set(PLANTS) - set(CHECKS) - set(JUDGED) | {"SHED-03"}
-    assert "may leave it undecided: " in PLANTS["OVERLOAD-01"].left_open(cycles=False)
-    assert PLANTS["OVERLOAD-02"].left_open(cycles=False) == ""
+    assert "may leave it undecided: " in PLANTS["OVERLOAD-01"].why_undetected(cycles=False)
+    assert PLANTS["OVERLOAD-02"].why_undetected(cycles=False) == ""
 
 
 def test_histories_without_cycles(audited):

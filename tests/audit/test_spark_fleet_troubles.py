@@ -29,13 +29,13 @@ WRONG = ("violated", "not done though due")
 def carried(spark, fleet):
     """The load of each bundle of a cluster, which is the same for all of them."""
     one = replace(fleet, clusters=1)
-    rows = bundles.bundle_ranges(one, spark.session.range(one.of_cluster))
+    rows = bundles.bundle_ranges(one, spark.session.range(one.initial_bundles))
     return simulated.simulated_bundles(one, rows).toPandas()
 
 
 def written(fleet, loads, number, folder):
     """Write the history of one cluster; return the number of its records by kind."""
-    rows = simulated.history(fleet, number, loads, "reference", ())
+    rows = simulated.simulate_history(fleet, number, loads, "reference", ())
     folder.mkdir(exist_ok=True)
     (folder / f"{number}.json").write_text("\n".join(rows["value"]) + "\n")
     return Counter(rows["kind"])

@@ -23,14 +23,14 @@ class Recorder:
 def test_an_unexpected_error_of_the_recorder_ends_the_command_with_it(error):
     with (
         pytest.raises(type(error)),
-        watch._recording(Recorder(error), 1.0, None) as course,
+        watch._run_in_thread(Recorder(error), 1.0, None) as course,
     ):
-        watch._kept_current(lambda: 0, course, lambda: 1, every=60.0)
+        watch._audit_until_end(lambda: 0, course, lambda: 1, every=60.0)
 
 
 def test_a_recorder_that_runs_is_stopped_with_the_block():
     begun = time.monotonic()
-    with watch._recording(Recorder(None), 1.0, None) as course:
+    with watch._run_in_thread(Recorder(None), 1.0, None) as course:
         assert not course.ended.is_set()
     assert course.ended.is_set()
     assert not course.failed

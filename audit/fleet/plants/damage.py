@@ -1,4 +1,4 @@
-"""Damaged copies of lines, added next to the originals."""
+"""Damaged copies of lines, added after the originals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DAMAGED = "damaged"
-"""The kind of rows that contain damaged lines."""
+"""Kind given to damaged lines."""
 
 Damage = Callable[[Column], Column]
 
 
-def _first_number(pattern: str, instead: str) -> Damage:
-    """Return a damage that replaces a field's first number, or truncates a line without one."""
+def _replace_number(pattern: str, instead: str) -> Damage:
+    """Return a function that replaces the first number in a field, or truncates a line without the
+    field.
+    """
 
     def damage(line: Column) -> Column:
         changed = F.regexp_replace(line, rf'^(.*?"{pattern}":)[-0-9.E]+(.*)$', f"$1{instead}$2")
@@ -31,10 +33,10 @@ def cut_off(line: Column) -> Column:
 
 KINDS: Mapping[str, Damage] = {
     "cut off": cut_off,
-    "not a number": _first_number("msgRateIn", "NaN"),
-    "below nothing": _first_number("usage", "-4.5"),
-    "absurd": _first_number("msgThroughputOut", "4e300"),
-    "a word for a number": _first_number("limit", '"many"'),
+    "not a number": _replace_number("msgRateIn", "NaN"),
+    "below nothing": _replace_number("usage", "-4.5"),
+    "absurd": _replace_number("msgThroughputOut", "4e300"),
+    "a word for a number": _replace_number("limit", '"many"'),
     "unknown kind": lambda line: F.regexp_replace(line, '^\\{"kind":"', '{"kind":"old_'),
     "no cluster": lambda line: F.regexp_replace(line, '"cluster":"[^"]*",', ""),
     "no time": lambda line: F.regexp_replace(line, '"at":"[^"]*"', '"at":"yesterday"'),
@@ -42,13 +44,14 @@ KINDS: Mapping[str, Damage] = {
     "two at once": lambda line: F.concat(line, cut_off(line)),
     "said again": lambda line: line,
 }
-"""Ways to damage a line, all with equal probability."""
+"""Ways of damaging a line, all equally probable."""
 
 
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
-    """Add damaged copies of some lines, with `kind` and `value`.
+    """Add damaged copies of some lines to rows with `kind` and `value`.
 
-    Which lines are damaged and how depends on the seed and their text.
+    `part` is the share of damaged lines in the result. Which lines are damaged, and how, depends
+    only on the seed and their text.
     """
     if not part:
         return lines

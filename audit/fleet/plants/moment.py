@@ -1,4 +1,4 @@
-"""The cycle in which a violation is planted: its case, and edits that move it to a threshold."""
+"""The cycle in which a violation is planted: its case, and edits that move usage to a threshold."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 JUST = Fraction(2, 1000)
-"""Points beyond a threshold: twice the tolerance of floating point."""
+"""Percentage points beyond a threshold: twice the tolerance of floating point."""
 
 HARDLY = Fraction(4, 100_000)
-"""Twice the tolerance of floating point, as a share of a rate."""
+"""Share of a rate: twice the tolerance of floating point."""
 
 FULL = 100
 IDLER = 0.9
-"""Maximum usage of all other resources, as a share of the decisive one."""
+"""Maximum usage of all other resources, as a share of the usage that is set."""
 
 
 @dataclass
 class PlantedCycle:
-    """A modifiable `shed.select` case, and the implementation that answers it."""
+    """A `shed.select` case that edits change, and the implementation that answers it."""
 
     case: Json
     profile: str
@@ -47,8 +47,8 @@ class PlantedCycle:
         )
 
     @property
-    def honest(self) -> Pairs:
-        """Return the correct unloads of the current case."""
+    def correct_unloads(self) -> Pairs:
+        """The unloads that the implementation answers for the current case."""
         return self.answers(self.case)
 
     @property
@@ -80,14 +80,16 @@ class PlantedCycle:
         return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
 
     def busiest(self) -> list[Broker]:
-        """Return the brokers with at least two bundles that may move, highest usage first."""
+        """Return the brokers with at least two movable bundles, the most used first."""
         cycle = self.cycle
         usage = Levels(cycle).present
         able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]
         return sorted(able, key=lambda one: -usage[one.name])
 
     def set_usage(self, broker: str, percent: Fraction | float, *resources: str) -> None:
-        """Set the usage of resources (by default the CPU), and lower all others below it."""
+        """Set the usage of some resources (by default the CPU) in percent, and lower all others
+        below it.
+        """
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)
         for name in RESOURCES:
@@ -97,13 +99,17 @@ class PlantedCycle:
             share = most if name in hot else min(now, most)
             said[name] = {**used, "usage": share * used["limit"] / 100}
 
-    def scale_traffic(self, broker: str, share: float) -> None:
-        """Multiply the traffic that a broker reports."""
+    def scale_traffic(self, broker: str, factor: float) -> None:
+        """Multiply the traffic in a broker's report by a factor."""
         said = self.case["brokers"][broker]
-        said.update({name: share * said[name] for name in RATE_FIELDS})
+        said.update({name: factor * said[name] for name in RATE_FIELDS})
 
     def raise_above_average(self, broker: str, points: Fraction | float) -> bool:
-        """Raise a broker this many points above the average; return True if that is possible."""
+        """Set a broker's usage to `points` percentage points above the average; return False if
+        that is impossible.
+
+        The average includes the broker itself.
+        """
         usage = Levels(self.cycle).usage
         count = len(usage)
         others = sum((used for name, used in usage.items() if name != broker), Fraction(0))

@@ -1,7 +1,7 @@
-"""Violations that can be planted, each by a cycle that narrowly violates one rule.
+"""Violations that can be planted; each narrowly violates one rule in one cycle.
 
-Rules that are inevitably violated as well are listed: a broker that sheds nothing also sheds too
-little.
+Rules that are then inevitably violated as well are listed: a broker that sheds nothing also sheds
+too little.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted violation of a rule, by a cycle's unloads or by a split after it."""
+    """A planted violation of a rule, by a cycle's unloads or by a split after the cycle."""
 
     sentence: str
     edit: edits.Edit | None = None
     split: splitting.Edit | None = None
     strategies: tuple[str, ...] = ()
-    """Strategies under which it can be planted; empty for all."""
+    """Strategies under which the violation can be planted; empty for all."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that the fleet needs."""
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -34,17 +34,17 @@ class Plant:
     implies: tuple[str, ...] = ()
     """Rules that are unavoidably broken as well."""
     undetectable_because: str = ""
-    """Reason why no audit of a history can find it, or an empty text."""
+    """Reason why no audit of a history finds the violation, or an empty text."""
     omits_due_action: bool = False
-    """True if the violation is an omission, so that no record shows when the cycle ran."""
+    """True if the violation is an omission, so that no record shows when its cycle ran."""
 
     undecided_because: str = ""
-    """Reason why an audit leaves it undecided, or an empty text."""
+    """Reason why an audit leaves the violation undecided, or an empty text."""
 
-    def left_open(self, cycles: bool) -> str:
-        """Return why an audit may miss it; empty if the audit finds it.
+    def why_undetected(self, cycles: bool) -> str:
+        """Return why an audit may not find the violation; empty if it will.
 
-        `cycles`: true if cycles are recorded.
+        `cycles` is true if the history has records of cycles.
         """
         if self.undetectable_because:
             return f"no audit finds it: {self.undetectable_because}"
@@ -54,10 +54,10 @@ class Plant:
         return f"an audit may leave it undecided: {OMITTED}" if omitted else ""
 
 
-OMITTED = "without recorded cycles, this one may as well have run after later reports"
+OMITTED = "cycles are not recorded, so this one may have run after later reports"
 
 
-def _plants() -> Iterator[tuple[str, Plant]]:
+def _read_plants() -> Iterator[tuple[str, Plant]]:
     text = files(__package__).joinpath("plants.yaml").read_text("utf-8")
     for rule, fields in yaml.safe_load(text).items():
         edit = getattr(edits, fields.pop("edit", ""), None)
@@ -66,25 +66,27 @@ def _plants() -> Iterator[tuple[str, Plant]]:
         yield rule, Plant(edit=edit, split=split, strategies=strategies, implies=implies, **fields)
 
 
-PLANTS: Mapping[str, Plant] = dict(_plants())
-"""Plants, by the rule that each breaks."""
+PLANTS: Mapping[str, Plant] = dict(_read_plants())
+"""Plants by the rule that each violates."""
 
 
-def known_plants(rules: Sequence[str]) -> list[Plant]:
-    """Return the plants for these rules. Errors: `BadFleet` for a rule without one."""
+def plants_of(rules: Sequence[str]) -> list[Plant]:
+    """Return the plants of these rules. Errors: `BadFleet` if a rule cannot be violated."""
     for rule in rules:
         if rule not in PLANTS:
-            raise BadFleet(f"--plant {rule}: it cannot be planted; choose from {', '.join(PLANTS)}")
+            raise BadFleet(
+                f"--plant {rule}: it cannot be violated; choose from {', '.join(PLANTS)}"
+            )
     return [PLANTS[rule] for rule in rules]
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy with which all these rules can be violated, preferably the given one.
+    """Return a strategy under which all these rules can be violated, by default the given one.
 
-    Errors: `BadFleet`.
+    Errors: `BadFleet` if there is none.
     """
     strategy = given
-    for rule, plant in zip(rules, known_plants(rules), strict=True):
+    for rule, plant in zip(rules, plants_of(rules), strict=True):
         if strategy is None and plant.strategies:
             strategy = plant.strategies[0]
         if plant.strategies and strategy not in plant.strategies:
@@ -94,22 +96,24 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings and those that the plants need. Errors: `BadFleet`."""
-    needed = [
-        (rule, plant.settings) for rule, plant in zip(rules, known_plants(rules), strict=True)
-    ]
-    return _with(needed, given, "--setting")
+    """Return the given settings, and those that violations of these rules need.
+
+    Errors: `BadFleet` if they contradict.
+    """
+    needed = [(rule, plant.settings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
+    return _merged(needed, given, "--setting")
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings and those that the plants need. Errors: `BadFleet`."""
-    needed = [
-        (rule, plant.readings) for rule, plant in zip(rules, known_plants(rules), strict=True)
-    ]
-    return _with(needed, given, "--reading")
+    """Return the given readings, and those that violations of these rules need.
+
+    Errors: `BadFleet` if they contradict.
+    """
+    needed = [(rule, plant.readings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
+    return _merged(needed, given, "--reading")
 
 
-def _with(
+def _merged(
     needed: Sequence[tuple[str, Mapping[str, Any]]], given: Mapping[str, Any], option: str
 ) -> dict[str, Any]:
     made = dict(given)

@@ -1,4 +1,4 @@
-"""Violations of the rules about splitting bundles."""
+"""Edits that violate the rules about splitting bundles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
 
 MOST_TOPICS, MOST_SESSIONS = 1000, 1000
-"""Documented limits of a bundle; a bundle exactly at a limit is not split."""
+"""Documented limits of a bundle's topics and of its sessions; a bundle exactly at a limit is not
+split.
+"""
 
 SETTLED = 500
-"""Number of topics above which a bundle may be about to be split anyway."""
+"""Number of topics from which on a bundle may be about to be split anyway."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -21,13 +23,17 @@ MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The latest reports and the settings of a cycle, which an edit changes."""
+    """The latest reports and the settings in a cycle; edits change them."""
 
     reports: Mapping[str, Json]
     settings: Json
 
-    def pick(self) -> tuple[Json, str] | None:
-        """Return a report and its bundle with the most topics below `SETTLED`, or None."""
+    def pick_bundle(self) -> tuple[Json, str] | None:
+        """Return a report and, of its bundles with fewer than `SETTLED` topics, the one with the
+        most.
+
+        None if no report has such a bundle.
+        """
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
             small = [name for name, topics in known.items() if topics < SETTLED]
@@ -35,9 +41,11 @@ class SplitInput:
                 return said, max(small, key=lambda name: known[name])
         return None
 
-    def grow(self, **stats: int) -> str | None:
-        """Give a bundle this many topics or sessions; return its name."""
-        picked = self.pick()
+    def set_counts(self, **stats: int) -> str | None:
+        """Set a picked bundle's number of topics or sessions; return its name, None if no bundle is
+        suitable.
+        """
+        picked = self.pick_bundle()
         if picked is None:
             return None
         said, bundle = picked
@@ -46,48 +54,48 @@ class SplitInput:
 
 
 @dataclass(frozen=True)
-class Due:
-    """A bundle, and whether it is to be split."""
+class PlannedSplit:
+    """A bundle, and whether it is split, in violation of a rule."""
 
     bundle: str
     split: bool
 
 
-Edit = Callable[[SplitInput], Due | None]
-"""Changes reports and settings; returns None if the cycle is unsuitable."""
+Edit = Callable[[SplitInput], PlannedSplit | None]
+"""Changes reports and settings, and returns the wrong split; None if the cycle is unsuitable."""
 
 
-def _due(bundle: str | None, split: bool) -> Due | None:
-    return None if bundle is None else Due(bundle, split)
+def _plan_split(bundle: str | None, split: bool) -> PlannedSplit | None:
+    return None if bundle is None else PlannedSplit(bundle, split)
 
 
-def too_many_topics(growth: SplitInput) -> Due | None:
-    """Keep a bundle that exceeds the limit by one topic."""
-    return _due(growth.grow(topics=MOST_TOPICS + 1), split=False)
+def keeps_bundle_with_many_topics(growth: SplitInput) -> PlannedSplit | None:
+    """Do not split a bundle with one topic more than the limit."""
+    return _plan_split(growth.set_counts(topics=MOST_TOPICS + 1), split=False)
 
 
-def too_many_sessions(growth: SplitInput) -> Due | None:
-    """Keep a bundle that exceeds the limit by one session."""
+def keeps_bundle_with_many_sessions(growth: SplitInput) -> PlannedSplit | None:
+    """Do not split a bundle with one session more than the limit."""
     half = MOST_SESSIONS // 2
-    return _due(growth.grow(producerCount=half, consumerCount=half + 1), split=False)
+    return _plan_split(growth.set_counts(producerCount=half, consumerCount=half + 1), split=False)
 
 
-def at_the_limit(growth: SplitInput) -> Due | None:
-    """Split a bundle with exactly the allowed number of topics."""
-    return _due(growth.grow(topics=MOST_TOPICS), split=True)
+def splits_at_the_limit(growth: SplitInput) -> PlannedSplit | None:
+    """Split a bundle with exactly as many topics as the limit allows."""
+    return _plan_split(growth.set_counts(topics=MOST_TOPICS), split=True)
 
 
-def split_without_room(growth: SplitInput) -> Due | None:
+def splits_without_room(growth: SplitInput) -> PlannedSplit | None:
     """Split a bundle whose namespace already has the maximum number of bundles."""
-    bundle = growth.grow(topics=MOST_TOPICS + 1)
+    bundle = growth.set_counts(topics=MOST_TOPICS + 1)
     if bundle is None:
         return None
     owned = (one for said in growth.reports.values() for one in said["bundles"])
     growth.settings[MOST_BUNDLES] = Counter(map(namespace_of, owned))[namespace_of(bundle)]
-    return Due(bundle, split=True)
+    return PlannedSplit(bundle, split=True)
 
 
-def splits_when_off(growth: SplitInput) -> Due | None:
+def splits_when_off(growth: SplitInput) -> PlannedSplit | None:
     """Split a bundle with too many topics although splitting is disabled."""
     growth.settings[AUTO_SPLIT] = False
-    return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
+    return _plan_split(growth.set_counts(topics=MOST_TOPICS + 1), split=True)
