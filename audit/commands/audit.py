@@ -108,13 +108,13 @@ def run(args: argparse.Namespace) -> int:
         readings = chosen_readings(args.reading)
         settings = _read_settings(args.settings)
         specs.load().check_readings(readings)
-        options = spark_tuning.of_process(args.input)
+        options = spark_tuning.process_settings(args.input)
         session.start_java(args.spark, "audit", options)
         from pulsar_conformance.audit.pipeline.inquiry import Inquiry
         from pulsar_conformance.audit.pipeline.report import (
             Counterfactual,
             ReportOptions,
-            answered,
+            answer_question,
             judging_plan,
             write_audit,
         )
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:
-                answer = answered(spark.session, args.input, args.output, plan, asked, how)
+                answer = answer_question(spark.session, args.input, args.output, plan, asked, how)
                 print("\n".join(answer))
                 return 0
             found, lines = write_audit(spark.session, args.input, args.output, plan, other, how)

@@ -92,7 +92,7 @@ def _watch(args: argparse.Namespace) -> int:
     with recorder_of(args, Path(history)) as (recorder, recording):
         recorder.observe(first=True)
         with _run_in_thread(recorder, args.every, args.duration) as course:
-            options = spark_tuning.of_process(history)
+            options = spark_tuning.process_settings(history)
             with session.acquired(args.spark, "watch", options) as spark:
                 audit = _make_audit(spark.session, args, readings, history, output)
                 return _audit_until_end(audit, course, lambda: recording.lines, args.audit_every)

@@ -1,4 +1,4 @@
-"""From when on each cluster's rows have changed.
+"""The time from which on rows have changed, for each cluster.
 
 A late file of one cluster changes nothing in the others, whose rows are therefore kept.
 """
@@ -15,30 +15,30 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time of the first change of something unchanged."""
+"""Time that stands for the absence of any change."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 NAMED = 100
-"""Maximum number of clusters with a time of their own."""
+"""Maximum number of clusters that have a time of their own."""
 
 MOST = 5_000
-"""Number of changed clusters above which one time counts for all."""
+"""Number of changed clusters above which all clusters have the same time."""
 
 DAY, CLUSTER = "day", "cluster"
 
 
 @dataclass(frozen=True)
 class ClusterGroup:
-    """Clusters whose rows are rebuilt together, from the same time on."""
+    """Clusters whose rows are rebuilt together, from one time on."""
 
     since: datetime
     clusters: tuple[str, ...]
     others: bool = False
-    """True if it is all clusters but these, and the rows without a cluster."""
+    """True if the group has all clusters except these, and the rows without a cluster."""
 
-    def of(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of these clusters."""
+    def select(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of the group's clusters."""
         if not self.clusters:
             return rows if self.others else rows.where(F.lit(False))
         named = F.col(CLUSTER).isin(*self.clusters)
@@ -47,37 +47,38 @@ class ClusterGroup:
 
 @dataclass(frozen=True)
 class Renewal:
-    """The time of the first change in some clusters, and in all `others`."""
+    """The time of the first change in each of some clusters, and in all `others`."""
 
     named: Mapping[str, datetime] = field(default_factory=dict)
     others: datetime = NEVER
 
     @property
     def since(self) -> datetime:
-        """The earliest of the times."""
+        """The earliest of all times."""
         return min((*self.named.values(), self.others))
 
     def __bool__(self) -> bool:
         return self.since != NEVER
 
-    def earlier(self, by: timedelta) -> Renewal:
-        """Return the same with all times moved earlier."""
+    def moved_earlier(self, by: timedelta) -> Renewal:
+        """Return a copy in which all times are earlier by an interval."""
         times = {name: time - by for name, time in self.named.items()}
         return Renewal(times, self.others - by if self.others != NEVER else NEVER)
 
-    def also(self, other: Renewal) -> Renewal:
+    def merged_with(self, other: Renewal) -> Renewal:
         """Return the earlier of both times for each cluster."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
             for name in names
         }
-        return limited(times, min(self.others, other.others))
+        return limit_clusters(times, min(self.others, other.others))
 
     def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield the clusters that are rebuilt together: those of one day, and the others.
+        """Yield groups of clusters that are rebuilt together: those that change from one day on,
+        and the others.
 
-        With `all_rows`, the last part includes rows without a cluster.
+        With `all_rows`, the last group includes rows without a cluster.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -89,20 +90,20 @@ class Renewal:
         if all_rows or self.others != NEVER:
             yield ClusterGroup(self.others, tuple(sorted(self.named)), others=True)
 
-    def leveled(self) -> Renewal:
-        """Return the same with one time for all clusters of a part."""
+    def with_common_times(self) -> Renewal:
+        """Return a copy in which the clusters of each part have the same time."""
         named = (part for part in self.parts() if not part.others)
         return Renewal({name: part.since for part in named for name in part.clusters}, self.others)
 
     @property
-    def every(self) -> ClusterGroup:
-        """All clusters that change."""
+    def all_clusters(self) -> ClusterGroup:
+        """The group of all clusters that change."""
         if self.others != NEVER:
             return ClusterGroup(self.since, (), others=True)
         return ClusterGroup(self.since, tuple(sorted(self.named)))
 
-    def time_of(self) -> Column:
-        """Return the time that applies to a row's cluster."""
+    def time_column(self) -> Column:
+        """Return a column with the time of each row's cluster."""
         others = F.lit(self.others)
         if not self.named:
             return others
@@ -110,28 +111,28 @@ class Renewal:
         return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
 
     def from_day(self, rows: DataFrame) -> DataFrame:
-        """Return the rows from the day of their cluster's time on, and those without a day."""
-        return rows.where(F.isnull(DAY) | (self._on_days() & self.covers_day()))
+        """Return the rows without a day, and those from the day of their cluster's time on."""
+        return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
-    def kept(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return unchanged rows on the days that are rewritten.
+    def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
+        """Return the unchanged rows on days that are rewritten.
 
-        These are rows from the first changed day on, but before their cluster's time; `time` is the
-        column compared.
+        They are on the first changed day or later, and before their cluster's time in the column
+        `time`.
         """
-        covered = self.covers_day() if time == DAY else F.col(time) >= self.time_of()
-        return rows.where(self._on_days() & ~covered)
+        covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
+        return rows.where(self._is_rewritten() & ~covered)
 
     def covers_day(self) -> Column:
-        """True from the day of the cluster's time on."""
-        return F.col(DAY) >= F.to_date(self.time_of())
+        """True if a row's day is that of its cluster's time, or later."""
+        return F.col(DAY) >= F.to_date(self.time_column())
 
-    def _on_days(self) -> Column:
+    def _is_rewritten(self) -> Column:
         return F.col(DAY) >= F.lit(self.since.date())
 
 
-def limited(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
-    """Return a renewal with at most `NAMED` clusters; all others share their earliest time."""
+def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
+    """Return a renewal with at most `NAMED` clusters; the others share their earliest time."""
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= NAMED:
         return Renewal({name: time for time, name in named}, others)
@@ -140,7 +141,7 @@ def limited(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
 
 
 def renewal_of(rows: DataFrame, time: str) -> Renewal:
-    """Return each cluster's earliest time in a column."""
+    """Return the renewal that begins, in each cluster, with the earliest time in a column."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
     earliest = first.orderBy("first").limit(MOST + 1)
@@ -148,13 +149,13 @@ def renewal_of(rows: DataFrame, time: str) -> Renewal:
 
 
 def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
-    """Return a renewal from pairs of cluster and microseconds since 1970."""
+    """Return a renewal from the names of clusters and their times in microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
     if len(found) > MOST:
         return Renewal({}, min(times.values(), default=NEVER))
-    return limited(times)
+    return limit_clusters(times)
 
 
 def time_from_micros(micros: int | None) -> datetime:
-    """Convert microseconds since 1970 to a time, None to `NEVER`."""
+    """Convert microseconds since 1970 to a time; None becomes `NEVER`."""
     return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)

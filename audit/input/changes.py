@@ -18,21 +18,24 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 MANY = 20_000
-"""Number of changed files above which the whole history is read again."""
+"""Number of changed files above which the whole history is read."""
 
 AROUND = timedelta(minutes=1)
-"""A late record can describe events up to this long before its own timestamp."""
+"""Maximum time by which a record may be later than the events that it describes."""
 
 
 class ChangedFiles(NamedTuple):
-    """Files to read, and files whose old rows are dropped because they changed or are gone."""
+    """Files to read, and files whose earlier rows are dropped, because they changed or are gone."""
 
     files: tuple[str, ...]
     touched: tuple[str, ...]
 
 
 def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
-    """Return the files that changed since they were read; None if there are more than `MANY`."""
+    """Return the files that changed or vanished since they were read.
+
+    None if there are more than `MANY`.
+    """
     known, now = set(before), set(there.kinds)
     new = {one.file for one in now - known}
     names = {one.file for one in known}
@@ -42,8 +45,8 @@ def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFile
     return ChangedFiles(tuple(sorted(new)), tuple(sorted(gone | (new & names))))
 
 
-def by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
-    """Return the rows of these files, and those of all others."""
+def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
+    """Return two parts of the rows: from the files with these names, and from all others."""
     if len(names) <= FEW:
         named = F.col("file").isin(*names)
         return rows.where(named), rows.where(~named)
@@ -53,42 +56,48 @@ def by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFram
 
 
 FEW = 200
-"""Number of files that are compared by an expression."""
+"""Number of file names up to which an expression compares them all."""
 
 
-def differing(read: DataFrame, said: DataFrame) -> DataFrame:
-    """Return `cluster` and `at` of rows that differ in changed files."""
+def changed_records(before: DataFrame, now: DataFrame) -> DataFrame:
+    """Return the `cluster` and `at` of each record that was added, removed or altered.
+
+    `before` and `now` are the records of the same files, when they were last read and today.
+    """
     keys = ("file", "line", "at", "cluster")
     line = F.xxhash64("line").alias("line")
-    each = read.select("file", line, "at", "cluster", F.lit(-1).alias("more"))
-    each = each.unionByName(said.select("file", line, "at", "cluster", F.lit(1).alias("more")))
+    each = before.select("file", line, "at", "cluster", F.lit(-1).alias("more"))
+    each = each.unionByName(now.select("file", line, "at", "cluster", F.lit(1).alias("more")))
     return each.groupBy(*keys).agg(F.sum("more").alias("more")).where("more != 0")
 
 
-def first_of(rows: DataFrame, time: str) -> datetime:
-    """Return the earliest time in a column, or `NEVER` if it is empty."""
+def earliest_time(rows: DataFrame, time: str) -> datetime:
+    """Return the earliest time in a column, or `NEVER` if there are no rows."""
     (row,) = collect_small(rows.agg(F.unix_micros(F.min(time)).alias("first")))
     return time_from_micros(row["first"])
 
 
 class TableDifference(NamedTuple):
-    """The first change in any column, and the first in a column that is not ignored."""
+    """The first changes in any column, and the first in columns that are not ignored."""
 
     any: Renewal
     relevant: Renewal
 
 
-def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
-    """Compare two tables with the same columns, some of them `ignored`.
+def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
+    """Return the first changes between two tables with the same columns.
 
-    The time of a row is its `cycle` or `at`, whichever is present and earlier.
+    `ignored` are columns whose changes are irrelevant. A row's time is its `cycle` or its `at`, or
+    the earlier of them.
     """
     both = _row_texts(new, ignored, 1).unionByName(_row_texts(old, ignored, -1))
     other = both.groupBy("cluster", "time", "kept", "row").agg(F.sum("more").alias("more"))
     other = other.where("more != 0").groupBy("cluster", "time", "kept")
     other = other.agg(F.sum("more").alias("more"))
     relevant = F.when(F.col("more") != 0, F.col("time"))
-    first = other.groupBy("cluster").agg(_first(F.col("time"), "any"), _first(relevant, "relevant"))
+    first = other.groupBy("cluster").agg(
+        _earliest_micros(F.col("time"), "any"), _earliest_micros(relevant, "relevant")
+    )
     found = first.orderBy("any").limit(MOST + 1).collect()
     any_, relevant_ = (
         renewal_of_pairs([(row["cluster"], row[name]) for row in found])
@@ -110,5 +119,5 @@ def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:
     )
 
 
-def _first(time: Column, name: str) -> Column:
+def _earliest_micros(time: Column, name: str) -> Column:
     return F.unix_micros(F.min(time)).alias(name)

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, is_here, unescaped
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, is_here, unescape_pattern
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -37,38 +37,38 @@ FOREIGN = (
     ".orc",
     ".avro",
 )
-"""Endings of unsupported formats; such a file becomes one line in the quarantine."""
+"""Suffixes of unsupported formats; such a file becomes one line in the quarantine."""
 
 COLON = ":"
 
 Session = Any
-"""A `pyspark.sql.SparkSession`, classic or of Spark Connect."""
+"""A `pyspark.sql.SparkSession`, of classic Spark or of Spark Connect."""
 
 Paths = str | list[str]
-"""A path as Spark takes it, or the paths of single files."""
+"""A path that Spark resolves, or the paths of single files."""
 
 Some = Sequence[str] | None
 """Paths of files, or None for all files."""
 
 
-def among(of: Some) -> Column:
-    """True if a row's file is one of these, or if all are wanted."""
-    return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
+def is_among(files: Some) -> Column:
+    """True if a row's file is one of `files`, or if they are None."""
+    return F.lit(True) if files is None else F.col("_metadata.file_path").isin(*files)
 
 
 def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
-    """True if a file name ends with one of these suffixes."""
+    """True if a file name ends with one of these suffixes, in any case."""
     found = F.lit(False)
     for ending in endings:
         found = found | F.lower(name).endswith(ending)
     return found
 
 
-def kind() -> Column:
-    """Return the kind of a row's file: `parquet`, `foreign` or `text`.
+def kind_column() -> Column:
+    """Return a column with the kind of a row's file: `parquet`, `foreign` or `text`.
 
     A compressed file is `gzip` if it is local, and `distant-gzip` if Spark must fetch it. A local
-    text file with a colon in its name is `colon`: Spark cannot open it.
+    text file with a colon in its name is `colon`, because Spark cannot open it.
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
@@ -80,24 +80,28 @@ def kind() -> Column:
     )
 
 
-def file_rows(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return a row per file: `path` for opening it, `file` for naming it, `length`, `kind`."""
+def file_rows(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return a row per file, with the columns `path` (to open it), `file` (its address), `length`
+    and `kind`.
+    """
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     return (
         reader.load(path)
-        .where(among(of))
+        .where(is_among(files))
         .select(
             "path",
             F.col("_metadata.file_path").alias("file"),
             "length",
             "modificationTime",
-            kind().alias("kind"),
+            kind_column().alias("kind"),
         )
     )
 
 
 class InputFile(NamedTuple):
-    """A file: its address as Spark writes it, its size in bytes, and when it last changed."""
+    """A file: its address as Spark writes it, its size in bytes, and the time of its last
+    change.
+    """
 
     file: str
     length: int
@@ -131,14 +135,16 @@ class InputFiles:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that changes whenever a file changes."""
+        """A hash of all addresses, sizes and times of change."""
         told = "\n".join(f"{one.file} {one.length} {one.modified}" for one in sorted(self.kinds))
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def current_files(spark: Session, path: str) -> InputFiles:
-    """Return the current files. Errors: Spark's `AnalysisException` if the path does not exist."""
-    listed = _listed_here(path) if is_here(spark, path) else None
+    """Return the files at a path. Errors: Spark's `AnalysisException` if the path does not
+    exist.
+    """
+    listed = _list_local_files(path) if is_here(spark, path) else None
     if listed is not None:
         return InputFiles({one: _kind_of(one.file) for one in listed}, here=True)
     modified = F.col("modificationTime").cast("double").alias("modified")
@@ -147,23 +153,23 @@ def current_files(spark: Session, path: str) -> InputFiles:
 
 
 PLAIN = re.compile(r"[\w./=,+@-]+", re.ASCII)
-"""Paths that Spark writes as they are."""
+"""Paths that Spark writes without escaping anything."""
 
 SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
-"""Names that Spark leaves out, or not, by rules of their own."""
+"""Names that Spark treats by rules of its own, and so may or may not ignore."""
 
 
-def _listed_here(path: str) -> list[InputFile] | None:
-    """Return a folder's files, or None if only Spark can tell which are meant.
+def _list_local_files(path: str) -> list[InputFile] | None:
+    """Return the files in a folder, or None if only Spark knows which files the path means.
 
-    Listing them with Spark takes 2 ms of CPU time per file, and starts a job.
+    Spark would take 2 ms of CPU time per file to list them, and start a job.
     """
-    given = unescaped(path.removeprefix(LOCAL))
+    given = unescape_pattern(path.removeprefix(LOCAL))
     # Spark does not resolve links either.
     root = "/" + os.path.abspath(given).lstrip("/")  # noqa: PTH100
     try:
         folder = Path(root)
-        found = list(_walked(root)) if folder.is_dir() else [(root, folder.stat())]
+        found = list(_walk_files(root)) if folder.is_dir() else [(root, folder.stat())]
     except OSError:
         return None
     names = (name for file, _ in found for name in file.removeprefix(root).split("/"))
@@ -177,19 +183,19 @@ def _listed_here(path: str) -> list[InputFile] | None:
     ]
 
 
-def _walked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(HIDDEN) and not SPECIAL.match(entry.name):
                 continue
             if entry.is_dir():
-                yield from _walked(entry.path)
+                yield from _walk_files(entry.path)
             elif entry.is_file():
                 yield entry.path, entry.stat()
 
 
 def _kind_of(file: str) -> str:
-    """Return the kind of a local file, like `kind`."""
+    """Return the kind of a local file, as `kind_column` does."""
     name = file.rpartition("/")[2].lower()
     endings = {"foreign": FOREIGN, "gzip": (GZIP, BZIP2, ZSTD), "parquet": (PARQUET,)}
     return next((one for one, ends in endings.items() if name.endswith(ends)), "text")
@@ -201,15 +207,15 @@ ICEBERG = r"\.metadata\.json$"
 
 def has_transaction_log(spark: Session, path: str) -> bool:
     """True if a path is a Delta Lake or Iceberg table, or a local folder contains one."""
-    local = Path(unescaped(path.removeprefix(LOCAL)))
+    local = Path(unescape_pattern(path.removeprefix(LOCAL)))
     if local.is_dir():
         deltas = local.rglob("_delta_log")
         icebergs = (one for one in local.rglob("*.metadata.json") if one.parent.name == "metadata")
         return next(deltas, None) is not None or next(icebergs, None) is not None
-    return any(_is_log(spark, f"{path.rstrip('/')}/{folder}") for folder in LOGS)
+    return any(_has_log_files(spark, f"{path.rstrip('/')}/{folder}") for folder in LOGS)
 
 
-def _is_log(spark: Session, folder: str) -> bool:
+def _has_log_files(spark: Session, folder: str) -> bool:
     try:
         names = spark.read.format("binaryFile").load(folder).select("path").limit(1000).collect()
     except AnalysisException:

@@ -1,7 +1,7 @@
-"""Reading compressed files, up to any damage.
+"""Reading compressed files up to any damage.
 
-Spark's own reader fails the whole run when a file is truncated, or silently loses the rest. This
-reader returns the lines before the damage, and the damage as a row.
+Spark's own reader either fails when a file is truncated or silently loses its rest. This reader
+returns the lines before the damage, and the damage as a row.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pulsar_conformance.audit.input.files import (
     Paths,
     Session,
     Some,
-    among,
-    kind,
+    is_among,
+    kind_column,
 )
 from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
@@ -27,34 +27,34 @@ SHAPE = "file string, line binary, damage string"
 DAMAGED = "damaged-gzip"
 
 
-def gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of all compressed files in a path."""
-    return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
+def gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the columns `file`, `line` and `damage` for all local compressed files in a path."""
+    return _read_files(spark, path, files, "gzip", F.lit(None).cast("binary"))
 
 
-def distant_gzip_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same for files that Spark must fetch completely, of up to 2 GB each."""
-    return _read(spark, path, of, "distant-gzip", F.col("content"))
+def distant_gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the same columns for compressed files that Spark must fetch, of up to 2 GB each."""
+    return _read_files(spark, path, files, "distant-gzip", F.col("content"))
 
 
-def colon_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same for plain files whose names Spark cannot open."""
-    return _read(spark, path, of, "colon", F.lit(None).cast("binary"))
+def colon_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the same columns for plain files whose names Spark cannot open."""
+    return _read_files(spark, path, files, "colon", F.lit(None).cast("binary"))
 
 
-def _read(spark: Session, path: Paths, of: Some, which: str, content: Column) -> DataFrame:
-    files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
+def _read_files(spark: Session, path: Paths, files: Some, kind: str, content: Column) -> DataFrame:
+    every = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path").alias("file")
-    wanted = files.where((kind() == which) & among(of))
+    wanted = every.where((kind_column() == kind) & is_among(files))
     rows = wanted.select(file, "path", content.alias("content"))
     lines = rows.mapInArrow(arrow_reader(), SHAPE)
     return lines.withColumn("line", F.col("line").cast("string"))
 
 
 def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function that reads files, for use on Arrow batches.
+    """Return a function that reads files, given Arrow batches of their paths or contents.
 
-    It is sent to Spark's workers, where this project need not be installed.
+    The function is sent to Spark's workers, where this project need not be installed.
     """
     damaged, local, gzip, bzip2, zstd = DAMAGED, LOCAL, GZIP, BZIP2, ZSTD
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
@@ -71,7 +71,9 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
         types = (pa.string(), pa.binary(), pa.string())
 
         def unzipped(stream: Any) -> Iterator[bytes]:
-            """Yield decompressed chunks; raise an error where the file is damaged or truncated."""
+            """Yield decompressed chunks of a gzip file; raise an error where it is damaged or
+            truncated.
+            """
             engine, given, begun = zlib.decompressobj(31), b"", False
             while given or (given := stream.read(piece)):
                 if not begun and not given.strip(b"\0"):
@@ -106,7 +108,9 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines; the last list comes with a description of any damage."""
+            """Yield lists of lines, each with None; the last list comes with the description of any
+            damage.
+            """
             rest, mark = b"", b"\xef\xbb\xbf"
             try:
                 for content in contents:

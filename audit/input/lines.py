@@ -1,4 +1,4 @@
-"""All lines of a history, whatever the format of its files."""
+"""Reading all lines of a history, whatever the format of its files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pulsar_conformance.audit.input.files import (
     Paths,
     Session,
     Some,
-    among,
     file_rows,
-    kind,
+    is_among,
+    kind_column,
 )
 from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
-from pulsar_conformance.audit.input.paths import LOCAL, literal
+from pulsar_conformance.audit.input.paths import LOCAL, escape_pattern
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -26,26 +26,28 @@ FOREIGN = "foreign-file"
 
 
 DOCUMENT = 4 << 20
-"""Maximum size in bytes of a file that may be a single JSON document, such as a list of records."""
+"""Maximum size in bytes of a file that may be a single JSON document: a list of records, or one
+record.
+"""
 
 DOCUMENTS = 2_000
-"""Number of files above which files are not tested for being single documents."""
+"""Number of files above which none is assumed to be a single JSON document."""
 
 
-def text_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
+def text_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
     """Return the lines of plain files, separated by line feeds."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
-    lines = reader.text(path).where((kind() == "text") & among(of))
-    return lines.select(*_columns(F.col("value")))
+    lines = reader.text(path).where((kind_column() == "text") & is_among(files))
+    return lines.select(*_line_columns(F.col("value")))
 
 
-def document_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the lines of plain files; a JSON document yields one line per record.
+def document_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the lines of plain files; a JSON document becomes one line per record.
 
     Such a document is a list of records, or a record that spans several lines.
     """
     reader = spark.read.option("recursiveFileLookup", True)
-    small = (kind() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & among(of)
+    small = (kind_column() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & is_among(files)
     whole = reader.text(path, wholetext=True).where(
         small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
     )
@@ -58,20 +60,22 @@ def document_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
     listed = F.schema_of_variant(F.col("found")).startswith("ARRAY<")
     each = F.transform(F.col("found").cast("array<variant>"), lambda one: F.to_json(one))
     records = F.explode(F.when(listed, each).otherwise(F.array(F.to_json("found"))))
-    found = documents.select(*_columns(records))
-    files = F.broadcast(documents.select(F.col("_metadata.file_path").alias("file")))
-    return text_lines(spark, path, of).join(files, "file", "left_anti").unionByName(found)
+    found = documents.select(*_line_columns(records))
+    documents_read = F.broadcast(documents.select(F.col("_metadata.file_path").alias("file")))
+    return (
+        text_lines(spark, path, files).join(documents_read, "file", "left_anti").unionByName(found)
+    )
 
 
-def _columns(line: Column) -> tuple[Column, ...]:
+def _line_columns(line: Column) -> tuple[Column, ...]:
     file, none = F.col("_metadata.file_path").alias("file"), F.lit(None).cast("string")
     return file, line.alias("line"), none.alias("damage")
 
 
-def foreign_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return a row for each file of an unsupported format."""
-    files = file_rows(spark, path, of).where(F.col("kind") == "foreign")
-    return files.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
+def foreign_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return a row for each file of an unsupported format, with the `damage` that says so."""
+    foreign = file_rows(spark, path, files).where(F.col("kind") == "foreign")
+    return foreign.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
 
 Reader = Callable[[Session, Paths, Some], DataFrame]
@@ -83,19 +87,20 @@ READERS: Mapping[str, Reader] = {
     "parquet": parquet_lines,
     "foreign": foreign_lines,
 }
-"""Readers by kind of file."""
+"""Readers of lines, by kind of file."""
 
 
 def read_lines(
-    spark: Session, path: str, found: InputFiles, whole: bool = True, of: Some = None
+    spark: Session, path: str, found: InputFiles, whole: bool = True, files: Some = None
 ) -> DataFrame:
-    """Return `file`, `line` and `damage`; lost content is a row that gives the reason.
+    """Return the columns `file`, `line` and `damage` of all lines; lost content is a row with the
+    reason in `damage`.
 
-    A line may contain any bytes. With `whole`, Parquet files are assumed to be intact if they can
-    be opened; otherwise each is checked first. `of` are the paths of the files to read, or None for
+    A line may contain any bytes. With `whole`, Parquet files that can be opened are assumed to be
+    intact; otherwise each is checked first. `files` are the paths of the files to read, or None for
     all.
     """
-    wanted = None if of is None else set(of)
+    wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
     kinds = {file: kind for file, kind in every.items() if wanted is None or file in wanted}
     if not kinds:
@@ -104,24 +109,24 @@ def read_lines(
     if not whole:
         readers["parquet"] = checked_parquet_lines
     paths: Paths = path
-    if of is not None and found.here and len(of) <= OPENED:
-        paths, of = [literal(file) for file in of], None
-    parts = [read(spark, paths, of) for one, read in readers.items() if one in kinds.values()]
+    if files is not None and found.here and len(files) <= OPENED:
+        paths, files = [escape_pattern(file) for file in files], None
+    parts = [read(spark, paths, files) for one, read in readers.items() if one in kinds.values()]
     return reduce(DataFrame.unionByName, parts)
 
 
 LINES = "file string, line string, damage string"
 OPENED = 1_000
-"""Number of files up to which each is opened by its path, rather than found in its folder."""
+"""Number of files up to which each is opened by its own path instead of the path of the folder."""
 
 BEGINNING = 4096
-"""Number of bytes that show whether a file may be a document."""
+"""Number of bytes at the start of a file that show whether it may be a document."""
 
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for plain files; if some may be documents, the document reader."""
+    """Return the reader for plain files, or the document reader if some files may be documents."""
     if found.files.get("text", 0) > DOCUMENTS:
         return text_lines
     small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]

@@ -1,4 +1,4 @@
-"""Parquet files, converted to lines of JSON so that all formats are parsed in the same way."""
+"""Reading Parquet files as lines of JSON, so that all formats are parsed alike."""
 
 from __future__ import annotations
 
@@ -7,73 +7,83 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
-from pulsar_conformance.audit.input.files import PARQUET, Paths, Session, Some, among, kind
-from pulsar_conformance.audit.input.paths import LOCAL, literal
+from pulsar_conformance.audit.input.files import (
+    PARQUET,
+    Paths,
+    Session,
+    Some,
+    is_among,
+    kind_column,
+)
+from pulsar_conformance.audit.input.paths import LOCAL, escape_pattern
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""Names of the column of files that contain a record as JSON text in each row."""
+"""Names of a column that contains a whole record as JSON text in each row."""
 
 BESIDE = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Further columns that Kafka connectors write, and columns of partitions by time."""
+"""Columns that may be next to it: those that Kafka connectors write, and partitions by time."""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
-"""Fields that a file may contain as JSON text."""
+"""Fields whose content may be JSON text."""
 
 EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
-"""Pattern of the names of Parquet files."""
+"""Glob pattern of the names of Parquet files."""
 
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""Format of times as text; times without a zone are in UTC."""
+"""Option for times as text; times without a zone are UTC."""
 
 TIME, CLUSTER = "at", "cluster"
 NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
-"""Spark's setting that makes files with times in nanoseconds readable."""
+"""Setting of Spark that makes it read files with times in nanoseconds."""
 
 LEAST = 10**18
-"""Smallest number that is read as nanoseconds since 1970; it is in 2001."""
+"""Smallest number that counts as nanoseconds since 1970; as such, it is a time in 2001."""
 
 CHECKED = "file string, path string, schema string, rows bigint"
-"""`schema` groups files with equal columns; it is null for a damaged file."""
+"""Columns of checked files; `schema` is equal for files with equal columns, and null for a damaged
+file.
+"""
 
 DAMAGED = "damaged-parquet"
 
 
-def parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return `file`, `line` and `damage` of all Parquet files in a path.
+def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the columns `file`, `line` and `damage` for all Parquet files in a path.
 
-    If all files can be opened together, they are assumed to be intact; otherwise each is checked.
+    If Spark can open all files together, they are assumed to be intact; otherwise each is checked.
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
-        return _lines(_together(spark, path).where(among(of)))
+        return _json_lines(_open_together(spark, path).where(is_among(files)))
     except Exception as error:
         if not is_about_files(error):
             raise
-        return checked_parquet_lines(spark, path, of)
+        return checked_parquet_lines(spark, path, files)
 
 
-def checked_parquet_lines(spark: Session, path: Paths, of: Some = None) -> DataFrame:
-    """Return the same, after reading each file to the end.
+def checked_parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+    """Return the same columns, after reading each file to its end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """
     spark.conf.set(NANOSECONDS, "true")
-    files = _files(spark, path).where(among(of)).mapInArrow(checker(), CHECKED)
+    wanted = _parquet_files(spark, path).where(is_among(files))
+    checked = wanted.mapInArrow(file_checker(), CHECKED)
     by_schema: defaultdict[str | None, list[Row]] = defaultdict(list)
-    for row in files.toLocalIterator():
+    for row in checked.toLocalIterator():
         by_schema[row["schema"]].append(row)
     unusable = [row["file"] for row in by_schema.pop(None, [])]
     parts = []
     for alike in by_schema.values():
-        readable = _readable(spark, alike)
+        readable = _readable_paths(spark, alike)
         if readable:
-            parts.append(_lines(spark.read.parquet(*map(literal, readable))))
+            parts.append(_json_lines(spark.read.parquet(*map(escape_pattern, readable))))
         unusable += [row["file"] for row in alike if row["rows"] and row["path"] not in readable]
     if unusable or not parts:
         rows = [(file, "", DAMAGED) for file in unusable]
@@ -88,11 +98,11 @@ NOT_FILES = (
     "Py4JNetworkError",
     "stopped SparkContext",
 )
-"""Texts in errors that are not caused by files."""
+"""Texts in errors whose cause is not a file."""
 
 
 def is_about_files(error: Exception) -> bool:
-    """True for errors about files that are damaged or have columns that Spark cannot read.
+    """True if an error is about a file that is damaged or has columns that Spark cannot read.
 
     False for any other error, such as a lost Java process, lack of memory or a bug.
     """
@@ -101,20 +111,20 @@ def is_about_files(error: Exception) -> bool:
     return of_spark and not any(sign in text for sign in NOT_FILES)
 
 
-def _files(spark: Session, path: Paths) -> DataFrame:
-    """Return the Parquet files, with their content if only Spark can open them."""
+def _parquet_files(spark: Session, path: Paths) -> DataFrame:
+    """Return a row per Parquet file, with its content if only Spark can open it."""
     rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path")
     content = F.when(~file.startswith(LOCAL), F.col("content"))
-    return rows.where(kind() == "parquet").select(
+    return rows.where(kind_column() == "parquet").select(
         file.alias("file"), "path", content.alias("content")
     )
 
 
-def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function that reads files to the end, for use on Arrow batches.
+def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a function that reads files to their end, given Arrow batches of their paths.
 
-    It is sent to Spark's workers, where this project need not be installed.
+    The function is sent to Spark's workers, where this project need not be installed.
     """
     local, names = LOCAL, ("file", "path", "schema", "rows")
 
@@ -142,11 +152,13 @@ def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
     return check
 
 
-def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of intact files that Spark can read, all with the same columns."""
+def _readable_paths(spark: Session, files: Sequence[Row]) -> set[str]:
+    """Return the paths of those files that Spark reads completely, given files with the same
+    columns.
+    """
     reader = spark.read.option("ignoreCorruptFiles", True)
     try:
-        lines = _lines(reader.parquet(*(literal(one["path"]) for one in files)))
+        lines = _json_lines(reader.parquet(*(escape_pattern(one["path"]) for one in files)))
         each = lines.groupBy("file").agg(
             F.count(F.lit(1)).alias("rows"), F.bit_xor(F.xxhash64("line")).alias("read")
         )
@@ -158,35 +170,35 @@ def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
     return {one["path"] for one in files if read.get(one["file"]) == one["rows"]}
 
 
-def _together(spark: Session, path: Paths) -> DataFrame:
+def _open_together(spark: Session, path: Paths) -> DataFrame:
     reader = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
     paths = [path] if isinstance(path, str) else path
     return reader.option("pathGlobFilter", EVERY).parquet(*paths)
 
 
-def _lines(frame: DataFrame) -> DataFrame:
+def _json_lines(frame: DataFrame) -> DataFrame:
     file, nothing = F.col("_metadata.file_path").alias("file"), F.lit(None).cast("string")
-    return frame.select(file, _line(frame.schema).alias("line"), nothing.alias("damage"))
+    return frame.select(file, _json_line(frame.schema).alias("line"), nothing.alias("damage"))
 
 
-def _line(schema: T.StructType) -> Column:
+def _json_line(schema: T.StructType) -> Column:
     """Format a row as a line of JSON."""
     names = {field.name for field in schema}
     for name in AS_TEXT:
         if name in names and names - {name} <= BESIDE:
             return F.col(name).cast("string")
-    fields = [_field(field).alias(field.name) for field in schema]
+    fields = [_json_field(field).alias(field.name) for field in schema]
     if CLUSTER not in [field.name for field in schema]:
         fields.append(F.nullif(_cluster_of_folder(), F.lit("")).alias(CLUSTER))
     return F.to_json(F.struct(*fields), WRITTEN)
 
 
 def _cluster_of_folder() -> Column:
-    """Return the cluster named in the folder of a partitioned table."""
+    """Return the cluster that a folder of a partitioned table names, or an empty text."""
     return F.url_decode(F.regexp_extract("_metadata.file_path", rf"/{CLUSTER}=([^/]+)/", 1))
 
 
-def _field(field: T.StructField) -> Column:
+def _json_field(field: T.StructField) -> Column:
     value = F.col("`{}`".format(field.name.replace("`", "``")))
     if isinstance(field.dataType, T.TimestampNTZType):
         return value.cast("timestamp")

@@ -23,36 +23,40 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "group": ("name", "members"),
     "settings": ("settings",),
 }
-"""Kinds of records, with the fields that each requires in addition to cluster and time."""
+"""Kinds of records, with the fields that each kind requires in addition to cluster and time."""
 
 SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutdown", "unknown"
 CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
-"""Recorded causes of unloads."""
+"""Causes of unloads that a record may state."""
 
 AUTOMATIC = "automatic"
 SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
-"""Recorded causes of splits: automatic by the leader, by an administrator, or unknown."""
+"""Causes of splits that a record may state: automatic by the leader, by an administrator, or
+unknown.
+"""
 
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
     f"struct<{USED}, systemResourceUsage struct<{USED}>, {RATES}, lastUpdate double, "
     f"bundles array<string>, lastStats map<string, {STATS}>, bundleStats map<string, {STATS}>>"
 )
-"""A broker's load report, of the modular or of the simple load manager."""
+"""Spark type of a broker's load report, from the modular or the simple load manager."""
 
 LOAD = (
     "struct<weightedMaxEMA double, msgThroughputIn double, msgThroughputOut double, "
     "reportedAt double, "
     f"topBundlesLoadData array<struct<bundleName string, stats {STATS}>>>"
 )
-"""A broker's load data of the extensible manager, with its top bundles."""
+"""Spark type of a broker's load data under the extensible manager, with its top bundles."""
 
 SAID = (
     f"broker string, bundle string, name string, report {REPORT}, data {BUNDLE}, "
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
     f"settings {SETTINGS}, cause string, anew boolean, load {LOAD}"
 )
-"""Fields of records in addition to kind, cluster and time; all others are ignored."""
+"""Fields of records besides kind, cluster and time, with their types; all other fields are
+ignored.
+"""
 
 FIELDS = (
     "broker",
@@ -82,36 +86,39 @@ STRICTLY = {
 }
 
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
-"""Fields that must be text; a JSON reader would silently convert numbers."""
+"""Fields that must be text, although a JSON reader would convert numbers to text."""
 
 TYPES_OF = {"at": ("BIGINT",)}
-"""Other types that some of these fields may have."""
+"""Types other than text that some of these fields may have."""
 
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1
 LONGEST = 1 << 24
-"""Length of a line, in characters, above which repeated keys are not searched for."""
+"""Number of characters of a line above which repeated keys are not searched for."""
 
 TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d)\z"
-"""A date and a time of day with a zone, in ISO 8601 or as log4j and Jackson write them."""
+"""Pattern of a date and a time of day with a zone, in ISO 8601 or as log4j and Jackson write it."""
 
 ISO = r"^[^,]+Z\z"
-"""The usual format, which is used as it is."""
+"""Pattern of the usual format, which needs no conversion."""
 
 MILLISECONDS = r"^\d{13}\z"
-"""A time in milliseconds since 1970, from 2001 on."""
+"""Pattern of a time in milliseconds since 1970, from 2001 on."""
 
 
 def parsed_records(lines: DataFrame) -> DataFrame:
     """Parse lines, ignoring carriage returns at their ends.
 
-    `lines` have `file`, `line` and `damage`. Added columns: `found` (number of JSON values on the
-    line; null if it is not JSON), `sound` (true if it is completely JSON, without repeated keys),
-    `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time, and
-    `stamp` as text; all are null if the line is not a JSON object. The line is parsed inside
-    brackets with a final element; otherwise, text after the end of the JSON would go unnoticed.
+    `lines` have the columns `file`, `line` and `damage`. Added columns: `found` (number of JSON
+    values on the line; null if it is not JSON), `sound` (true if the line is JSON to its end,
+    without repeated keys), `ill_typed` (true if a field has the wrong type), the fields of a
+    record, `at` as a time, and `stamp`, the same time as text; all are null if the line is not a
+    JSON object.
+
+    Each line is parsed inside brackets with a final element; otherwise, text after the end of the
+    JSON would go unnoticed.
     """
-    lines = lines.withColumn("line", _without_mark(_without_returns(F.col("line"))))
+    lines = lines.withColumn("line", _without_byte_order_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
     parse = F.from_json(text, LINE, STRICTLY)
     rows = lines.withColumn("_parsed", parse)
@@ -126,7 +133,7 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     )
     rows = rows.withColumns(
         {
-            "ill_typed": F.col("_parsed.wrong").isNotNull() | _not_text(F.col("_value")),
+            "ill_typed": F.col("_parsed.wrong").isNotNull() | _is_not_text(F.col("_value")),
             "sound": F.col("_value").isNotNull() | (F.length("line") > LONGEST),
         }
     )
@@ -135,8 +142,8 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     return rows.withColumn("at", parse_time(F.col("stamp"))).drop("_parsed", "_one", "_value")
 
 
-def _not_text(value: Column) -> Column:
-    """True if a field that must be a string is not."""
+def _is_not_text(value: Column) -> Column:
+    """True if a field that must be text has another type."""
 
     def other(name: str, *types: str) -> Column:
         found = F.schema_of_variant(F.variant_get(value, f"$.one[0].{name}", "variant"))
@@ -146,13 +153,16 @@ def _not_text(value: Column) -> Column:
     return reduce(Column.__or__, texts, other("members", "ARRAY<STRING>", "ARRAY<VOID>"))
 
 
-def _without_mark(line: Column) -> Column:
+def _without_byte_order_mark(line: Column) -> Column:
     """Remove the byte order mark that some programs write at the start of a file."""
     return F.when(line.startswith(MARK), F.substring(line, 2, LENGTHS)).otherwise(line)
 
 
 def _without_returns(line: Column) -> Column:
-    """Remove carriage returns at the end; testing first saves a tenth of the reading time."""
+    """Remove carriage returns at the end of a line.
+
+    Testing for them first saves a tenth of the reading time.
+    """
     return F.when(line.endswith("\r"), F.rtrim(line, F.lit("\r"))).otherwise(line)
 
 

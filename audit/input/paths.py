@@ -1,4 +1,4 @@
-"""Paths that an audit reads and writes, checked before anything else."""
+"""Paths that an audit reads and writes, which are checked before anything else."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ class AuditError(UserError):
 
 
 LOCAL = "file:"
-"""Prefix of the addresses of files that every part of Spark can open by itself."""
+"""Prefix of the addresses of files that both Spark and this process can open."""
 
 GLOB = re.compile(r"([\[\]{}*?\\])")
-"""Characters with a special meaning in Spark's paths."""
+"""Characters that have a special meaning in Spark's paths."""
 
 HIDDEN = ("_", ".")
 """Prefixes of the names of files and folders that are ignored."""
 
 
-def literal(path: str) -> str:
-    """Escape a path, so that Spark takes it literally."""
+def escape_pattern(path: str) -> str:
+    """Escape a path, so that Spark does not take it for a pattern."""
     return GLOB.sub(r"\\\1", path)
 
 
-def unescaped(path: str) -> str:
-    """Undo `literal`."""
+def unescape_pattern(path: str) -> str:
+    """Return the path that `escape_pattern` escaped."""
     return re.sub(r"\\(.)", r"\1", path)
 
 
 def is_here(spark: Any, path: str) -> bool:
-    """True if this process can open the paths that it gives to Spark: both are on one machine."""
+    """True if this process can open the paths that it gives to Spark, since both are on one
+    machine.
+    """
     return "://" not in path and ".connect." not in type(spark).__module__
 
 
-def as_given(path: str) -> str:
+def escape_existing(path: str) -> str:
     """Escape a path if it exists under exactly this name; otherwise it may be a pattern.
 
     A name with a colon is made absolute; otherwise Spark would take the text before the colon for a
@@ -47,7 +49,7 @@ def as_given(path: str) -> str:
     if not Path(path.removeprefix(LOCAL)).exists():
         return path
     whole = ":" not in path or path.startswith(LOCAL)
-    return literal(path if whole else str(Path(path).absolute()))
+    return escape_pattern(path if whole else str(Path(path).absolute()))
 
 
 PACKAGES = {
@@ -56,25 +58,25 @@ PACKAGES = {
     "abfss": "org.apache.hadoop:hadoop-azure",
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
-"""Packages that Spark needs for paths with these schemes."""
+"""Packages that Spark needs for paths with a scheme, by scheme."""
 
 NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem for scheme")
-"""Signs that Spark lacks the classes of a file system."""
+"""Errors of a Spark that lacks the classes of a file system."""
 
 
 def storage_problem(path: str, cause: str) -> str | None:
-    """Return why Spark cannot open a path with a scheme, and what to do; None for other errors."""
+    """Return the reason why Spark cannot open a path with a scheme, and the remedy; None for other
+    errors.
+    """
     scheme, separator, _ = path.partition("://")
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
         return None
     if "UnknownHost" in cause:
-        return f"no host has the name in {path}; see fs.defaultFS and the address"
+        return f"the host in {path} is unknown; correct the address, or fs.defaultFS"
     if scheme in ("s3", "s3n"):
-        return "Spark opens it by another scheme; write s3a://"
+        return "Spark cannot open this scheme; write s3a:// instead"
     if scheme not in PACKAGES:
-        return (
-            f"Spark knows no file system {scheme}://; there are {', '.join(PACKAGES)}, hdfs, file"
-        )
+        return f"Spark cannot open {scheme}://; choose from {', '.join(PACKAGES)}, hdfs, file"
     package = PACKAGES[scheme]
     return (
         f"Spark lacks {package}; set PYSPARK_SUBMIT_ARGS='--packages {package}:VERSION "
@@ -83,17 +85,19 @@ def storage_problem(path: str, cause: str) -> str | None:
 
 
 def check_paths(source: str, output: str, summary: str | None) -> None:
-    """Check that paths can be read and written. Errors: `AuditError`."""
+    """Check that the input and the output are usable, and the file for the summary. Errors:
+    `AuditError`.
+    """
     for option, path in (("input", source), ("output", output)):
         if not path:
-            raise AuditError(f"--{option}: it is empty; give a path")
-    _check_apart(source, output)
+            raise AuditError(f"--{option}: the path is empty; give one")
+    _check_output_outside_input(source, output)
     _check_folder("output", Path(output.removeprefix(LOCAL)))
     if summary is not None:
         _check_file(Path(summary))
 
 
-def _check_apart(source: str, output: str) -> None:
+def _check_output_outside_input(source: str, output: str) -> None:
     whole, part = (Path(one.removeprefix(LOCAL)).resolve() for one in (source, output))
     if whole != part and whole not in part.parents:
         return
@@ -101,17 +105,17 @@ def _check_apart(source: str, output: str) -> None:
     if any(name.startswith(HIDDEN) for name in below):
         return
     problem = f"it is inside --input {source}, where every file is read"
-    raise AuditError(f"--output {output}: {problem}; name a folder outside of it")
+    raise AuditError(f"--output {output}: {problem}; give a folder outside of it")
 
 
 def _check_folder(option: str, path: Path) -> None:
     for one in (path, *path.parents):
         if one.exists() and not one.is_dir():
-            raise AuditError(f"--{option} {path}: {one} is not a folder; name another one")
+            raise AuditError(f"--{option} {path}: {one} is not a folder; give another path")
 
 
 def _check_file(path: Path) -> None:
     if path.is_dir():
-        raise AuditError(f"--json {path}: it is a folder; name a file")
+        raise AuditError(f"--json {path}: it is a folder; give a file")
     if not path.parent.is_dir():
         raise AuditError(f"--json {path}: there is no folder {path.parent}; create it first")

@@ -1,4 +1,6 @@
-"""Why a parsed line cannot be used: each reason in words and as a column."""
+"""Reasons why a parsed line cannot be used: each in words, and as a column that is true for such
+lines.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ LARGEST = 1e15
 """Maximum rate: a petabyte, or 1e15 messages, per second."""
 
 CLUSTER = r"^(?!__HIVE_DEFAULT_PARTITION__\z)[-=:.\w]{1,100}\z"
-"""Valid names of clusters in Pulsar, except Spark's name for a partition without a value."""
+"""Pattern of names that Pulsar allows for clusters, except Spark's name for a partition without a
+value.
+"""
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*\z"
 BROKER = r"^[^\s{}\[\]\"',\\]{1,255}\z|^\[[0-9a-fA-F:.]+\]:\d+\z"
@@ -42,44 +46,46 @@ def any_condition(*conditions: Column) -> Column:
 
 
 def is_kind(*kinds: str) -> Column:
-    """True if the record is of one of these kinds."""
+    """True if a record is of one of these kinds."""
     return F.col("kind").isin(*kinds)
 
 
-def lacks(name: str) -> Column:
-    """True if the record lacks a field that its kind requires."""
+def lacks_field(name: str) -> Column:
+    """True if a record lacks this field and its kind requires it."""
     kinds = [kind for kind, fields in REQUIRED.items() if name in fields]
     return is_kind(*kinds) & F.col(name).isNull()
 
 
-def truncated() -> Column:
-    """True if the line starts like a JSON object but does not end like one."""
+def is_truncated() -> Column:
+    """True if a line starts like a JSON object but does not end like one."""
     begins, ends = F.col("line").rlike(r"^\s*\{"), F.col("line").rlike(r"\}\s*$")
     return F.isnull("found") & begins & ~ends
 
 
-def no_object() -> Column:
-    """True if the line is JSON but not an object."""
+def is_not_object() -> Column:
+    """True if a line is JSON but not an object."""
     other = F.try_parse_json(F.col("line")).isNotNull() & ~F.col("line").rlike(r"^\s*\{")
     return F.when(F.col("found").isNull(), other).otherwise(
         (F.col("found") == 1) & F.col("kind").isNull() & F.col("line").rlike(r"^\s*null\s*$")
     )
 
 
-def bad_broker() -> Column:
-    """True if the record requires a broker but names none, or an invalid one."""
+def has_bad_broker() -> Column:
+    """True if a record names an invalid broker, or lacks a broker that its kind requires."""
     return any_condition(
-        lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
+        lacks_field("broker"),
+        is_bad_broker(F.col("broker")),
+        F.exists(F.map_keys("owners"), is_bad_broker),
     )
 
 
-def no_broker(name: Column) -> Column:
-    """True if this is not a valid broker name."""
+def is_bad_broker(name: Column) -> Column:
+    """True if a name is not a valid broker name."""
     return ~name.rlike(BROKER)
 
 
-def bad_bundle() -> Column:
-    """True if the record requires a bundle but names none, or an invalid one."""
+def has_bad_bundle() -> Column:
+    """True if a record names an invalid bundle, or lacks a bundle that its kind requires."""
     listed, measured = F.col("report.bundles"), F.map_keys("report.lastStats")
     every = (
         F.col("into"),
@@ -90,17 +96,19 @@ def bad_bundle() -> Column:
         F.flatten(F.map_values("owners")),
         F.col("load.topBundlesLoadData.bundleName"),
     )
-    named = F.col("bundle").isNotNull() & no_bundle(F.col("bundle"))
-    return any_condition(lacks("bundle"), named, *(F.exists(names, no_bundle) for names in every))
+    named = F.col("bundle").isNotNull() & is_bad_bundle(F.col("bundle"))
+    return any_condition(
+        lacks_field("bundle"), named, *(F.exists(names, is_bad_bundle) for names in every)
+    )
 
 
-def no_bundle(name: Column) -> Column:
-    """True if this is not tenant/namespace/0x…_0x… with a valid range."""
+def is_bad_bundle(name: Column) -> Column:
+    """True if a name is not tenant/namespace/0x…_0x… with a valid range."""
     return ~F.coalesce(name.rlike(BUNDLE) & (lower_of(name) < upper_of(name)), F.lit(False))
 
 
-def missing() -> Column:
-    """True if a field is missing that the record's kind requires."""
+def lacks_any_field() -> Column:
+    """True if a record lacks a field that its kind requires, or a part of such a field."""
     report, data, blank = F.col("report"), F.col("data"), F.trim("name") == ""
     empty = [report[name].isNull() for name in (*RESOURCES, "systemResourceUsage")]
     resources = [report[name] for name in RESOURCES]
@@ -112,7 +120,7 @@ def missing() -> Column:
     )
     fields = dict.fromkeys(name for names in REQUIRED.values() for name in names)
     return any_condition(
-        *(lacks(name) for name in fields),
+        *(lacks_field(name) for name in fields),
         is_kind("load_report") & reduce(Column.__and__, empty),
         *half,
         is_kind("bundle_data") & reduce(Column.__or__, (data[one].isNull() for one in FRAMES)),
@@ -123,51 +131,55 @@ def missing() -> Column:
     )
 
 
-def bad_number(*values: Column) -> Column:
-    """True if a value is negative, too large, or NaN (which Spark sorts above all numbers)."""
+def has_bad_value(*values: Column) -> Column:
+    """True if one of the values is negative, too large, or NaN (which Spark sorts above all
+    numbers).
+    """
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
     return (least < F.lit(0.0)) | (most > F.lit(LARGEST))
 
 
-def bad_stats(stats: Column) -> Column:
-    """True if a bundle's statistics have an invalid number; counts must be integers."""
+def has_bad_statistics(stats: Column) -> Column:
+    """True if a number in a bundle's statistics is invalid; counts must be integers."""
     broken = (stats[name] != F.floor(stats[name]) for name in COUNTS)
-    return reduce(Column.__or__, broken, bad_number(*(stats[name] for name in STATS)))
+    return reduce(Column.__or__, broken, has_bad_value(*(stats[name] for name in STATS)))
 
 
-def bad_resource(used: Column) -> Column:
-    """True if a usage is invalid; a negative limit means that it was not measured."""
+def is_bad_usage(used: Column) -> Column:
+    """True if the usage of a resource is invalid; a negative limit means that it was not
+    measured.
+    """
     limit = used["limit"]
     absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
-    return absurd | (limit >= 0) & bad_number(used["usage"])
+    return absurd | (limit >= 0) & has_bad_value(used["usage"])
 
 
-def bad_numbers() -> Column:
-    """True if any number in the record is invalid."""
+def has_bad_number() -> Column:
+    """True if any number in a record is invalid."""
     report, data = F.col("report"), F.col("data")
     resources = [report[name] for name in RESOURCES]
     resources += [report["systemResourceUsage"][name] for name in RESOURCES]
     averages = (data[frame][name] for frame in FRAMES for name in (*RATE_FIELDS, "numSamples"))
     return any_condition(
-        *map(bad_resource, resources),
-        bad_number(*(report[name] for name in RATE_FIELDS)),
-        F.exists(F.map_values(report["lastStats"]), bad_stats),
-        F.exists(F.map_values(report["bundleStats"]), bad_stats),
-        bad_number(*averages),
-        bad_number(*(F.col(f"load.{name}") for name in LOADS)),
-        F.exists("load.topBundlesLoadData", lambda one: bad_stats(one["stats"])),
+        *map(is_bad_usage, resources),
+        has_bad_value(*(report[name] for name in RATE_FIELDS)),
+        F.exists(F.map_values(report["lastStats"]), has_bad_statistics),
+        F.exists(F.map_values(report["bundleStats"]), has_bad_statistics),
+        has_bad_value(*averages),
+        has_bad_value(*(F.col(f"load.{name}") for name in LOADS)),
+        F.exists("load.topBundlesLoadData", lambda one: has_bad_statistics(one["stats"])),
     )
 
 
 def has_repeated_key() -> Column:
-    """True if a key has two values."""
+    """True if a map in a record has the same key twice."""
     maps = ("report.lastStats", "report.bundleStats", "owners", "settings")
     keys = (F.map_keys(one) for one in maps)
     return any_condition(*(F.size(F.array_distinct(names)) < F.size(names) for names in keys))
 
 
-def bad_split() -> Column:
-    """True if the parts do not cover the bundle exactly."""
+def is_bad_split() -> Column:
+    """True if the parts of a split do not cover the bundle exactly."""
     bundle, parts = F.col("bundle"), F.array_sort("into")
     seams = F.zip_with(
         F.slice(parts, 1, F.greatest(F.size(parts) - 1, F.lit(0))),
@@ -184,7 +196,7 @@ def bad_split() -> Column:
     )
 
 
-def bad_setting() -> Column:
+def has_bad_setting() -> Column:
     """True if a documented setting has a value of the wrong type."""
     types = {name: one.type for name, one in specs.load().settings.items()}
     numbers = [name for name, kind in types.items() if kind in ("number", "integer")]
@@ -204,31 +216,31 @@ def _is_number(text: Column) -> Column:
     return text.rlike(NUMBER) & (F.abs(TYPED["number"](text)) <= LARGEST)
 
 
-def bad_cause() -> Column:
-    """True if the cause of an unload or split is not one defined by the format."""
+def has_bad_cause() -> Column:
+    """True if the format does not define the stated cause of an unload or split."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
 
-def at_impossible_time() -> Column:
-    """True if the time is before Pulsar was published, or decades in the future."""
+def is_at_impossible_time() -> Column:
+    """True if a record's time is before Pulsar was published, or decades in the future."""
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
     return (F.col("at") < earliest) | (F.col("at") >= latest)
 
 
 STRAY = 30
-"""Days by which a stray day is separated from the rest of its cluster's history."""
+"""Days without records that separate a stray day from the rest of its cluster's history."""
 
 
 class Reason(NamedTuple):
-    """A reason for quarantine: its description, and its condition as a column."""
+    """A reason for quarantine: its description, and a column that is true where it applies."""
 
     rule: str
     applies: Callable[[], Column]
 
 
-def never() -> Column:
-    """Never true: this reason is found by comparison with other lines."""
+def is_never() -> Column:
+    """Never true: such a reason is found only by comparison with other lines."""
     return F.lit(False)
 
 
@@ -242,15 +254,17 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("damage") == DAMAGED_PARQUET,
     ),
     FOREIGN: Reason(
-        "The file's name ends like that of a format which is not read, such as .zip or .tar.",
+        "The file has the name of a format that is not read, such as .zip or .tar.",
         lambda: F.col("damage") == FOREIGN,
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
     "empty-line": Reason("The line is empty.", lambda: F.col("found") == 0),
-    "truncated-line": Reason("It begins with { and does not end with }.", truncated),
-    "not-an-object": Reason("It is JSON but not an object.", no_object),
+    "truncated-line": Reason("It begins with { but does not end with }.", is_truncated),
+    "not-an-object": Reason("It is JSON but not an object.", is_not_object),
     "not-json": Reason("It is not JSON.", lambda: F.col("found").isNull()),
-    "several-records": Reason("The line holds more than one record.", lambda: F.col("found") > 1),
+    "several-records": Reason(
+        "The line contains more than one record.", lambda: F.col("found") > 1
+    ),
     "missing-kind": Reason("It has no kind.", lambda: F.col("kind").isNull()),
     "unknown-kind": Reason(
         f"Its kind is not one of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
@@ -265,12 +279,12 @@ REASONS: Mapping[str, Reason] = {
     ),
     "impossible-time": Reason(
         f"Its time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",
-        at_impossible_time,
+        is_at_impossible_time,
     ),
     "stray-time": Reason(
         f"Its day is more than {STRAY} days from any other of its cluster, and has less than a "
         "hundredth of its records: a clock was wrong.",
-        never,
+        is_never,
     ),
     "ill-typed-field": Reason(
         "A field has the wrong type, such as text for a number.",
@@ -278,41 +292,43 @@ REASONS: Mapping[str, Reason] = {
     ),
     "bad-broker": Reason(
         "Its kind needs a broker, but it has none, or its name is not valid.",
-        bad_broker,
+        has_bad_broker,
     ),
     "bad-bundle": Reason(
         "It lacks a bundle that its kind needs, or names one that is not TENANT/NAMESPACE/0x…_0x….",
-        bad_bundle,
+        has_bad_bundle,
     ),
-    "missing-field": Reason("A field is missing that its kind needs.", missing),
+    "missing-field": Reason("A field is missing that its kind needs.", lacks_any_field),
     "bad-number": Reason(
         f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
-        bad_numbers,
+        has_bad_number,
     ),
     "two-values": Reason("It gives a bundle, broker or setting two values.", has_repeated_key),
     "not-strict-json": Reason(
         "An object has a key twice, text follows the end of the JSON, or a number is NaN.",
         lambda: ~F.col("sound"),
     ),
-    "bad-split": Reason("The parts of a split do not cover the bundle exactly.", bad_split),
-    "bad-setting": Reason("A documented setting has a value of the wrong type.", bad_setting),
+    "bad-split": Reason("The parts of a split do not cover the bundle exactly.", is_bad_split),
+    "bad-setting": Reason("A documented setting has a value of the wrong type.", has_bad_setting),
     "bad-cause": Reason(
         f"The cause of an unload is not one of {', '.join(CAUSES)}; or that of a split is not "
         f"one of {', '.join(SPLITTERS)}.",
-        bad_cause,
+        has_bad_cause,
     ),
-    "duplicate": Reason("The same record is there already, word for word.", never),
+    "duplicate": Reason("It repeats another record word for word.", is_never),
     "conflicting": Reason(
         "Another record of the same kind, time and subject contradicts it; the one whose text "
         "sorts first is used.",
-        never,
+        is_never,
     ),
 }
-"""Reasons for quarantine by name, in the order in which they are checked."""
+"""Reasons for quarantine by name, in the order in which they are tested."""
 
 
 def reason() -> Column:
-    """Return the name of the first reason that applies to a parsed line; null if usable."""
+    """Return a column with the name of the first reason that applies to a parsed line; null if it
+    is usable.
+    """
     return F.coalesce(
         *(F.when(one.applies(), F.lit(name)) for name, one in REASONS.items()), F.lit(None)
     )

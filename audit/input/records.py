@@ -1,4 +1,4 @@
-"""The table `records`: a row per line, with its content and whether it is used."""
+"""The table `records`: a row per line, with its content, and with the reason if it is not used."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "load_data", "leader")
-"""Kinds with at most one record for each broker and time."""
+"""Kinds that have at most one record for each broker and time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
-"""Columns that identify a record; the first three also distribute the work."""
+"""Columns that identify a record; its first three also determine the task that handles it."""
 
 HOURS = 3
-"""Hours of a cluster in one task: fewer hours would make many small files."""
+"""Number of hours of a cluster that one task handles; fewer would make many small files."""
 
 PARTS = 64
-"""Number of partitions for records without a timestamp."""
+"""Number of partitions for records without a time."""
 
 READABLE = ("truncated-line", "not-json")
-"""Reasons for lines whose kind, cluster and time can often be read nevertheless."""
+"""Reasons for lines of which kind, cluster and time can often be read nevertheless."""
 
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
-"""Pattern of a text field of a damaged line."""
+"""Pattern of a text field in a damaged line."""
 
 FEW = 0.01
-"""Maximum share of its cluster's records that a stray day has."""
+"""Maximum share of its cluster's records that are on a stray day."""
 
 
 def records(lines: DataFrame, shards: int = 1) -> DataFrame:
-    """Return the table `records` from lines with `file`, `line` and `damage`."""
+    """Return the table `records`, given the columns `file`, `line` and `damage` of all lines."""
     return deduplicate(parse_each(lines), shards)
 
 
 def parse_each(lines: DataFrame) -> DataFrame:
-    """Parse each line by itself into the columns of `records`, except `used`.
+    """Parse each line by itself; return the columns of `records`, except `used`.
 
     Cluster, day and time are null if they are not credible.
     """
-    rows = _with_hints(parsed_records(lines).withColumn("reason", reason()))
+    rows = _with_readable_fields(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
     at = F.when(~has_no_time(F.col("reason")) | F.col("hinted"), F.col("at"))
@@ -62,8 +62,8 @@ def parse_each(lines: DataFrame) -> DataFrame:
     )
 
 
-def _with_hints(rows: DataFrame) -> DataFrame:
-    """Extract kind, cluster and time from the text of a damaged line, marked as `hinted`."""
+def _with_readable_fields(rows: DataFrame) -> DataFrame:
+    """Fill kind, cluster and time of a damaged line if its text contains them, and set `hinted`."""
     damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
@@ -81,27 +81,27 @@ def _with_hints(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the table `records` as returned by `parse_each`, before lines were compared."""
+    """Return the rows of `records` as `parse_each` made them, before lines were compared."""
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
 def has_no_time(why: Column) -> Column:
-    """True for reasons that leave a record's cluster or time unknown."""
+    """True if a reason leaves a record's cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
-def shard(count: int) -> Column:
-    """Return the number of the partition that stores a cluster's rows of a day."""
+def shard_number(count: int) -> Column:
+    """Return a column with the number of the partition that has a cluster's rows of a day."""
     return F.pmod(F.crc32("cluster"), F.lit(count)).cast("int")
 
 
 def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
-    """Add `used`, and the reason for repeated records.
+    """Add the column `used`, and the reason for repeated records.
 
-    Of records about the same subject, the one whose text sorts first is used, from whichever file.
-    If there are several shards, the rows of each come together.
+    Of several records about the same subject, the one whose text sorts first is used, from
+    whichever file. With several shards, the rows of a shard are in the same task.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -116,7 +116,7 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
     together: tuple[str, ...] = SAME[:3]
     same: tuple[str, ...] = SAME
     if shards > 1:
-        rows = rows.withColumn("shard", shard(shards))
+        rows = rows.withColumn("shard", shard_number(shards))
         together, same = ("shard", "day", "part"), ("shard", *SAME)
     of_same = Window.partitionBy(*same).orderBy("line", "file")
     rows = rows.repartition(*together).withColumns(
@@ -128,41 +128,41 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Return the part of the day that a record's time is in; null without a time."""
+    """Return a column with the part of the day in which a record's time is; null without a time."""
     return F.floor(F.hour("at") / HOURS)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
-    """Return the table `quarantine`: the unused records."""
+    """Return the table `quarantine`: the records that are not used."""
     return rows.where(~F.col("used"))
 
 
 def used_days() -> tuple[Column, Column]:
-    """Return the `first` and `last` day of used records, in days since 1970, as aggregates."""
+    """Return aggregates: the `first` and `last` day with used records, in days since 1970."""
     day = F.unix_date(F.when(F.col("used"), F.col("day")))
     return F.min(day).alias("first"), F.max(day).alias("last")
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Return cluster and day of records whose clock is wrong."""
+    """Return cluster and day of the days that are stray, because a clock was wrong."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
-    return _strays(days)
+    return _find_stray_days(days)
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """True if the clock of some record is wrong, compared with others or by an earlier check."""
+    """True if a day is stray, or if an earlier check found it so."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
     # Files are opened only once, since the metadata about their columns is large.
     days = rows.groupBy("cluster", "day").agg(*counts).localCheckpoint()
-    if not _strays(days.where("number > 0")).isEmpty():
+    if not _find_stray_days(days.where("number > 0")).isEmpty():
         return True
     found = rows.where(wrong & F.col("said").isNotNull())
     return not days.where("wrong > 0").isEmpty() and not found.isEmpty()
 
 
-def _strays(days: DataFrame) -> DataFrame:
-    """Return the stray days, given the `number` of records on each day."""
+def _find_stray_days(days: DataFrame) -> DataFrame:
+    """Return the stray days, given the `number` of used records on each day."""
     cluster = Window.partitionBy("cluster")
     days = days.withColumns(
         {
@@ -177,8 +177,8 @@ def _strays(days: DataFrame) -> DataFrame:
     return days.where(far & few).select("cluster", "day")
 
 
-def as_stray(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Quarantine the records of these clusters on these days."""
+def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
+    """Return these days' records, with those of the given clusters in quarantine."""
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")
     found = found.join(stray, ["cluster", "day"], "left")

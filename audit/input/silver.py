@@ -9,23 +9,27 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
-"""Fields in which the simple load manager reports the message rates again."""
+"""Fields that, in reports of the simple load manager, repeat the message rates."""
 
 ACTIONS = ("unloaded", "assigned", "split")
 LOST_KINDS = ("load_report", "settings", "unloaded", "leader")
 LOST, LOST_SETTINGS, LOST_UNLOAD, LOST_LEADER = (f"lost_{kind}" for kind in LOST_KINDS)
-"""Kinds, in the table `contexts`, of records that are quarantined."""
+"""Kinds of rows in the table `contexts` that stand for quarantined records."""
 
 TEXT_FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data", "load_data")
 
 
 DELAY = "interval 1 hour"
-"""Maximum delay between the writing and the recording of a report."""
+"""Maximum time from writing a report to recording it."""
 
 
 def reports(records: DataFrame) -> DataFrame:
-    """Return load reports: `cluster`, `day`, `at`, `broker`, `report`, `simple`, `stats`."""
+    """Return load reports with the columns `cluster`, `day`, `at`, `broker`, `report`, `simple`,
+    `stats`.
+
+    `simple` is true for reports of the simple load manager; `stats` are the statistics by bundle.
+    """
     used = records.where("used and kind = 'load_report'")
     simple = F.col("said.report.systemResourceUsage").isNotNull()
     stats = F.when(simple, F.col("said.report.bundleStats"))
@@ -43,7 +47,7 @@ def reports(records: DataFrame) -> DataFrame:
 def broker_samples(records: DataFrame) -> DataFrame:
     """Return the table `broker_samples`.
 
-    A rate missing from a report is the sum over its bundles, or 0; the usage of a resource that was
+    A rate that a report lacks is the sum over its bundles, or 0; the usage of a resource that was
     not measured is 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
@@ -54,15 +58,15 @@ def broker_samples(records: DataFrame) -> DataFrame:
         "day",
         "at",
         "broker",
-        percents(_measured()).alias("percent"),
-        *(_rate(name).alias(name) for name in RATE_FIELDS),
+        percents(_measured_resources()).alias("percent"),
+        *(_reported_rate(name).alias(name) for name in RATE_FIELDS),
         F.array_distinct(F.coalesce(owned, F.array())).alias("bundles"),
         F.when(written.between(F.col("at") - F.expr(DELAY), F.col("at")), written).alias("written"),
     )
 
 
-def _measured() -> Column:
-    """Return a report's resources, except those with a negative limit."""
+def _measured_resources() -> Column:
+    """Return a struct of a report's resources, without those that have a negative limit."""
     report = F.col("report")
     there = F.when(
         F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
@@ -73,7 +77,7 @@ def _measured() -> Column:
     )
 
 
-def _rate(name: str) -> Column:
+def _reported_rate(name: str) -> Column:
     total = F.aggregate(
         F.map_values("stats"), F.lit(0.0), lambda so_far, one: so_far + or_nothing(one[name])
     )
@@ -84,7 +88,7 @@ def _rate(name: str) -> Column:
 
 
 def bundle_samples(records: DataFrame) -> DataFrame:
-    """Return the table `bundle_samples`; missing numbers are 0."""
+    """Return the table `bundle_samples`; numbers that a report lacks are 0."""
     each = reports(records).select(
         "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
     )
@@ -96,20 +100,20 @@ def actions(records: DataFrame) -> DataFrame:
     """Return the table `actions`: unloads, assignments and splits."""
     done = records.where("used").where(F.col("kind").isin(*ACTIONS))
     fields = (F.col(f"said.{name}").alias(name) for name in ("bundle", "broker", "into", "cause"))
-    return _together(done.select("cluster", "day", "at", "kind", *fields))
+    return _in_one_file(done.select("cluster", "day", "at", "kind", *fields))
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """Return the table `contexts`: owners, leaders, cycles, groups, settings and so on."""
+    """Return the table `contexts`: owners, leaders, cycles, groups, settings and others."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew", "load")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
     rows = known.select("cluster", "day", "at", "kind", *fields)
-    return _together(rows.unionByName(_lost(records), allowMissingColumns=True))
+    return _in_one_file(rows.unionByName(_lost_records(records), allowMissingColumns=True))
 
 
-def _lost(records: DataFrame) -> DataFrame:
-    """Return unusable records of `LOST_KINDS`, except damaged copies of used records.
+def _lost_records(records: DataFrame) -> DataFrame:
+    """Return the quarantined records of `LOST_KINDS`, except damaged copies of used records.
 
     `broker` and `bundle` are null if they cannot be read.
     """
@@ -141,8 +145,8 @@ def _text_field(name: str) -> Column:
 def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
     """Drop damaged copies of used records.
 
-    A used record of the same kind and time starts with the same text, or names the same broker and
-    bundle.
+    The used record has the same kind and time, and either starts with the copy's text or names the
+    same broker and bundle.
     """
     keys, few = ["cluster", "day", "at", "kind"], F.broadcast(lost.withColumn("copy", F.lit(True)))
     used = records.where("used").where(F.col("kind").isin(*LOST_KINDS))
@@ -155,6 +159,6 @@ def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
     return lost.join(F.broadcast(copies.distinct()), [*keys, "text"], "left_anti")
 
 
-def _together(few: DataFrame) -> DataFrame:
-    """Put the few rows of a cluster and day into one file."""
+def _in_one_file(few: DataFrame) -> DataFrame:
+    """Put the rows of a cluster and day, which are few, into one file."""
     return few.repartition("day", "cluster")

@@ -1,4 +1,4 @@
-"""The Pulsar version named in a history's load reports, and the profile for it."""
+"""The Pulsar version that a history's load reports name, and the profile for it."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.input.files import GZIP, PARQUET
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, as_given
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_existing
 from pulsar_conformance.specs.broker import nearest_profile
 from pyspark.sql import functions as F
 
 VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')
 EXTENSIBLE = re.compile(rb'loadManagerClassName\\?"\s*:\s*\\?"[\w.]*ExtensibleLoadManagerImpl')
 DOCUMENTED = "documented-4.2"
-"""The profile for the extensible manager, whose brokers name no version."""
+"""The profile for histories of the extensible manager, whose records name no version."""
 
 FILES, BYTES = 8, 1 << 18
-"""Number of files that are searched at both ends of the list, and bytes searched in each."""
+"""Number of files that are searched at either end of the list, and number of bytes searched in
+each.
+"""
 
 LINES = 1_000
-"""Number of lines that are searched if Python cannot open the files."""
+"""Number of lines that are searched if this process cannot open the files."""
 
 
 def profile_of_history(spark: Any, path: str) -> str | None:
-    """Return the released profile nearest to the version in most reports, and print it.
+    """Return the released profile nearest to the version in most load reports, and print it.
 
-    If a sample of the first and last files names no version, return the documents of the extensible
-    manager if settings name that, else None.
+    Only the first and last files are searched. If they name no version but their settings name the
+    extensible manager, return the profile of its documents; otherwise None.
     """
-    files = sorted(_files(path.removeprefix(LOCAL)))
-    texts = list(map(_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
-    found = _counted(texts)
+    files = sorted(_history_files(path.removeprefix(LOCAL)))
+    texts = list(map(_read_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
+    found = _count_versions(texts)
     if not found and (not files or any(file.suffix == PARQUET for file in files)):
-        texts = list(_lines(spark, path))
-        found = _counted(texts)
+        texts = list(_first_lines(spark, path))
+        found = _count_versions(texts)
     if not found and any(EXTENSIBLE.search(text) for text in texts):
         told = f"the extensible load manager is judged by {DOCUMENTED}; --judge-by names another"
         print(f"pulsar-conformance: {told} profile", file=sys.stderr)
@@ -56,19 +58,19 @@ def profile_of_history(spark: Any, path: str) -> str | None:
     return profile
 
 
-def _counted(texts: Iterable[bytes]) -> Counter[str]:
+def _count_versions(texts: Iterable[bytes]) -> Counter[str]:
     found = (VERSION.findall(text) for text in texts)
     return Counter(version.decode("ascii", "replace") for version in chain.from_iterable(found))
 
 
-def _files(path: str) -> list[Path]:
+def _history_files(path: str) -> list[Path]:
     anchor = Path(path).anchor
     roots = [Path(path)] if Path(path).exists() else Path(anchor).glob(path.removeprefix(anchor))
     every = chain.from_iterable(root.rglob("*") if root.is_dir() else [root] for root in roots)
     return [one for one in every if one.is_file() and not one.name.startswith(HIDDEN)]
 
 
-def _beginning(file: Path) -> bytes:
+def _read_beginning(file: Path) -> bytes:
     opened = gzip.open if file.suffix == GZIP else open
     try:
         with opened(file, "rb") as lines:
@@ -77,10 +79,10 @@ def _beginning(file: Path) -> bytes:
         return b""
 
 
-def _lines(spark: Any, path: str) -> Iterator[bytes]:
-    """Yield the first lines, which Spark reads as Parquet or else as text."""
+def _first_lines(spark: Any, path: str) -> Iterator[bytes]:
+    """Yield the first lines, which Spark reads as Parquet or otherwise as text."""
     for form in ("parquet", "text"):
-        with suppress(Exception):  # the audit itself reports what cannot be read
+        with suppress(Exception):  # The audit itself reports unreadable files.
             files = spark.read.option("recursiveFileLookup", True).format(form)
-            rows = files.load(as_given(path)).select(F.to_json(F.struct("*")))
+            rows = files.load(escape_existing(path)).select(F.to_json(F.struct("*")))
             yield from (str(row[0]).encode() for row in rows.limit(LINES).collect())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.page import series
-from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.audit.pipeline.inquiry import arithmetic_lines
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.verdicts import casefiles
@@ -16,11 +16,13 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 LARGEST, TEXTS = 200_000, 300_000
-"""Maximum bytes of a case whose arithmetic is on the page, and maximum length of all such texts."""
+"""Maximum size in bytes of a case whose arithmetic is on the page, and maximum length of all these
+texts.
+"""
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """Return the page's data, or None if the output is not local."""
+    """Return the data for the page, or None if the output is not local."""
     if not Path(output).is_dir():
         return None
     fleet = series.fleet_rows(tables)
@@ -33,7 +35,7 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
 
 
 def case_texts(folder: Path) -> dict[str, str]:
-    """Return the arithmetic of the small case files, by file name."""
+    """Return the arithmetic of small cases, by the names of their files."""
     found, size = {}, 0
     for file in sorted(folder.glob("*.json")):
         if file.stat().st_size > LARGEST or size > TEXTS:
@@ -47,12 +49,12 @@ def case_texts(folder: Path) -> dict[str, str]:
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
     """Write the page atomically; return its path.
 
-    `lines` are the report as printed by the command. Unless `refresh` is 0, browsers reload the
-    page every `refresh` seconds.
+    `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
+    every `refresh` seconds.
     """
     folder = Path(output)
     page = folder / PAGE
     whole = folder / f".{PAGE}"
-    whole.write_text(rendered(data, lines, refresh), "utf-8")
+    whole.write_text(render_page(data, lines, refresh), "utf-8")
     whole.replace(page)
     return page

@@ -1,4 +1,4 @@
-"""Rendering the page: data, chart library and script are inlined into the template."""
+"""Rendering the page: its data, the chart library and the script are inlined into the template."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from markupsafe import Markup
 PACKAGE = "pulsar_conformance.audit.page"
 
 
-def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0, title: str = "Audit") -> str:
-    """Return the page as self-contained HTML."""
+def render_page(
+    data: dict[str, Any], lines: list[str], refresh: int = 0, title: str = "Audit"
+) -> str:
+    """Return a self-contained HTML page with this data."""
     loader = PackageLoader(PACKAGE, "assets")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
         report="\n".join(lines),
         refresh=refresh,
         title=title,
-        data=Markup(_as_script(data)),
-        **{name: Markup(_asset(file)) for name, file in ASSETS.items()},
+        data=Markup(_script_safe_json(data)),
+        **{name: Markup(_read_asset(file)) for name, file in ASSETS.items()},
     )
 
 
@@ -33,11 +35,11 @@ ASSETS = {
 }
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files(PACKAGE).joinpath("assets", name).read_text("utf-8")
 
 
-def _as_script(data: dict[str, Any]) -> str:
-    """Format JSON so that it is safe inside a script element, even if names contain markup."""
+def _script_safe_json(data: dict[str, Any]) -> str:
+    """Format JSON that is safe inside a script element, even if names contain markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

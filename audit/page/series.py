@@ -1,4 +1,4 @@
-"""Data for the page's charts, taken from an audit's tables and limited in size."""
+"""Data for the page's charts, read from an audit's tables and limited in size."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 CLUSTERS = 6
-"""Maximum number of clusters; those with the most faults and unloads come first."""
+"""Maximum number of clusters with charts; those with the most faults and unloads come first."""
 
 POINTS = 300
-"""Maximum number of points of a line; cycles are merged, keeping the highest usage."""
+"""Maximum number of points of a line; the points of several cycles are merged into the highest."""
 
 DRAWN = 60_000
-"""Maximum number of points on a page; the more lines, the fewer points each has."""
+"""Maximum number of points on a page; the more lines it has, the fewer points each line has."""
 
 BROKERS = 100
-"""Maximum number of brokers of a cluster; the busiest ones are drawn."""
+"""Maximum number of brokers of a cluster that are drawn; the busiest ones come first."""
 
 MARKS = 1000
-"""Maximum number of marks of a cluster; those of faulty cycles come first."""
+"""Maximum number of marks of a cluster; those of cycles with faults come first."""
 
 MARKED = 2000
 """Maximum number of marks on a page."""
 
 ROWS = 1000
-"""Maximum number of verdicts in the table, which lists no allowed ones."""
+"""Maximum number of rows in the table of verdicts, which omits the verdict allowed."""
 
 TO_AND_FRO = 2
-"""Minimum number of unloads of a bundle that counts as moved back and forth."""
+"""Number of unloads from which on a bundle counts as moved back and forth."""
 
 BUNDLES = 50
 
@@ -48,38 +48,42 @@ FLEET = 1000
 
 
 def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any]]) -> list[Json]:
-    """Return the fleet's first clusters with lines, marks and bundles."""
+    """Return the first clusters of the fleet, each with its lines, marks and bundles."""
     clusters = {str(row[0]): int(row[1]) for row in fleet[:CLUSTERS]}
     points, marks = drawing_limits(list(clusters.values()))
     return [
         {
             "name": name,
-            **_lines(tables, plan, name, points),
-            "marks": _marks(tables, name, marks),
-            "bundles": _bundles(tables, name),
+            **_usage_lines(tables, plan, name, points),
+            "marks": _event_marks(tables, name, marks),
+            "bundles": _returning_bundles(tables, name),
         }
         for name in clusters
     ]
 
 
 def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
-    """Return the number of points per line, and of marks per cluster."""
+    """Return the number of points per line, and of marks per cluster, given each cluster's number
+    of brokers.
+    """
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
-    """Return rows of rule, verdict, cluster, cycle, evidence, and the rule it follows from."""
+    """Return rows of rule, verdict, cluster, cycle, evidence, and the rule from which the verdict
+    follows.
+    """
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
     rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
     evidence = F.substring("evidence", 1, 300)
-    told = ("rule", "verdict", "cluster", _time("cycle"), evidence, "follows")
+    told = ("rule", "verdict", "cluster", _format_time("cycle"), evidence, "follows")
     return [list(row) for row in rows.select(*told).collect()]
 
 
 def fleet_rows(tables: Tables) -> list[list[Any]]:
-    """Return the clusters, most faults first.
+    """Return a row per cluster, most faults first.
 
     Each row has the name, the numbers of brokers, faults and unloads, the violated rules, and the
     number of cycles in which something should have been unloaded.
@@ -102,15 +106,17 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
     return [list(row) for row in shown.collect()]
 
 
-def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
-    """Return seconds since 1970, and usage, average and limit in percent."""
+def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
+    """Return times in seconds since 1970, and by time each broker's usage, the average and the
+    limit in percent.
+    """
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
     ran = cycles.cycle_moments({"cycles": tables["cycles"].where(mine)}, plan)
     ran = ran.where("moment = cycle").select("cycle", "strategy", "settings")
     rows = used.select("cycle", "broker", F.coalesce("used", "present").alias("used"))
     rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))
-    rows = rows.join(ran, "cycle").withColumn("limit", _limit())
+    rows = rows.join(ran, "cycle").withColumn("limit", _limit_column())
     span = rows.agg(
         F.min(F.unix_seconds("cycle")).alias("first"), F.max(F.unix_seconds("cycle")).alias("last")
     )
@@ -126,18 +132,18 @@ def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
             F.round(F.avg("limit"), 1).alias("limit"),
         )
     )
-    return _in_lines(points.localCheckpoint())
+    return _as_lines(points.localCheckpoint())
 
 
-def _limit() -> Column:
+def _limit_column() -> Column:
     above, settings = F.col("average") + F.col(f"settings.{ABOVE}"), F.col("settings")
     return F.when(F.col("strategy") == "ThresholdShedder", above).when(
         F.col("strategy") == "OverloadShedder", settings[OVERLOAD]
     )
 
 
-def _in_lines(points: DataFrame) -> Json:
-    """Return points by column: times, average, limit, and a line per broker."""
+def _as_lines(points: DataFrame) -> Json:
+    """Return the points of all lines: times, average, limit, and the usage of each broker."""
     every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
     times = [row[0] for row in every]
     place = {at: number for number, at in enumerate(times)}
@@ -160,8 +166,10 @@ def _in_lines(points: DataFrame) -> Json:
     }
 
 
-def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and whether the cycle violates a rule."""
+def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
+    """Return rows of seconds since 1970, kind, broker, description, and whether the cycle violates
+    a rule.
+    """
     mine = F.col("cluster") == cluster
     faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
     broken = faults.agg(F.array_sort(F.collect_set("rule")).alias("rules"))
@@ -194,8 +202,10 @@ def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
     return [list(row) for row in rows.select("at", "kind", "broker", "told", "wrong").collect()]
 
 
-def _bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Return bundles unloaded repeatedly: name, number of unloads, and brokers in order."""
+def _returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
+    """Return bundles unloaded repeatedly: name, number of unloads, and the first brokers in
+    order.
+    """
     went = tables["unloads"].where(F.col("cluster") == cluster).select("at", "broker", "bundle")
     rows = (
         went.distinct()
@@ -212,5 +222,5 @@ def _bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     return [list(row) for row in rows.select("bundle", "times", way).collect()]
 
 
-def _time(name: str) -> Column:
+def _format_time(name: str) -> Column:
     return F.date_format(name, "yyyy-MM-dd HH:mm:ss")

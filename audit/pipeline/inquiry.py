@@ -1,7 +1,7 @@
-"""The history of one bundle or broker, with the arithmetic of the cycles that decided it.
+"""The history of one bundle or broker, with the arithmetic of the cycles that decided about it.
 
-Only rows about it are read from the tables. The arithmetic is the model's, for the cycle's case, as
-in `pulsar-conformance explain`.
+Only rows about the bundle or broker are read from the tables. The arithmetic is the model's, for
+the case of the cycle, as `pulsar-conformance explain` shows it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from pyspark.sql import functions as F
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 20
-"""Maximum number of events shown; the latest ones are."""
+"""Maximum number of events shown; earlier events are omitted."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
-"""Sort keys of events recorded at the same time."""
+"""Sort keys of events that are recorded with the same time, by kind."""
 
 WORKED = 3
-"""Number of cycles whose arithmetic is shown, unless a time is given."""
+"""Number of cycles whose arithmetic is shown if no time is given."""
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A question about a bundle or a broker, up to a time."""
+    """A question about a bundle or a broker, up to a time if one is given."""
 
     bundle: str | None = None
     broker: str | None = None
@@ -52,13 +52,13 @@ class Inquiry:
         return self.bundle is not None or self.broker is not None
 
     @property
-    def named(self) -> str:
-        """Format the subject."""
+    def subject(self) -> str:
+        """The bundle and broker that the question is about, as text."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Return the rows about the subject."""
+        """Return the rows about this bundle and broker."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -67,21 +67,21 @@ class Inquiry:
 
 
 def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
-    """Yield the events, then each cycle with verdicts and arithmetic. Errors: `AuditError`."""
-    clusters = _clusters(tables, asked)
+    """Yield the events, and then the verdicts and arithmetic of cycles. Errors: `AuditError`."""
+    clusters = _clusters_with_subject(tables, asked)
     if not clusters:
-        problem = "no load report or unload mentions it"
-        raise AuditError(f"{asked.named}: {problem}; see the names in the load reports")
+        problem = "no load report or unload names it"
+        raise AuditError(f"{asked.subject}: {problem}; give a name from the load reports")
     for number, cluster in enumerate(clusters):
         yield from ("",) if number else ()
-        yield f"{asked.named}, {cluster}"
-        yield from _events(tables, asked, cluster)
-        yield from _transfers(tables, asked, cluster)
-        for cycle in _cycles(tables, asked, cluster):
-            yield from ("", *_cycle(tables, plan, asked, cluster, cycle))
+        yield f"{asked.subject}, {cluster}"
+        yield from _event_lines(tables, asked, cluster)
+        yield from _transfer_lines(tables, asked, cluster)
+        for cycle in _relevant_cycles(tables, asked, cluster):
+            yield from ("", *_cycle_lines(tables, plan, asked, cluster, cycle))
 
 
-def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
+def _clusters_with_subject(tables: Tables, asked: Inquiry) -> list[str]:
     kinds = ("bundle_samples", "unloads") if asked.bundle else ("broker_samples", "unloads")
     found = {
         row[0]
@@ -91,8 +91,8 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
     return sorted(found)
 
 
-def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Yield unloads with causes, assignments and splits, in time order."""
+def _event_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
+    """Yield a line per unload, assignment, split or other event, in time order."""
     mine = F.col("cluster") == cluster
     unloads = asked.select(tables["unloads"].where(mine)).select(
         "at",
@@ -100,10 +100,10 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
             "",
             F.concat_ws(" ", F.lit("unloaded by"), "broker"),
             F.lit(", "),
-            _cause(),
+            _cause_text(),
             F.lit(": "),
             "basis",
-            _whole_name(asked),
+            _bundle_suffix(asked),
         ).alias("text"),
     )
     done = tables["actions"].where(mine & F.col("kind").isin("assigned", "split"))
@@ -116,7 +116,7 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     assigned = F.col("kind") == "assigned"
     who = F.coalesce(F.concat(F.lit(": "), F.col("cause")), F.lit(""))
     told = F.when(
-        assigned, F.concat(F.lit("assigned to "), "broker", _whole_name(asked))
+        assigned, F.concat(F.lit("assigned to "), "broker", _bundle_suffix(asked))
     ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", "), who))
     turn = F.when(assigned, ASSIGNED).otherwise(SPLIT)
     rows = unloads.withColumn("turn", F.lit(UNLOADED)).unionByName(
@@ -124,27 +124,33 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     )
     if asked.bundle is None:
         for others in (
-            leaders.of_broker(tables, cluster, asked.broker),
+            leaders.changes_of_broker(tables, cluster, asked.broker),
             _silences(tables["broker_samples"].where(mine & (F.col("broker") == asked.broker))),
-            _strategies(tables["contexts"].where(mine & (F.col("kind") == "settings"))),
+            _strategy_changes(tables["contexts"].where(mine & (F.col("kind") == "settings"))),
         ):
             rows = rows.unionByName(others.withColumn("turn", F.lit(LED)))
     rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
     latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("text")).limit(SHOWN)
-    last = latest.select(_written("at"), "text").collect()
+    last = latest.select(_utc_text("at"), "text").collect()
     many = rows.count() if len(last) == SHOWN else len(last)
     if many > SHOWN:
         yield f"  the last {SHOWN} of {counted(many, 'event')}"
     for row in reversed(last):
         yield f"  {row['time']}  {row['text']}"
     if not many:
-        yield "  it was never unloaded, assigned or split" if asked.bundle else "  nothing of it"
+        yield (
+            "  no event is recorded: it was not unloaded, assigned or split"
+            if asked.bundle
+            else "  no event is recorded"
+        )
 
 
 def _silences(samples: DataFrame) -> DataFrame:
-    """Return `at` and `text` of a broker's reports after silences that suggest a stop."""
+    """Return `at` and `text` of a broker's reports after silences that suggest that it had
+    stopped.
+    """
     course = Window.orderBy("at")
     rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
     rows = rows.withColumn("passed", (F.unix_millis("at") - F.unix_millis("former")) / 1000)
@@ -154,8 +160,8 @@ def _silences(samples: DataFrame) -> DataFrame:
     return late.select("at", told.alias("text"))
 
 
-def _strategies(settings: DataFrame) -> DataFrame:
-    """Return `at` and `text` of changes of strategy."""
+def _strategy_changes(settings: DataFrame) -> DataFrame:
+    """Return `at` and `text` of each change of the strategy in the settings."""
     rows = settings.select("at", F.col(f"settings.{STRATEGY}").alias("to"))
     rows = rows.withColumn("former", F.lag("to").over(Window.orderBy("at")))
     words = (F.lit(f"{STRATEGY} is set to "), F.substring_index("to", ".", -1))
@@ -163,31 +169,34 @@ def _strategies(settings: DataFrame) -> DataFrame:
     return rows.where("to != former").select("at", told.alias("text"))
 
 
-def _cause() -> Column:
+def _cause_text() -> Column:
     either = F.concat(F.col("cause"), F.lit(" or shedding"))
     known = F.when(F.col("cause") == "shedding", "shedding, or not").otherwise(either)
     return F.when(F.col("open"), known).otherwise(F.col("cause"))
 
 
-def _whole_name(asked: Inquiry) -> Column:
-    """Return the bundle's name if the question is about a broker, else nothing."""
+def _bundle_suffix(asked: Inquiry) -> Column:
+    """Return the text that names the bundle of an event; empty if the question names one."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
-def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """Return the last cycle up to the given time; without a time, the last cycles with unloads."""
+def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
+    """Return the times of cycles to show: the last cycle up to the time that is given.
+
+    Without a time, they are the last cycles with unloads or, if there are none, the last cycle.
+    """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
     if asked.at is not None:
         ran = asked.select(known).where(F.col("cycle") <= F.lit(asked.at))
-        return _last(ran, 1)
+        return _last_cycles(ran, 1)
     went = asked.select(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
-    return _last(went, WORKED) or _last(asked.select(known), 1)
+    return _last_cycles(went, WORKED) or _last_cycles(asked.select(known), 1)
 
 
-def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Yield the verdicts on, and the arithmetic of, the last transfers by TransferShedder."""
+def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
+    """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
     mine = F.col("cluster") == cluster
     judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.JUDGED))
     went = asked.select(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
@@ -197,18 +206,20 @@ def _transfers(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
         judged.select(F.col("cycle").alias("turn")), F.expr("turn <= at")
     )
     turns = turns.groupBy("at").agg(F.max("turn").alias("cycle")).select("cycle").distinct()
-    last = turns.orderBy(F.desc("cycle")).limit(WORKED).select(_written("cycle")).collect()
+    last = turns.orderBy(F.desc("cycle")).limit(WORKED).select(_utc_text("cycle")).collect()
     for (time,) in reversed(last):
         yield from ("", f"transfer of {time}")
         at = F.col("cycle") == F.lit(time).cast("timestamp")
-        yield from _open_verdicts(judged.where(at))
-        yield from (f"  {line}".rstrip() for line in _balance(tables["contexts"].where(mine), time))
+        yield from _verdict_lines(judged.where(at))
+        yield from (
+            f"  {line}".rstrip() for line in _balance_at(tables["contexts"].where(mine), time)
+        )
 
 
-def _balance(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield how TransferShedder sees the load before a time; nothing if none is recorded.
+def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
+    """Yield the load as TransferShedder saw it at a time; nothing if no load data are recorded.
 
-    Load of the last seconds may be that after the unload, which is recorded a little later.
+    Load data of the last seconds are ignored, because they may include the effect of the transfer.
     """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
     passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")
@@ -218,48 +229,52 @@ def _balance(contexts: DataFrame, time: str) -> Iterator[str]:
     if not loads:
         return
     settled = before.where("kind = 'settings'").agg(F.max_by("settings", "at")).first()
-    given = {name: _setting(value) for name, value in ((settled and settled[0]) or {}).items()}
+    given = {
+        name: _parse_setting(value) for name, value in ((settled and settled[0]) or {}).items()
+    }
     top = {broker: one for broker, one in loads.items() if TOP in one}
     yield from balance_lines(LoadData.of(loads, top), given, None)
 
 
-def _setting(text: str) -> object:
+def _parse_setting(text: str) -> object:
     return {"true": True, "false": False}.get(text, text)
 
 
-def _last(rows: DataFrame, count: int) -> list[str]:
+def _last_cycles(rows: DataFrame, count: int) -> list[str]:
     found = rows.select("cycle").distinct().orderBy(F.desc("cycle")).limit(count)
-    return sorted(row[0] for row in found.select(_written("cycle")).collect())
+    return sorted(row[0] for row in found.select(_utc_text("cycle")).collect())
 
 
-def _written(time: str) -> Column:
+def _utc_text(time: str) -> Column:
     """Format a time as ISO 8601 in UTC, with microseconds if it has any."""
     text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
     return F.regexp_replace(text, r"\.?0*Z$", "Z").alias("time")
 
 
-def _cycle(
+def _cycle_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str, cycle: str
 ) -> Iterator[str]:
-    """Yield a cycle's verdicts and arithmetic."""
+    """Yield the verdicts and the arithmetic of a cycle."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
-    yield from _open_verdicts(tables["verdicts"].where(this))
-    yield from _arithmetic(tables, plan, asked, this)
+    yield from _verdict_lines(tables["verdicts"].where(this))
+    yield from _arithmetic_lines(tables, plan, asked, this)
 
 
-def _open_verdicts(verdicts: DataFrame) -> Iterator[str]:
-    """Yield the verdicts other than allowed."""
+def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
+    """Yield a line for each verdict other than allowed."""
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
     for row in rows.select("rule", "verdict", F.substring("evidence", 1, 300)).collect():
         yield f"  {row[0]} {row[1]}: {row[2]}"
 
 
-def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
-    """Yield the derivation of the cycle's case, restricted to the subject.
+def _arithmetic_lines(
+    tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column
+) -> Iterator[str]:
+    """Yield the derivation of the cycle's case, restricted to the bundle or broker.
 
-    A cycle that was not recorded is shown at the latest time when it can have run, just before its
-    first unload.
+    A cycle that is not recorded is shown at the latest time at which it may have run, just before
+    its first unload.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -269,9 +284,11 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
     last = seen.agg(F.max("moment").alias("moment"))
     keys = moments.join(last, "moment").select(*cases.KEY)
     found = cases.case_lines_of(keys, moments, tables, plan)
-    row = found.select("case", _written("moment"), F.expr("moment = cycle").alias("itself")).first()
+    row = found.select(
+        "case", _utc_text("moment"), F.expr("moment = cycle").alias("itself")
+    ).first()
     if row is None:
-        yield f"  nothing was reported of {asked.named} by then"
+        yield f"  no report of {asked.subject} is recorded by then"
         return
     if not row["itself"]:
         yield f"  as known at {row['time']}; the cycle itself is not recorded"
@@ -280,10 +297,14 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
 
 
 def arithmetic_lines(case: Mapping[str, Any], focus: Focus) -> list[str]:
-    """Return a saved case's derivation, restricted to a subject. Errors: `AuditError`."""
+    """Return the derivation of a saved case, restricted to a bundle or broker. Errors:
+    `AuditError`.
+    """
     trial = trial_of(case)
     if trial is None:
-        raise AuditError("the case of the cycle cannot be read; report this")
+        raise AuditError(
+            "the case of the cycle cannot be read; report this as a bug of the project"
+        )
     handed = ProvidedQuestions("the cycle", trial, case["profile"], case["readings"])
     try:
         return list(case_lines(handed, Wanted(None, {}, {}, focus)))

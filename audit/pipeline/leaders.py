@@ -1,4 +1,4 @@
-"""Changes of leader, and what became of each former leader."""
+"""Changes of leader, with the fate of each former leader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 5
-"""Maximum number of changes described one by one; the first ones are."""
+"""Maximum number of changes that are described; later changes are only counted."""
 
 RESTARTED = "begins anew"
 ENDED = "which ended"
@@ -24,11 +24,11 @@ SILENT = "of which nothing is reported since"
 
 
 def leader_changes(tables: Tables) -> DataFrame:
-    """Return a row per leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
+    """Return a row per leader after a cluster's first: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `RESTARTED` if the same broker leads again; otherwise it says how the former leader
-    ended: by shutdown if it unloaded bundles for that reason at the time. A repeated record of a
-    leader that did not restart is not a change.
+    `how` is `RESTARTED` if the former leader leads anew; otherwise it says what became of the
+    former leader, which ended if it unloaded bundles by shutdown at about that time. A repeated
+    record of a leader that did not restart is not a change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -55,28 +55,30 @@ def leader_changes(tables: Tables) -> DataFrame:
     return rows.select(*keys, how.alias("how"))
 
 
-def first_described(changes: DataFrame) -> DataFrame:
-    """Return the first changes, with cluster and time as text."""
-    words = F.concat(F.col("broker"), F.lit(" "), _words())
+def describe_first(changes: DataFrame) -> DataFrame:
+    """Return the first changes, with `cluster`, `at` and `told` as text."""
+    words = F.concat(F.col("broker"), F.lit(" "), _change_text())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = changes.orderBy("at", "cluster").limit(SHOWN)
     return first.select("cluster", at.alias("at"), words.alias("told"))
 
 
-def in_order(first: Sequence[Json]) -> list[Json]:
-    """Return described changes in time order."""
+def sort_by_time(first: Sequence[Json]) -> list[Json]:
+    """Return described changes in the order of their times."""
     return sorted(first, key=itemgetter("at", "cluster"))
 
 
-def _words() -> Column:
+def _change_text() -> Column:
     place = F.concat(F.lit("leads in place of "), F.col("former"), F.lit(", "), F.col("how"))
     return F.when(F.col("how") == RESTARTED, F.lit(f"leads, and {RESTARTED}")).otherwise(place)
 
 
-def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text` for each time when this broker became or ceased to be leader."""
+def changes_of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
+    """Return `at` and `text` for each time at which a broker became leader or ceased to be
+    leader.
+    """
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
-    begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
+    begins = mine.where(F.col("broker") == broker).select("at", _change_text().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
     lost = F.concat(F.col("broker"), F.lit(" replaces it as leader, "), F.col("how"))
     return begins.unionByName(ends.select("at", lost.alias("text")))

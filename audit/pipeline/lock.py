@@ -1,4 +1,4 @@
-"""The lock of an output: only one process at a time writes an audit's tables."""
+"""The lock of an output, which lets only one process at a time write an audit's tables."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from pulsar_conformance.audit.input.paths import LOCAL, AuditError
 
 NAME = ".lock"
 POLL = 0.5
-"""Seconds between attempts to get the lock."""
+"""Seconds between two attempts to take the lock."""
 
 
 @contextmanager
-def locked(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
-    """Hold the lock of an output; yield False if the output cannot be written.
+def hold_lock(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
+    """Hold the lock of an output within the block; yield False if the output cannot be written.
 
     The lock ends with the process. An output that is not on a local disk has no lock; `create` is
-    false if the output may be remote, so that no folder is created. Errors: `AuditError` if another
-    process holds the lock, unless `wait` is true.
+    false if the output may be remote, so that no local folder is created. Errors: `AuditError` if
+    another process holds the lock, unless `wait` is true.
     """
     folder = Path(output.removeprefix(LOCAL))
     try:
         if create:
             folder.mkdir(parents=True, exist_ok=True)
-        file = _open(folder / NAME) if folder.is_dir() else None
+        file = _open_lock_file(folder / NAME) if folder.is_dir() else None
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise AuditError(f"--output {output}: {error.strerror}; name another folder") from None
+            raise AuditError(f"--output {output}: {error.strerror}; give another folder") from None
         yield False
         return
     if file is None:
         yield True
         return
     try:
-        _take(file, output, wait)
+        _take_lock(file, output, wait)
         yield True
     finally:
         os.close(file)
 
 
-def _open(path: Path) -> int:
+def _open_lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-def _take(file: int, output: str, wait: bool) -> None:
+def _take_lock(file: int, output: str, wait: bool) -> None:
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             if not wait:
-                problem = f"{_holder(file)} is writing to it"
-                hint = "wait for it with --wait, or name another folder"
+                problem = f"{_describe_holder(file)} is writing to it"
+                hint = "wait for it with --wait, or give another folder"
                 raise AuditError(f"--output {output}: {problem}; {hint}") from None
             time.sleep(POLL)
     holder = {"process": os.getpid(), "host": socket.gethostname(), "since": _now()}
@@ -72,7 +72,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _holder(file: int) -> str:
+def _describe_holder(file: int) -> str:
     """Describe the process that holds a lock."""
     try:
         holder = json.loads(os.pread(file, 4096, 0))

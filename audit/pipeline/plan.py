@@ -1,4 +1,4 @@
-"""How a history is judged: profile, readings, and overriding settings."""
+"""The plan of an audit: profile, readings, and settings that override recorded ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from pulsar_conformance import specs
 from pyspark.sql import Column, DataFrame
 
 SMOOTHED = "THRESHOLD-18"
-"""The rule that gives the usage after earlier observations."""
+"""The rule that defines the usage after earlier observations."""
 
 Made = Mapping[str, DataFrame]
-"""The parents of a gold table, by name."""
+"""The parents of a gold table by name."""
 
 WHOLE = "whole "
-"""Prefix of the name of a parent with all its days, if `Made` also has it in part."""
+"""Prefix of a parent's name in `Made` for the table with all its days, if the name itself has only
+a part of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ class Silver:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """How a history is judged.
+    """The choices by which a history is judged.
 
-    `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` to before
-    `until` are judged, based on everything known since the start of their leader.
+    `settings` override recorded ones, and `strategy` overrides both. Judged are the cycles from
+    `since` until before `until`, based on all records since the start of their leader.
     """
 
     profile: str
@@ -46,21 +48,25 @@ class AuditPlan:
     since: datetime | None = None
     until: datetime | None = None
     beside: bool = False
-    """True to judge by the documents of a release as well, and report the differences."""
+    """True to judge by the documents of the release as well, and to report the differences."""
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
-        """Return a plan with a profile's default readings, some of them replaced."""
+        """Return a plan with the default readings of a profile, unless `readings` replaces them."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
-    def way(self, name: str) -> str | None:
-        """Return the alternative that a release takes; None for the documented one."""
+    def release_way(self, name: str) -> str | None:
+        """Return the alternative that the release takes in a question; None if it takes the
+        documented one.
+        """
         return specs.load().profiles[self.profile].ways.get(name)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Columns that several tables use and that take hundreds of messages to Java to create."""
+        """Cache of columns that several tables use; creating one takes hundreds of messages to
+        Java.
+        """
         return {}
 
     @property
@@ -75,8 +81,8 @@ class AuditPlan:
 
     @property
     def documents(self) -> AuditPlan | None:
-        """The plan for the release's documents, if they are judged as well."""
-        profile = _own_documents(self.profile)
+        """The plan for the release's documents, if the audit judges by them as well."""
+        profile = _documents_of_release(self.profile)
         if not self.beside or profile is None:
             return None
         readings = specs.load().default_readings(profile)
@@ -84,18 +90,19 @@ class AuditPlan:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """The profile's default settings; for a release, also under names that its documents
-        renamed.
+        """The profile's default settings.
+
+        For a release, renamed settings are found under their old and new names.
         """
-        known, documents = specs.load(), _own_documents(self.profile)
+        known, documents = specs.load(), _documents_of_release(self.profile)
         found = known.defaults(self.profile)
         if documents is not None:
             found.renamed = known.defaults(documents).renamed
         return found
 
 
-def _own_documents(profile: str) -> str | None:
-    """Return the documents for a release's line; None if the profile is not a release."""
+def _documents_of_release(profile: str) -> str | None:
+    """Return the profile of a release's documents; None if the profile is not a release."""
     known = specs.load().profiles
     if not known[profile].released:
         return None

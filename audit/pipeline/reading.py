@@ -1,4 +1,4 @@
-"""Building the table `records` from all files of a history, or only from changed ones."""
+"""Building the table `records`, from all files of a history or only from the changed ones."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from pulsar_conformance.audit.input.by_cluster import Renewal, renewal_of
 from pulsar_conformance.audit.input.changes import (
-    by_files,
     changed_files,
-    differing,
+    changed_records,
+    split_by_files,
 )
 from pulsar_conformance.audit.input.files import InputFiles
 from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.reasons import STRAY
 from pulsar_conformance.audit.input.records import (
-    as_stray,
     deduplicate,
     has_strays,
     parse_each,
+    quarantine_days,
     records,
     stray_days,
     undo_deduplication,
@@ -33,21 +33,21 @@ from pyspark.sql import DataFrame
 RECORDS = "records"
 
 
-def source(store: Store, path: str, there: InputFiles) -> TableStep:
-    """Return the step that reads a history."""
+def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
+    """Return the step that builds `records` from the files of a history."""
 
-    # Files are listed before they are read; lines appended meanwhile are read by the next audit.
+    # The list of files is older than their content: the next audit reads lines appended meanwhile.
     def read(whole: bool) -> Callable[[Tables], DataFrame]:
         def read_all(_: Tables) -> DataFrame:
-            store.read_from(there)
+            store.store_sources(there)
             return records(read_lines(store.spark, path, there, whole), store.shards)
 
         return read_all
 
     def refresh(old: Mark) -> tuple[int, Renewal] | None:
-        found = _renewed(store, path, there, old)
+        found = _rebuild_changed_days(store, path, there, old)
         if found is not None:
-            store.read_from(there)
+            store.store_sources(there)
         return found
 
     fallback = read(False) if there.files.get("parquet") else None
@@ -58,27 +58,33 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
         there.fingerprint,
         fallback,
         observed=used_days(),
-        finish=partial(_quarantine_strays, store),
+        finish=partial(_quarantine_stray_days, store),
         refresh=refresh,
     )
 
 
-def _quarantine_strays(store: Store, told: Mapping[str, Any]) -> None:
-    """Quarantine the records of stray days; skip this if all days are close together."""
-    if told["first"] is None or told["last"] - told["first"] <= STRAY:
+def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
+    """Quarantine the records of stray days, given the first and the last day with records.
+
+    If all days are close together, none can be stray.
+    """
+    if days["first"] is None or days["last"] - days["first"] <= STRAY:
         return
     there = store.read(RECORDS)
-    days = stray_days(there)
-    if days.isEmpty():
+    strays = stray_days(there)
+    if strays.isEmpty():
         return
-    store.replace(RECORDS, as_stray(there, days))
+    store.replace(RECORDS, quarantine_days(there, strays))
 
 
-def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int, Renewal] | None:
-    """Rebuild the days on which changed files have records.
+def _rebuild_changed_days(
+    store: Store, path: str, there: InputFiles, old: Mark
+) -> tuple[int, Renewal] | None:
+    """Rebuild the days on which changed files have records; return the number of rows and the first
+    changes.
 
-    Return the number of rows and the first changes. None if all files must be read: the changed
-    files are unknown, or there are stray days, which depend on all other days.
+    None if all files must be read: it is unknown which have changed, or there are stray days, which
+    depend on all other days.
     """
     known = store.sources()
     if known is None or digest(old.method, known.fingerprint) != old.fingerprint:
@@ -87,9 +93,9 @@ def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int
     if new is None:
         return None
     read = store.read(RECORDS)
-    former, others = by_files(read, new.touched)
-    said = parse_each(read_lines(store.spark, path, there, of=new.files)).localCheckpoint()
-    change = renewal_of(differing(former, said) if new.touched else said, "at")
+    former, others = split_by_files(read, new.touched)
+    said = parse_each(read_lines(store.spark, path, there, files=new.files)).localCheckpoint()
+    change = renewal_of(changed_records(former, said) if new.touched else said, "at")
     others = undo_deduplication(change.from_day(others))
     rows = deduplicate(others.unionByName(change.from_day(said)), store.shards)
     count = store.update(RECORDS, rows, change)

@@ -1,4 +1,4 @@
-"""An audit, from input to report."""
+"""An audit from input to report."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import last_cause, separate_session
 from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.by_cluster import NEVER
-from pulsar_conformance.audit.input.paths import AuditError, as_given, literal, storage_problem
+from pulsar_conformance.audit.input.paths import (
+    AuditError,
+    escape_existing,
+    escape_pattern,
+    storage_problem,
+)
 from pulsar_conformance.audit.input.versions import profile_of_history
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
 from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer_inquiry
-from pulsar_conformance.audit.pipeline.lock import locked
+from pulsar_conformance.audit.pipeline.lock import hold_lock
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.reading import records_step
 from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale_tables
 from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
-from pulsar_conformance.audit.pipeline.workers import workers
+from pulsar_conformance.audit.pipeline.workers import thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
@@ -36,12 +41,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 SHOWN = 3
-"""Number of faults for each rule that are shown with evidence."""
+"""Number of faults that are shown with evidence for each rule."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of an audit's report: case files per rule, and whether to show progress.
+    """Options of an audit's report: the number of case files per rule, and whether progress is
+    shown.
 
     Unless `refresh` is 0, browsers reload the page every `refresh` seconds.
     """
@@ -54,18 +60,18 @@ class ReportOptions:
     """True to wait for any other audit that is writing into the same output."""
 
     writable: bool = True
-    """False if the output cannot be written, so that only a complete audit can be shown."""
+    """False if the output cannot be written; then only a complete audit can be shown."""
 
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy to compare with the recorded ones."""
+    """Settings and a strategy whose unloads are compared with those by the recorded settings."""
 
     settings: dict[str, Any]
     strategy: str | None
 
-    def over(self, plan: AuditPlan) -> AuditPlan | None:
-        """Return the plan with these settings, or None if there are none."""
+    def plan_from(self, plan: AuditPlan) -> AuditPlan | None:
+        """Return a copy of a plan with these settings and this strategy; None if there are none."""
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -93,7 +99,8 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile or, by default, for the reported release and its documents.
+    """Return a plan for a profile or, by default, for the release that the reports name and its
+    documents.
 
     Errors: `AuditError` for a profile without rules about unloads.
     """
@@ -105,8 +112,10 @@ def judging_plan(
     return plan
 
 
-def documents_beside(plan: AuditPlan) -> AuditPlan | None:
-    """Return the plan for a release's documents, if wanted and if they have rules."""
+def documents_to_judge(plan: AuditPlan) -> AuditPlan | None:
+    """Return the plan for a release's documents if it is wanted and if they have rules about
+    unloads.
+    """
     documents = plan.documents
     return documents if documents is not None and rules_of(documents) else None
 
@@ -121,20 +130,24 @@ def build_audit_tables(
     quiet: bool = False,
     writable: bool = True,
 ) -> dict[str, DataFrame]:
-    """Build an audit's missing tables; return all tables. Errors: `AuditError`."""
+    """Build the missing and stale tables of an audit; return all its tables. Errors:
+    `AuditError`.
+    """
     _silence_accumulators(spark)
-    path = as_given(path)
-    found = _found(spark, path)
-    store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
-    store = replace(store, shards=_shards(store, found.length))
-    every = list(build_steps(source(store, path, found), plan, other, documents_beside(plan)))
+    path = escape_existing(path)
+    found = _find_files(spark, path)
+    store = Store(spark, output.rstrip("/"), spark_tuning.is_single_partition(found.length))
+    store = replace(store, shards=_shard_count(store, found.length))
+    every = list(
+        build_steps(records_step(store, path, found), plan, other, documents_to_judge(plan))
+    )
 
     with spark_tuning.tasks_at_once(spark) as tasks:
 
-        def set_up(of: Store, table: str, in_part: bool) -> None:
+        def set_up(owner: Store, table: str, in_part: bool) -> None:
             length = min(found.length, spark_tuning.DAILY) if in_part else found.length
-            usual = spark_tuning.of_table(base_name(table), length, tasks)
-            configure(of.spark, {**SESSION, **usual})
+            usual = spark_tuning.table_settings(base_name(table), length, tasks)
+            configure(owner.spark, {**SESSION, **usual})
 
         def beside() -> Store | None:
             session = separate_session(spark)
@@ -158,19 +171,19 @@ def build_audit_tables(
 
 
 def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
-    """Check that all tables are complete. Errors: `AuditError`."""
+    """Check that no table has to be built. Errors: `AuditError`."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
-        problem = f"it is not writable, but {stale[0]} has to be built"
-        raise AuditError(f"--output {store.path}: {problem}; name a writable folder")
+        problem = f"it is not writable, but {stale[0]} must be built"
+        raise AuditError(f"--output {store.path}: {problem}; give a writable folder")
 
 
 def _report_damage(table: str, why: str) -> None:
-    """Print that a table is rebuilt because its files were changed."""
+    """Print that the files of a table were changed, so that it is rebuilt."""
     print(f"{table}: {why}; the table is rebuilt", file=sys.stderr, flush=True)
 
 
-def _found(spark: Any, path: str) -> files.InputFiles:
+def _find_files(spark: Any, path: str) -> files.InputFiles:
     try:
         found = files.current_files(spark, path)
     except AnalysisException:
@@ -184,16 +197,16 @@ def _found(spark: Any, path: str) -> files.InputFiles:
 
 
 def _refuse_tables(spark: Any, path: str) -> None:
-    """Reject tables that cannot be read without their transaction log. Errors: `AuditError`."""
+    """Reject an input that cannot be read without its transaction log. Errors: `AuditError`."""
     if files.has_transaction_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
-def _shards(store: Store, length: int) -> int:
-    """Return the number of partitions per day in an output, after checking that it is an audit's.
+def _shard_count(store: Store, length: int) -> int:
+    """Return the number of partitions per day in an output, which must be an audit's or empty.
 
-    Errors: `AuditError` if it contains unrelated files.
+    Errors: `AuditError` if it contains other files.
     """
     begun = store.marks.read().get(BEGUN)
     if begun is not None:
@@ -203,44 +216,46 @@ def _shards(store: Store, length: int) -> int:
 
 
 def _check_unused(store: Store) -> None:
-    """Check that the output contains no unrelated files. Errors: `AuditError`."""
+    """Check that the output contains no files. Errors: `AuditError`."""
     try:
-        there = files.current_files(store.spark, literal(store.path)).count
+        there = files.current_files(store.spark, escape_pattern(store.path)).count
     except AnalysisException:
         return
     if there:
-        problem = "it contains files that are not from an audit"
-        raise AuditError(f"--output {store.path}: {problem}; name a new folder")
+        problem = "it contains other files than an audit's"
+        raise AuditError(f"--output {store.path}: {problem}; give a new folder")
 
 
 def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    """Write all files; return the summary and the report's lines. Errors: `AuditError`."""
+    """Write tables, cases and page; return the summary and the lines of the report. Errors:
+    `AuditError`.
+    """
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
-        return _reported(spark, path, output, plan, other, replace(how, writable=writable))
+        return _build_report(spark, path, output, plan, other, replace(how, writable=writable))
 
 
-def answered(
+def answer_question(
     spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
 ) -> list[str]:
-    """Return the answer to a question about a bundle or broker. Errors: `AuditError`."""
+    """Return the lines that answer a question about a bundle or broker. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         made = build_audit_tables(spark, path, output, plan, None, writable=writable)
         return list(answer_inquiry(made, plan, asked))
 
 
 def _silence_accumulators(spark: Any) -> None:
-    """Suppress the traceback of PySpark's accumulator server when Java exits."""
+    """Suppress the traceback that PySpark's accumulator server prints when Java exits."""
     server = getattr(getattr(spark, "_sc", None), "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
 
 
 def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
-    """Lock the output, creating its folder if Spark runs on this machine."""
+    """Hold the lock of the output, whose folder is created if Spark runs on this machine."""
     elsewhere = "://" in output or ".connect." in type(spark).__module__
-    return locked(output, wait=wait, create=not elsewhere)
+    return hold_lock(output, wait=wait, create=not elsewhere)
 
 
 @contextmanager
@@ -254,7 +269,7 @@ def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
             raise AuditError(f"--input {path} --output {output}: {problem}") from None
         if type(error).__module__.partition(".")[0] not in SPARK:
             raise
-        if _interrupted(error):
+        if _is_interrupt(error):
             raise KeyboardInterrupt from None
         for option, given in (("--input", path), ("--output", output)):
             lacking = storage_problem(given, str(error))
@@ -265,31 +280,31 @@ def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
         raise AuditError(f"--input {path} --output {output}: {problem}; {RESTART_HINT}") from None
 
 
-def _interrupted(error: BaseException) -> bool:
-    """True if the error was raised while cleaning up after an interrupt."""
+def _is_interrupt(error: BaseException) -> bool:
+    """True if an error was raised while cleaning up after an interrupt."""
     before = error.__context__
-    return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
+    return before is not None and (isinstance(before, KeyboardInterrupt) or _is_interrupt(before))
 
 
 SPARK = ("pyspark", "py4j", "grpc")
-"""Packages that raise Spark's errors."""
+"""Packages whose errors are those of Spark."""
 
 JAVA_ENDED = "Spark's Java process has ended: it was killed, or its memory was exhausted"
 RESTART_HINT = "finished tables are kept, so correct the cause and start again"
 
 
-def _reported(
+def _build_report(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    asked_plan = other.over(plan)
+    asked_plan = other.plan_from(plan)
     made = build_audit_tables(
         spark, path, output, plan, asked_plan, quiet=how.quiet, writable=how.writable
     )
-    with workers(1) as beside:
-        shown = beside.submit(_shown, made, plan, output, how)
+    with thread_pool(1) as beside:
+        shown = beside.submit(_write_cases, made, plan, output, how)
         found = summary.audit_summary(made, plan)
         faults, content = shown.result()
-    documents = documents_beside(plan)
+    documents = documents_to_judge(plan)
     if documents is not None:
         found["documents"] = summary.compared_findings(made, documents)
     if asked_plan is not None:
@@ -301,11 +316,11 @@ def _reported(
     return found, iter(lines)
 
 
-def _shown(
+def _write_cases(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Write case files; return each rule's first faults, and the page's data."""
-    faults = summary.faults(made["verdicts"], SHOWN)
+    """Write case files; return the first faults of each rule, and the page's data."""
+    faults = summary.first_faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
     casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
@@ -320,13 +335,11 @@ def _report_progress(table: str, mark: Mark | None) -> None:
     """Report a completed table on standard error."""
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
-        print(f"{table:<27}{took}{_since(mark)}", file=sys.stderr, flush=True)
+        print(f"{table:<27}{took}{_rebuilt_part(mark)}", file=sys.stderr, flush=True)
 
 
-def _since(mark: Mark) -> str:
-    """Format from which day on, and in how many clusters, a table was rebuilt; empty if
-    entirely.
-    """
+def _rebuilt_part(mark: Mark) -> str:
+    """Describe the days and the number of clusters that were rebuilt; empty if all were."""
     if not mark.before:
         return ""
     if not mark.change:

@@ -1,4 +1,4 @@
-"""An audit's summary, formatted in 80 columns."""
+"""The report of an audit, formatted in 80 columns."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ MEGABYTE = 1_000_000
 
 
 def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
-    """Yield the complete report; `cases` is the folder of the case files."""
+    """Yield the lines of the report; `cases` is the folder with the case files."""
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)
     for one in found["missing"]:
-        yield from paragraph(_lacking(one), 2, "")
-    yield from _read(found["lines"])
+        yield from paragraph(_missing_setting_text(one), 2, "")
+    yield from _input_lines(found["lines"])
     unloads = found["unloads"]
     ran = counted(found["cycles"], "shedding cycle")
     yield f"{counted(found['clusters'], 'cluster')}, {ran}"
     broken = unloads["in_violation"]
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
-    yield from _causes(unloads)
-    yield from _around(found["splits"], found["leaders"])
-    yield from ("", *_rules(found["rules"]))
-    yield from _not_judged(found)
+    yield from _cause_lines(unloads)
+    yield from _split_and_leader_lines(found["splits"], found["leaders"])
+    yield from ("", *_rule_lines(found["rules"]))
+    yield from _unjudged_lines(found)
     if "documents" in found:
-        yield from ("", *_by_documents(found["documents"], found["profile"]))
+        yield from ("", *_difference_lines(found["documents"], found["profile"]))
     if "asked" in found:
-        yield from ("", *_asked(found["asked"]))
+        yield from ("", *_comparison_lines(found["asked"]))
     for fault in faults:
-        yield from ("", *_fault(fault))
+        yield from ("", *_fault_lines(fault))
     if faults:
         told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
         yield from ("", *paragraph(told))
@@ -46,16 +46,17 @@ NO_SETTINGS = (
 )
 
 
-def _lacking(one: Json) -> str:
-    """Describe a missing setting, and the rules that need it."""
-    rules = ", ".join(one["rules"])
+def _missing_setting_text(missing: Json) -> str:
+    """Describe a missing setting, and the rules that it leaves undecided."""
+    rules = ", ".join(missing["rules"])
     return (
-        f"{one['setting']} is not recorded: in {one['cycles']} cycles it leaves undecided {rules}"
+        f"{missing['setting']} is not recorded, so in {missing['cycles']} cycles "
+        f"these rules are undecided: {rules}"
     )
 
 
-def _causes(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and how many have no certain cause."""
+def _cause_lines(unloads: Json) -> Iterator[str]:
+    """Yield the number of unloads by each cause, and the numbers of those with uncertain causes."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
@@ -64,8 +65,8 @@ def _causes(unloads: Json) -> Iterator[str]:
         yield f"  {unloads['unchosen']:>8}  of these, without a cause and chosen by no strategy"
 
 
-def _around(splits: int, leaders: Json) -> Iterator[str]:
-    """Yield the number of splits, and the first leader changes."""
+def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
+    """Yield the number of splits, the number of leader changes, and the first leader changes."""
     if splits:
         yield counted(splits, "split")
     if leaders["count"]:
@@ -75,7 +76,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
         yield from paragraph(text, 4, "  ")
 
 
-def _not_judged(found: Json) -> Iterator[str]:
+def _unjudged_lines(found: Json) -> Iterator[str]:
     """Yield the strategies, cycles and rules that were not judged."""
     for strategy, cycles in found["unknown_strategies"].items():
         ran = counted(cycles, "shedding cycle")
@@ -89,8 +90,10 @@ def _not_judged(found: Json) -> Iterator[str]:
         yield from paragraph(f"rules of shedding that no history shows: {names}", 2, "")
 
 
-def _by_documents(compared: Json, profile: str) -> Iterator[str]:
-    """Yield how the verdicts differ by the release's documents, one rule per line."""
+def _difference_lines(compared: Json, profile: str) -> Iterator[str]:
+    """Yield the rules whose verdicts by the release's documents differ from those by the
+    release.
+    """
     if not compared["differences"]:
         yield f"by {compared['profile']}: no faults other than by {profile}"
         return
@@ -103,7 +106,7 @@ def _by_documents(compared: Json, profile: str) -> Iterator[str]:
 
 
 def verdict(found: Json) -> str:
-    """Return the last line: the number of faults, or that there are none."""
+    """Return the last line of the report: the number of faults, or that there are none."""
     total, follow = fault_count(found), found["follow"]
     if total:
         more = f", {follow} of them consequences of others" if follow else ""
@@ -114,14 +117,14 @@ def verdict(found: Json) -> str:
     return "no rule is broken" if judged else "nothing could be judged"
 
 
-def _read(counts: Json) -> Iterator[str]:
+def _input_lines(counts: Json) -> Iterator[str]:
     lost = sum(counts["quarantined"].values())
     yield f"{counted(counts['read'], 'line')} read, {counts['used']} used, {lost} quarantined"
     for reason, count in counts["quarantined"].items():
         yield f"  {count:>8}  {reason}"
 
 
-def _rules(rules: Json) -> list[str]:
+def _rule_lines(rules: Json) -> list[str]:
     if not rules:
         return ["no rule is about these cycles"]
     rows = [
@@ -131,9 +134,12 @@ def _rules(rules: Json) -> list[str]:
     return table(("rule", *VERDICTS), rows, numbers=True)
 
 
-def _asked(asked: Json) -> list[str]:
+def _comparison_lines(asked: Json) -> list[str]:
     headings = ("what would be unloaded", *(f"by {side} settings" for side in SIDES))
-    rows = [(unit, *(_number(asked[side][name]) for side in SIDES)) for name, unit in ROWS.items()]
+    rows = [
+        (unit, *(_format_amount(asked[side][name]) for side in SIDES))
+        for name, unit in ROWS.items()
+    ]
     told = f"{asked['both']} bundles by both, {asked['only_asked']} only by the asked settings"
     return [*table(headings, rows, numbers=True), told]
 
@@ -146,11 +152,11 @@ ROWS = {
 }
 
 
-def _number(value: float) -> str:
+def _format_amount(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value / MEGABYTE:.1f}"
 
 
-def _fault(fault: Json) -> list[str]:
+def _fault_lines(fault: Json) -> list[str]:
     first = f"{fault['rule']} {fault['verdict']}, {fault['cluster']} at {fault['cycle']}"
     return [
         *paragraph(first, 2, ""),

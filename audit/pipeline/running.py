@@ -1,6 +1,6 @@
 """Building missing or stale tables, each after its parents.
 
-If only the history has changed, the first change in each cluster is determined, and tables keep the
+If only the history has changed, the first change in each cluster is determined; tables keep the
 rows of earlier days and of all other clusters.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pulsar_conformance.audit.input.by_cluster import ClusterGroup, Renewal, renewal_of
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, fingerprints
-from pulsar_conformance.audit.pipeline.workers import TableProgress, Tell, completed
+from pulsar_conformance.audit.pipeline.workers import TableProgress, Tell, run_jobs
 from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -25,15 +25,17 @@ from pyspark.sql import DataFrame
 UNCHANGED = Renewal()
 
 BEGUN = "audit"
-"""A mark that belongs to no table: it shows that the folder is an audit's."""
+"""Name of a mark that belongs to no table: its presence shows that the folder is an audit's."""
 
 SetUp = Callable[[Store, str, bool], None]
-"""Configures a store's session for a table; the flag is true if only a part is built."""
+"""Configures the session of a store for building a table; the flag is true if only a part is
+built.
+"""
 
 
 class _Written(NamedTuple):
-    """Rows written, and the first changes; `before` is the previous fingerprint after a partial
-    build.
+    """Number of rows written, and the first changes; after a partial build, `before` is the
+    previous fingerprint.
     """
 
     rows: int
@@ -55,10 +57,12 @@ def build_tables(
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel: in one session if all are
-    `configured_alike`. Later, one table at a time is built completely, while the changed part of
-    another is built in the store `beside`, if there is one: the same folder with its own session.
+    `configured_alike`. On later runs, one table at a time is built completely, while the changed
+    part of another may be built in the store that `beside` returns: the same folder with its own
+    session.
+
     `damaged` is called with the name of each table whose files have changed since they were
-    written, and with the difference; the table is rebuilt.
+    written, and with a description of the damage; the table is rebuilt.
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
@@ -68,7 +72,7 @@ def build_tables(
     for table in before.keys() - marks.keys():
         store.marks.put(table, None)
     wanted = fingerprints(steps.values())
-    stale = _stale(marks, wanted)
+    stale = _stale_names(marks, wanted)
     if marks.keys().isdisjoint(stale):
         others = [store if configured_alike else beside() for _ in range(at_once - 1)]
         stores = [store, *(other for other in others if other is not None)]
@@ -78,7 +82,7 @@ def build_tables(
     builder = _Builder(stores, steps, wanted, set_up, marks, Semaphore(at_once))
     after = {name: steps[name].parents for name in stale}
     progress = TableProgress(list(steps), stale, marks, tell)
-    for table in completed(after, builder.build, len(stores)):
+    for table in run_jobs(after, builder.build, len(stores)):
         progress.done(table)
     return {name: marks[name] for name in steps}
 
@@ -89,7 +93,7 @@ def undamaged_marks(
     steps: Mapping[str, TableStep],
     damaged: Callable[[str, str], None],
 ) -> dict[str, Mark]:
-    """Return the marks of tables whose files are unchanged since they were written."""
+    """Return the marks of tables whose files have not changed since they were written."""
     kept = dict(marks)
     for table in steps:
         why = store.damage(table, marks[table]) if table in marks else None
@@ -102,13 +106,15 @@ def undamaged_marks(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the tables that are missing, damaged or built from other input; write nothing."""
+    """Return the names of tables that are missing, damaged or built from other input; write
+    nothing.
+    """
     steps = {step.table: step for step in every}
     marks = undamaged_marks(store, store.marks.read(), steps, damaged)
-    return _stale(marks, fingerprints(steps.values()))
+    return _stale_names(marks, fingerprints(steps.values()))
 
 
-def _stale(marks: Mapping[str, Mark], wanted: Mapping[str, str]) -> list[str]:
+def _stale_names(marks: Mapping[str, Mark], wanted: Mapping[str, str]) -> list[str]:
     return [
         name
         for name, fingerprint in wanted.items()
@@ -126,18 +132,18 @@ class _Builder:
     set_up: SetUp
     marks: dict[str, Mark]
     whole: Semaphore
-    """Limits how many tables are built completely at a time."""
+    """Limits the number of tables that are built completely at a time."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
-    """Lock for writing marks."""
+    """Lock that lets one thread at a time write a mark."""
 
     def __post_init__(self) -> None:
         for store in self.stores:
             self.idle.put(store)
 
     def build(self, table: str) -> None:
-        """Build a table, completely or only its changed part."""
+        """Build a table: completely, or only its changed part."""
         store = self.idle.get()
         try:
             self._build(store, self.steps[table])
@@ -151,27 +157,27 @@ class _Builder:
         begun = time.monotonic()
         old = self.marks.get(step.table)
         if old is not None:
-            self._mark(step, None)
+            self._write_mark(step, None)
         store.manifests.remove(step.table)
-        written = self._in_part(store, step, old)
+        written = self._build_part(store, step, old)
         if written is None:
             with self.whole:
                 begun = time.monotonic()
-                written = self._whole(store, step)
+                written = self._build_whole(store, step)
         took = time.monotonic() - begun
         rows, change, before = written
         store.manifests.write(step.table)
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, change)
         self.marks[step.table] = mark
-        self._mark(step, mark)
+        self._write_mark(step, mark)
 
-    def _mark(self, step: TableStep, mark: Mark | None) -> None:
+    def _write_mark(self, step: TableStep, mark: Mark | None) -> None:
         with self.turn:
             self.stores[0].marks.put(step.table, mark)
 
-    def _whole(self, store: Store, step: TableStep) -> _Written:
+    def _build_whole(self, store: Store, step: TableStep) -> _Written:
         self.set_up(store, step.table, False)
-        tables = _tables(store, step)
+        tables = _read_tables(store, step)
         try:
             told = store.write(step.table, step.build(tables), *step.observed)
         except PySparkException:
@@ -182,11 +188,13 @@ class _Builder:
             step.finish(told)
         return _Written(int(told["rows"]))
 
-    def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
-        """Rebuild the changed part; None if the existing table was built from other parents."""
+    def _build_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
+        """Rebuild the changed part of a table; None if the existing table was built from other
+        parents.
+        """
         if old is None or old.method != step.method:
             return None
-        change = self._change(step, old)
+        change = self._parents_change(step, old)
         if step.parents and change is None:
             return None
         self.set_up(store, step.table, True)
@@ -196,8 +204,8 @@ class _Builder:
             return None
         return written and _Written(*written, old.fingerprint)
 
-    def _change(self, step: TableStep, old: Mark) -> Renewal | None:
-        """Return the first changes in a table's parents; None if unknown."""
+    def _parents_change(self, step: TableStep, old: Mark) -> Renewal | None:
+        """Return the first changes in the parents of a table; None if they are unknown."""
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None
@@ -209,44 +217,48 @@ class _Builder:
         if not known or old.fingerprint != before[step.table]:
             return None
         dating = (self.marks[name].change for name in step.dating_parents or step.parents)
-        return reduce(Renewal.also, dating)
+        return reduce(Renewal.merged_with, dating)
 
 
 def _refresh(
     store: Store, step: TableStep, old: Mark, change: Renewal | None
 ) -> tuple[int, Renewal] | None:
-    """Rebuild rows that may have changed; return the rows written and the first changes."""
+    """Rebuild the rows that may have changed; return the number of rows written, and the first
+    changes.
+    """
     if change is None:
         return step.refresh(old) if step.refresh is not None else None
-    first = _first_affected(store, step, change).leveled()
+    first = _first_affected(store, step, change).with_common_times()
     if step.build_since is None:
         if not change:
             return 0, change
-        every = change.every
-        rows = step.build(_tables(store, step, part=every))
-        own = store.read(step.table, every)
+        group = change.all_clusters
+        rows = step.build(_read_tables(store, step, part=group))
+        own = store.read(step.table, group)
         count, changed = store.update_compared(step.table, rows, own, step.ignored_columns)
-        return count, first.also(changed)
+        return count, first.merged_with(changed)
     if not first and step.has_day:
         return 0, first
     built = [
-        step.build_since(_tables(store, step, step.table, part=part), part.since)
+        step.build_since(_read_tables(store, step, step.table, part=part), part.since)
         for part in first.parts(all_rows=not step.has_day)
     ]
     count = store.update(step.table, reduce(DataFrame.unionByName, built), first)
-    return count, first.earlier(step.lookback)
+    return count, first.moved_earlier(step.lookback)
 
 
 def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
-    """Return the first changes of a table that follow from those of its parents."""
+    """Return the first changes of a table that result from the first changes of its parents."""
     if step.affected_cycles is None or not change:
         return change
     found = [
-        step.affected_cycles(_tables(store, step, step.table, part=part), part.since)
+        step.affected_cycles(_read_tables(store, step, step.table, part=part), part.since)
         for part in change.parts()
     ]
     return renewal_of(reduce(DataFrame.unionByName, found), "cycle")
 
 
-def _tables(store: Store, step: TableStep, *more: str, part: ClusterGroup | None = None) -> Tables:
+def _read_tables(
+    store: Store, step: TableStep, *more: str, part: ClusterGroup | None = None
+) -> Tables:
     return {name: store.read(name, part) for name in (*step.parents, *more)}

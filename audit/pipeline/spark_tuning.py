@@ -1,4 +1,4 @@
-"""Spark settings by size of the history: small ones finish before JIT compilation pays off."""
+"""Spark settings by the size of a history: small ones finish before JIT compilation pays off."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from typing import Any
 from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED
 
 SMALL = 32 << 20
-"""Size of a history, in bytes, below which compiling takes longer than it saves."""
+"""Size of a history in bytes below which compiling takes more time than it saves."""
 
 TINY = 1 << 19
-"""Size of a history, in bytes, below which each table is one partition, so that tasks exchange no
-rows. Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28; but on
-3.2 MB, 34 s instead of 29.
+"""Size of a history in bytes below which each table is one partition, so that tasks exchange no
+rows.
+
+Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28; but on 3.2 MB,
+34 s instead of 29.
 """
 
 MODEST = 256 << 20
-"""Size of a history, in bytes, below which only one of Java's two compilers pays off."""
+"""Size of a history in bytes below which only one of Java's two compilers pays off."""
 
 PART = 32 << 20
-"""Bytes of the history in each partition, so that sorting needs no disk."""
+"""Number of bytes of the history per partition, so that sorting needs no disk."""
 
 DAILY = 128 << 20
-"""Maximum size of a history, in bytes, for which Spark is tuned when a table is rebuilt in part."""
+"""Size in bytes, or less, for which Spark is tuned when only a part of a table is rebuilt."""
 
 SHARDED = 1 << 30
-"""Size of a history, in bytes, from which on the clusters of a day are stored apart."""
+"""Size of a history in bytes from which on the clusters of a day are stored in several
+partitions.
+"""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
-"""Limit on results that come to the driver, which are only summaries."""
+"""Limit on the size of results that come to the driver, which are only summaries."""
 
 ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
 """Settings of a Java process with one compiler. Measured on 350,000 samples: 65 s instead of 81,
@@ -50,8 +54,10 @@ bytes. Stop-the-world garbage collection takes a tenth less time than parallel c
 """
 
 
-def of_process(path: str) -> Mapping[str, str]:
-    """Return the settings of a Spark process for the history at a path, if it is local."""
+def process_settings(path: str) -> Mapping[str, str]:
+    """Return the settings of a Spark process, given the path of the history; usual ones if it is
+    not local.
+    """
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
     length = sum(one.stat().st_size for one in files if one.is_file())
@@ -61,33 +67,36 @@ def of_process(path: str) -> Mapping[str, str]:
 
 
 AT_ONCE = 3
-"""Number of tables of a small history that are built in parallel: planning takes longer than
-processing their rows, and uses one core, which is often idle.
+"""Number of tables of a small history that are built in parallel.
+
+Planning takes longer than processing their rows, and uses one core, which is often idle.
 """
 
 SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings")
-"""Tables with at most one row for each broker, while others have one for each bundle."""
+"""Tables with at most one row for each broker; others have one for each bundle."""
 
 SMALL_FACTOR = 32
-"""Factor by which partitions of these tables are larger."""
+"""Factor by which the partitions of these tables hold more of the history."""
 
 HEAVY = ("bundle_averages", "broker_decisions")
-"""The most expensive tables: for a single day, only these take longer than compiling does. Measured
-on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others take 24 s and 30 s.
+"""The most expensive tables; for a single day, only these take longer than compiling does.
+
+Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others take 24 s and
+30 s.
 """
 
 
-def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
-    """Return the settings of a session that builds a table, given the history's size in bytes.
+def table_settings(table: str, length: int, tasks: int) -> Mapping[str, str]:
+    """Return the settings of a session that builds a table, given the size of the history in bytes.
 
-    Measured on 2.9 million samples, `SMALL_TABLES` take 38 s with the usual settings, and 18 s with
-    these.
+    Measured on 2.9 million samples, `SMALL_TABLES` take 38 s with the settings of other tables, and
+    18 s with these.
     """
     small = table in SMALL_TABLES
     least = SMALL if table in HEAVY else DAILY + 1
     code = INTERPRETED if small or length < least else COMPILED
     parts = length // (PART * SMALL_FACTOR if small else PART)
-    if in_one(length):
+    if is_single_partition(length):
         return {**code, **WITHOUT_BROADCASTS, PARTITIONS: "1"}
     return {**code, **WITH_BROADCASTS, PARTITIONS: str(max(tasks, parts))}
 
@@ -96,19 +105,23 @@ WITHOUT_BROADCASTS, WITH_BROADCASTS = (
     {"spark.sql.optimizer.disableHints": off, "spark.sql.autoBroadcastJoinThreshold": limit}
     for off, limit in (("true", "-1"), ("false", "32k"))
 )
-"""A broadcast is a job of its own, and saves an exchange, which a single partition does not need.
-Small tables come to the driver first, and take many times the space of their files: `SUMMARIES` is
+"""Settings that prevent or limit broadcasts.
+
+A broadcast is a job of its own; it saves an exchange, which a single partition does not need. Small
+tables come to the driver first, where they take many times the space of their files; `SUMMARIES` is
 the limit.
 """
 
 
-def in_one(length: int) -> bool:
-    """True if, for a history of `length` bytes, each table is a single partition."""
+def is_single_partition(length: int) -> bool:
+    """True if each table is a single partition, for a history of `length` bytes."""
     return length < TINY
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
-    """Return how many tables are built in parallel, and whether with the same settings."""
+    """Return the number of tables that are built in parallel, and whether all have the same
+    settings.
+    """
     if length < SMALL:
         return AT_ONCE, True
     return (2 if length < MODEST else 1), False
@@ -116,7 +129,7 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield a session's number of parallel tasks; restore the setting afterwards."""
+    """Yield the number of parallel tasks of a session; restore the setting after the block."""
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)

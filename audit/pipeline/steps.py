@@ -38,15 +38,15 @@ INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 FOUND_BY = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
-"""Tables that also serve to judge by the documents of a release."""
+"""Tables that are also built for judging by the documents of a release."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
-"""Tables that are also built for other settings."""
+"""Tables that are also built for the other settings of a comparison."""
 
 
 @dataclass(frozen=True)
 class TableStep:
-    """A table, its parents, and how it is built; `options` are its only other input."""
+    """A table, its parents, and the function that builds it; `options` are all further input."""
 
     table: str
     parents: tuple[str, ...]
@@ -57,45 +57,45 @@ class TableStep:
     """Builds the table if `build` fails in Spark."""
 
     build_since: Callable[[Tables, datetime], DataFrame] | None = None
-    """Builds the days from a time on, from the parents and the table's own rows; None if
-    impossible.
+    """Builds the days from a time on, from the parents and the table's own rows; None if it cannot
+    be done.
     """
 
     dating_parents: tuple[str, ...] = ()
-    """The parents whose change dates count; all by default."""
+    """The parents whose changes date those of the table; all parents if empty."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
-    """Returns the rows affected by changes at or after a time; in each `cluster`, the changes start
-    at the earliest `cycle`.
+    """Returns rows that records at or after a time affect; in each `cluster`, the table changes
+    from the earliest `cycle` on.
     """
 
     lookback: timedelta = timedelta()
-    """A late record can describe events up to this long before its own timestamp."""
+    """Maximum time by which a record may be later than the events that it describes."""
 
     ignored_columns: tuple[str, ...] = ()
-    """Columns of a compared table whose changes do not matter."""
+    """Columns of a compared table whose changes are irrelevant to other tables."""
 
     observed: tuple[Column, ...] = ()
-    """Aggregates over the whole table."""
+    """Aggregates that are computed while the whole table is written."""
 
     finish: Callable[[Mapping[str, Any]], None] | None = None
-    """Called with these after the whole table has been written."""
+    """Called with the values of `observed` after the whole table has been written."""
 
     refresh: Callable[[Mark], tuple[int, Renewal] | None] | None = None
-    """Rebuilds the changed part of a table without parents. Returns the number of rows, and since
-    when they were rebuilt, or None if impossible.
+    """Rebuilds the changed part of a table without parents. Returns the number of rows, and the
+    times from which on they were rebuilt; None if it cannot be done.
     """
 
     @property
     def has_day(self) -> bool:
-        """True if every row has a day."""
+        """True if every row of the table has a day."""
         return base_name(self.table) in GOLD
 
     @property
     def method(self) -> str:
-        """Fingerprint of the code that builds it, without its parents."""
+        """Fingerprint of the code that builds the table, without that of its parents."""
         table = TABLES[base_name(self.table)]
-        return digest(self.table, PARTITION, table.schema, code(table.code))
+        return digest(self.table, PARTITION, table.schema, code_fingerprint(table.code))
 
 
 def build_steps(
@@ -104,18 +104,18 @@ def build_steps(
     asked: AuditPlan | None,
     documented: AuditPlan | None = None,
 ) -> Iterator[TableStep]:
-    """Yield all steps in order; `source` builds `records`.
+    """Yield all steps, parents first; `source` builds `records`.
 
-    `asked` is a plan with other settings, `documented` a plan for the documents of the judging
-    release.
+    `asked` is a plan with other settings, `documented` a plan for the documents of the release that
+    is judged by.
     """
     yield source
     for name, table in OF_RECORDS.items():
         yield TableStep(
             name,
             ("records",),
-            partial(_of_records, table.build),
-            build_since=partial(_of_records_since, table.build),
+            partial(_build_from_records, table.build),
+            build_since=partial(_build_from_records_since, table.build),
             lookback=AROUND,
         )
     yield from (_gold_step(plan, name, _Side()) for name in GOLD)
@@ -128,38 +128,40 @@ def build_steps(
 OfRecords = Callable[[DataFrame], DataFrame]
 
 
-def _of_records(build: OfRecords, tables: Tables) -> DataFrame:
+def _build_from_records(build: OfRecords, tables: Tables) -> DataFrame:
     return build(tables["records"])
 
 
-def _of_records_since(build: OfRecords, tables: Tables, since: datetime) -> DataFrame:
+def _build_from_records_since(build: OfRecords, tables: Tables, since: datetime) -> DataFrame:
     return build(from_day(tables["records"], since))
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The prefix of a plan's tables, and the tables `shared` with the release."""
+    """The tables of one plan: the prefix of their names, and the tables `shared` with the
+    release.
+    """
 
     prefix: str = ""
     shared: frozenset[str] = frozenset()
 
-    def place(self, table: str) -> str:
+    def stored_name(self, table: str) -> str:
         """Return the name under which a table is stored."""
         return table if table in self.shared else self.prefix + table
 
     def read(self, table: str, rows: DataFrame) -> DataFrame:
-        """Return a table's rows for this plan."""
+        """Return the rows of a table as this plan uses them."""
         shown = GOLD[table].as_documented
         return shown(rows) if shown is not None and table in self.shared else rows
 
 
 def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
-    """Yield the steps for tables by a release's documents, except shared ones.
+    """Yield the steps for judging by a release's documents, except those of shared tables.
 
-    Tables are shared if both have the same defaults and readings for them.
+    Tables are shared if the defaults and readings that they depend on are the same.
     """
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
-    same |= {_default(plan, name) == _default(documented, name) for name in SHARED_SETTINGS}
+    same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}
     shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
     shared |= {SPLITS} if splits.judged_alike(plan, documented) else set()
     side = _Side(DOCUMENTED, frozenset(shared))
@@ -171,12 +173,16 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
 
 SPLITS = "split_findings"
 SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-of")
-"""Settings and readings that tables for a release and for its documents have in common."""
+"""Settings and readings that must be the same for a release and its documents to share tables."""
 
 
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
-    """Return a step that uses the release's cycles, unless the documents' defaults change them."""
-    other = [one for one in CYCLE_SETTINGS if _default(plan, one) != _default(documented, one)]
+    """Return a step that copies the release's cycles, unless the documents' defaults change some of
+    them.
+    """
+    other = [
+        one for one in CYCLE_SETTINGS if _default_of(plan, one) != _default_of(documented, one)
+    ]
 
     def build(tables: Tables) -> DataFrame:
         known = tables["cycles"]
@@ -187,37 +193,37 @@ def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) 
     return replace(step, parents=(*step.parents, "cycles"), build=build)
 
 
-def _default(plan: AuditPlan, setting: str) -> Any:
-    """Return the value of a setting that is not recorded."""
+def _default_of(plan: AuditPlan, setting: str) -> Any:
+    """Return the value that applies to a setting that is not recorded."""
     found = plan.defaults.get(setting)
     return OLDEST if found is None and setting == REPORT_AGE else found
 
 
 def _gold_step(plan: AuditPlan, name: str, side: _Side) -> TableStep:
     table = GOLD[name]
-    parents = tuple(map(side.place, table.parents))
+    parents = tuple(map(side.stored_name, table.parents))
     find, own = table.affected_cycles, side.prefix + name
     return TableStep(
         own,
         (*SILVER, *parents),
-        partial(_gold, name, side, table.parents, plan),
+        partial(_build_gold, name, side, table.parents, plan),
         plan_as_json(plan),
-        build_since=None if table.compared else partial(_gold_since, name, side, plan),
+        build_since=None if table.compared else partial(_build_gold_since, name, side, plan),
         dating_parents=parents,
-        affected_cycles=None if find is None else partial(_affected, find, own),
+        affected_cycles=None if find is None else partial(_find_affected, find, own),
         ignored_columns=table.ignored_columns,
     )
 
 
-def _silver(tables: Tables) -> Silver:
+def _silver_tables(tables: Tables) -> Silver:
     return Silver(**{name: tables[name] for name in SILVER})
 
 
-def _affected(find: FindAffected, own: str, tables: Tables, since: datetime) -> DataFrame:
-    return find(tables[own], _silver(tables), since)
+def _find_affected(find: FindAffected, own: str, tables: Tables, since: datetime) -> DataFrame:
+    return find(tables[own], _silver_tables(tables), since)
 
 
-def _gold(
+def _build_gold(
     name: str,
     side: _Side,
     parents: tuple[str, ...],
@@ -225,44 +231,44 @@ def _gold(
     tables: Tables,
     whole: Tables = MappingProxyType({}),
 ) -> DataFrame:
-    made = {parent: side.read(parent, tables[side.place(parent)]) for parent in parents}
+    made = {parent: side.read(parent, tables[side.stored_name(parent)]) for parent in parents}
     made |= {f"{WHOLE}{parent}": table for parent, table in whole.items()}
-    rows = GOLD[name].build(_silver(tables), made, plan)
+    rows = GOLD[name].build(_silver_tables(tables), made, plan)
     at = F.coalesce("cycle", "at") if "at" in rows.columns else F.col("cycle")
     return rows.withColumn("day", F.to_date(at))
 
 
-def _gold_since(
+def _build_gold_since(
     name: str, side: _Side, plan: AuditPlan, tables: Tables, since: datetime
 ) -> DataFrame:
-    """Build the rows of cycles from a time on."""
+    """Build the rows of a table for the cycles from a time on."""
     table, own = GOLD[name], side.prefix + name
     later = replace(plan, since=max(since, plan.since or since))
     continues = table.self_dependent and plan.since is None
     by_day = () if table.self_dependent and not continues else (*INCREMENTAL, "cycles")
     recent = {
         place: from_day(tables[place], since)
-        for place in (side.place(parent) for parent in table.parents if parent in by_day)
+        for place in (side.stored_name(parent) for parent in table.parents if parent in by_day)
     }
     before = tables[own].where(F.col("cycle") < F.lit(since))
     parents = (*table.parents, name) if continues else table.parents
-    whole = {one: side.read(one, tables[side.place(one)]) for one in table.parents}
-    rows = _gold(name, side, parents, later, {**tables, **recent, own: before}, whole)
+    whole = {one: side.read(one, tables[side.stored_name(one)]) for one in table.parents}
+    rows = _build_gold(name, side, parents, later, {**tables, **recent, own: before}, whole)
     return rows.where(F.col("cycle") >= F.lit(since))
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Format a plan as text, including the documents' reading that adds columns to tables."""
+    """Format a plan as text, with the reading of the documents that adds columns to tables."""
     stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 
 
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
-    """Return each table's fingerprint: of all its input and its parents.
+    """Return the fingerprint of each table: that of its code, its options and its parents.
 
-    `first` replaces the first table's fingerprint if it was built from other input than the current
-    one.
+    `first` replaces the fingerprint of the first table if that was built from other input than the
+    current one.
     """
     found: dict[str, str] = {}
     for step in every:
@@ -272,13 +278,13 @@ def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
 
 
 def digest(*parts: Any) -> str:
-    """Return a fingerprint of the arguments."""
+    """Return a hash of the arguments."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 @cache
-def code(packages: tuple[str, ...]) -> str:
-    """Return a fingerprint of the code and data in packages."""
+def code_fingerprint(packages: tuple[str, ...]) -> str:
+    """Return a hash of the code and data in packages."""
     texts = [
         (package, file.name, file.read_text("utf-8"))
         for package in packages

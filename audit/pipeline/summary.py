@@ -1,4 +1,4 @@
-"""An audit's summary in numbers, small for any size of fleet."""
+"""The summary of an audit in numbers, small for a fleet of any size."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ Tables = Mapping[str, DataFrame]
 ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 WRONG = (VIOLATED, NOT_DONE)
-"""The verdicts that make an audit fail."""
+"""Verdicts that count as faults."""
 
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
-"""Areas of rules about shedding."""
+"""Areas of the rules about shedding."""
 
 AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
-"""Rules whose verdicts are on the time of a split, a transfer and so on, not of a cycle."""
+"""Rules whose verdicts have the time of a split, a transfer or another event, rather than of a
+cycle.
+"""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 
 def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
-    """Return clusters, cycles, unloads, verdicts by rule, and lines used and quarantined."""
-    found = collect_together(_counts(tables, plan))
+    """Return the numbers of clusters, cycles, unloads and lines, and of verdicts for each rule."""
+    found = collect_together(_count_frames(tables, plan))
     (lines,), unloads, causes = found["lines"], found["unloads"][0], found["causes"]
     known, leading = found["known"][0], found["leaders"][0]["count"]
     return {
@@ -59,7 +61,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
             **unloads,
         },
         "splits": found["splits"][0]["count"],
-        "leaders": {"count": leading, "first": leaders.in_order(found["leading"])},
+        "leaders": {"count": leading, "first": leaders.sort_by_time(found["leading"])},
         "rules": {
             row["rule"]: {verdict: row[verdict] for verdict in VERDICTS}
             for row in sorted(found["rules"], key=itemgetter("rule"))
@@ -73,7 +75,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
-    """Return the rows of several small frames, in any order, with a single job."""
+    """Return the rows of several small frames by name, in any order, using a single job."""
     each = (
         rows.select(
             F.lit(name).alias("name"),
@@ -91,8 +93,10 @@ def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
     return {row[name]: row[value] for row in sorted(rows, key=itemgetter(name))}
 
 
-def _counts(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
-    """Return counts of lines, cycles, unloads, other events and verdicts, as small frames."""
+def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
+    """Return the counts of lines, cycles, unloads, other events and verdicts, each as a small
+    frame.
+    """
     count = F.count(F.lit(1)).alias("count")
     verdicts, contexts = tables["verdicts"], tables["contexts"]
     first = tables["broker_usage"].where("moment = cycle")
@@ -114,20 +118,24 @@ def _counts(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
             F.countDistinct("cluster").alias("clusters"),
             F.countDistinct("cluster", "cycle").alias("cycles"),
         ),
-        "unchosen": _unchosen(tables["decisions"]).agg(count),
+        "unchosen": _unchosen_unloads(tables["decisions"]).agg(count),
         "splits": tables["actions"].where("kind = 'split'").agg(count),
         "leaders": changes.agg(count),
-        "leading": leaders.first_described(changes),
-        "rules": verdicts.groupBy("rule").agg(*(F.count_if(_is(v)).alias(v) for v in VERDICTS)),
+        "leading": leaders.describe_first(changes),
+        "rules": verdicts.groupBy("rule").agg(
+            *(F.count_if(_has_verdict(v)).alias(v) for v in VERDICTS)
+        ),
         "missing": _missing_settings(verdicts),
         "settings": contexts.where("kind = 'settings'").agg(count),
-        "follow": verdicts.where(_is_wrong() & F.col("follows").isNotNull()).agg(count),
+        "follow": verdicts.where(_is_fault() & F.col("follows").isNotNull()).agg(count),
         "strategies": _unknown_strategies(tables["cycles"], plan).agg(count),
     }
 
 
 def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Return how many unloads by shedding were allowed, and how many violated a rule."""
+    """Return the number of unloads by shedding that were allowed, and of those in violation of a
+    rule.
+    """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = went.where(shed).select(*UNLOADING).distinct()
     faults = verdicts.where(F.col("verdict") != ALLOWED).groupBy("cluster", "cycle")
@@ -140,7 +148,7 @@ def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
     )
 
 
-def _unchosen(decisions: DataFrame) -> DataFrame:
+def _unchosen_unloads(decisions: DataFrame) -> DataFrame:
     """Return the unloads without a recorded cause that no strategy would choose."""
     unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
     return unlike.select(*UNLOADING).distinct()
@@ -153,7 +161,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the applicable rules about shedding that a history cannot show to be violated."""
+    """Yield the rules about shedding that apply, but that a history cannot show to be violated."""
     judged = {*rules_of(plan), *AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -163,7 +171,9 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
 
 
 def _missing_settings(verdicts: DataFrame) -> DataFrame:
-    """Return the missing settings, with their rules and the number of affected cycles."""
+    """Return each missing setting with the rules that depend on it, and the number of affected
+    cycles.
+    """
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
     each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
@@ -173,24 +183,24 @@ def _missing_settings(verdicts: DataFrame) -> DataFrame:
     )
 
 
-def _is_wrong() -> Column:
+def _is_fault() -> Column:
     return F.col("verdict").isin(*WRONG)
 
 
-def _is(verdict: str) -> Column:
+def _has_verdict(verdict: str) -> Column:
     return F.col("verdict") == verdict
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules by which only the documents, or only the release, find faults."""
+    """Return the rules by which either only the documents, or only the release, find faults."""
     key = ["cluster", "cycle", "rule"]
 
-    def side(name: str, prefix: str) -> DataFrame:
+    def findings(name: str, prefix: str) -> DataFrame:
         rows = tables[f"{prefix}findings"]
         said = F.struct("evidence", "verdict", F.col("verdict").isin(*WRONG).alias("wrong"))
         return rows.select(*key, said.alias(name))
 
-    both = side("release", "").join(side("documents", DOCUMENTED), key, "full_outer")
+    both = findings("release", "").join(findings("documents", DOCUMENTED), key, "full_outer")
     release, written = F.col("release"), F.col("documents")
     wrong = [F.coalesce(one["wrong"], F.lit(False)) for one in (release, written)]
     evidence = F.when(wrong[1], written["evidence"]).otherwise(release["evidence"])
@@ -220,16 +230,16 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
 
 
 def fault_count(found: Json) -> int:
-    """Number of verdicts that make the audit fail."""
+    """Return the number of faults among the verdicts."""
     return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
 
 
-def faults(verdicts: DataFrame, each: int) -> list[Json]:
-    """Return each rule's first faults: rule, verdict, cluster, cycle, evidence.
+def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
+    """Return the first `count` faults of each rule: rule, verdict, cluster, cycle, evidence.
 
-    Faults that follow from others are omitted.
+    Faults that follow from other faults are omitted.
     """
-    chosen = earliest_rows(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
+    chosen = earliest_rows(verdicts.where(_is_fault() & F.col("follows").isNull()), count)
     rows = chosen.select(
         "rule",
         "verdict",
@@ -241,11 +251,11 @@ def faults(verdicts: DataFrame, each: int) -> list[Json]:
     return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]
 
 
-def earliest_rows(verdicts: DataFrame, each: int) -> DataFrame:
-    """Return each rule's first `each` rows."""
+def earliest_rows(verdicts: DataFrame, count: int) -> DataFrame:
+    """Return the first rows of each rule, at most `count` of them."""
     order = Window.partitionBy("rule").orderBy("cycle", "cluster")
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
-    return numbered.where(F.col("nth") <= each).drop("nth")
+    return numbered.where(F.col("nth") <= count).drop("nth")
 
 
 def format_utc(time: str) -> Column:
@@ -257,7 +267,7 @@ SIDES = ("recorded", "asked")
 
 
 def compared_settings(tables: Tables) -> dict[str, Any]:
-    """Return the figures of both sides, and how far they agree.
+    """Return the figures by the recorded settings and by the others, and how far they agree.
 
     Both use the recorded load and owners: unloads by the other settings have no effect, so a bundle
     that only they would unload is chosen in every cycle until it moves.
@@ -267,12 +277,12 @@ def compared_settings(tables: Tables) -> dict[str, Any]:
         side: rows.where("chosen and moment = cycle").select(*UNLOADING, "bytes")
         for side, rows in sides.items()
     }
-    numbers = {side: _numbers(rows) for side, rows in chosen.items()}
-    both, only = _shared(*(chosen[side].drop("bytes") for side in SIDES))
+    numbers = {side: _totals(rows) for side, rows in chosen.items()}
+    both, only = _count_agreement(*(chosen[side].drop("bytes") for side in SIDES))
     return {**numbers, "both": both, "only_asked": only}
 
 
-def _numbers(chosen: DataFrame) -> dict[str, Any]:
+def _totals(chosen: DataFrame) -> dict[str, Any]:
     (row,) = chosen.agg(
         F.count("*"),
         F.countDistinct("cluster", "cycle"),
@@ -283,8 +293,10 @@ def _numbers(chosen: DataFrame) -> dict[str, Any]:
     return dict(zip(names, row, strict=True))
 
 
-def _shared(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return how many unloads both settings choose, and how many only the other ones do."""
+def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
+    """Return the number of unloads that both settings choose, and of those that only the other
+    settings choose.
+    """
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

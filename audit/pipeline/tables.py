@@ -35,14 +35,18 @@ from pulsar_conformance.audit.verdicts.checks import acts
 from pyspark.sql import DataFrame
 
 KEYS = "cluster string, day date"
-"""Columns of every table: the cluster, and the day of `at` or `cycle`, which partitions it."""
+"""Columns of every table: the cluster, and the day of `at` or of `cycle`, by which the table is
+partitioned.
+"""
 
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
-"""Usage of each resource, in percent of its limit."""
+"""Spark type of the usage of each resource, in percent of its limit."""
 
 MEMORY = "struct<least double, most double, after double, width double>"
-"""A leader's memory of a broker after a cycle: least and greatest usage, and the usage mixed with
-history, with how much it can differ; `NaN` if the share of the history is unknown."""
+"""Spark type of a leader's memory of a broker after a cycle: the least and greatest usage, and the
+usage mixed with its history, with the width of the range in which that may be; `NaN` if the share
+of the history is unknown.
+"""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -51,8 +55,10 @@ SESSION: Mapping[str, str] = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.files.openCostInBytes": "131072",
 }
-"""Settings of a Spark session that builds tables of any size. Rules of the optimizer that find
-nothing here take time, and so do tasks for each few of many small files.
+"""Settings of a Spark session that builds tables of any size.
+
+Optimizer rules that find nothing here take time, and so do tasks that each read only some of many
+small files.
 """
 
 PACKAGE = "pulsar_conformance.audit"
@@ -64,7 +70,8 @@ JUDGING = (
     f"{PACKAGE}.verdicts.checks",
     "pulsar_conformance.conformance.common",
 )
-"""Packages whose code and data decide the content of tables: when one changes, they are rebuilt.
+"""Packages whose code and data decide the content of tables; when one of them changes, the tables
+are rebuilt.
 
 Tolerances are in `common`, rules and documented defaults in `specs`.
 """
@@ -80,7 +87,7 @@ class AuditTable:
 
     @property
     def schema(self) -> str:
-        """All columns as Spark reads them, the partition last."""
+        """All columns in Spark's notation, the partition last."""
         return f"{self.columns}, {KEYS}"
 
 
@@ -93,35 +100,38 @@ class RecordsTable(AuditTable):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldTable(AuditTable):
-    """A table built from the silver tables and from gold tables, its `parents`."""
+    """A table built from the silver tables and from other gold tables, its `parents`."""
 
     build: Callable[[Silver, Made, AuditPlan], DataFrame]
     parents: tuple[str, ...] = ()
     code: tuple[str, ...] = DECIDING
 
     compared: bool = False
-    """True for a small table: it is rebuilt whole, and its changes are found by comparison."""
+    """True for a small table: it is rebuilt completely, and its changes are found by comparison."""
 
     ignored_columns: tuple[str, ...] = ()
     """Columns of a compared table whose changes do not affect other tables."""
 
     self_dependent: bool = False
-    """True if it continues from its own earlier rows."""
+    """True if new rows depend on earlier rows of the same table."""
 
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
-    """Returns the `cycle`s that records at or after a time affect, from the table's own rows and
-    the silver tables; for a table whose change date comes from records.
+    """Returns the `cycle`s that records at or after a time affect, given the table's own rows and
+    the silver tables.
+
+    None unless the table's changes are dated by records.
     """
 
     by_rule: bool = False
-    """True if it has a row per rule; these are not built for other settings."""
+    """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """Returns the rows for the documents of a release from those for the release; None if it is
-    built for both."""
+    """Returns the rows for the documents of a release, given those for the release; None if the
+    table is built for both.
+    """
 
 
-def _same(rows: DataFrame) -> DataFrame:
+def _return_unchanged(rows: DataFrame) -> DataFrame:
     return rows
 
 
@@ -186,7 +196,7 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle", "at", "broker", "bundle"),
         build=causes.unload_rows,
         parents=("cycles",),
-        as_documented=_same,
+        as_documented=_return_unchanged,
         compared=True,
     ),
     "last_reports": GoldTable(
@@ -195,7 +205,7 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle", "moment", "broker"),
         build=last_reports.last_reports,
         parents=("cycles",),
-        as_documented=_same,
+        as_documented=_return_unchanged,
     ),
     "broker_usage": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "

@@ -10,8 +10,8 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 
 @contextmanager
-def workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a thread pool that starts work in order of submission.
+def thread_pool(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield a pool of threads that start work in the order of submission.
 
     After an interrupt, it does not wait for running work, which ends together with Spark.
     """
@@ -24,15 +24,15 @@ def workers(count: int) -> Iterator[ThreadPoolExecutor]:
     threads.shutdown()
 
 
-def completed(
+def run_jobs(
     after: Mapping[str, Sequence[str]], work: Callable[[str], None], at_once: int
 ) -> Iterator[str]:
-    """Yield the name of each job when it is complete.
+    """Run jobs in parallel; yield the name of each one when it is complete.
 
-    Each job starts after those it depends on, in the order listed.
+    `after` lists, for each job, those that must be complete before it starts.
     """
     waiting, running = dict(after), dict[Future[None], str]()
-    with workers(at_once) as threads:
+    with thread_pool(at_once) as threads:
         while waiting or running:
             open_ones = {*waiting, *running.values()}
             ready = [name for name in waiting if open_ones.isdisjoint(waiting[name])]
@@ -45,7 +45,7 @@ def completed(
 
 
 Tell = Callable[[str, Mark | None], None]
-"""Called with the name of each table: before it is built, and then with its mark."""
+"""Called with the name of each table and None before it is built, and with its mark afterwards."""
 
 
 class TableProgress:

@@ -1,8 +1,8 @@
 """Tables as Parquet files; an interrupted run continues with the next table.
 
-A table is overwritten, then marked as complete with a fingerprint of its input. A table without
+A table is overwritten, and then marked as complete with a fingerprint of its input. A table without
 such a mark is rebuilt, so that no rows are duplicated. Spark writes everything, because the output
-may be in a place that only Spark can write to.
+may be in a place to which only Spark can write.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.input.by_cluster import ClusterGroup, Renewal
-from pulsar_conformance.audit.input.changes import difference
+from pulsar_conformance.audit.input.changes import compare_tables
 from pulsar_conformance.audit.input.files import InputFile, InputFiles
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, is_here, literal
-from pulsar_conformance.audit.input.records import shard
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
+from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.marks import DONE, Mark, Marks
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pyspark.errors import PySparkException
@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED = 1_000_000_000
-"""Nanoseconds after a file's last change from which on another one has a different time."""
+"""Nanoseconds since the last change of a file after which another change would get another time."""
 
 PIECE = 1 << 22
 """Number of bytes that are read at a time."""
@@ -41,12 +41,12 @@ Files = Mapping[str, tuple[int, int]]
 
 
 class Manifests:
-    """Manifests of the tables in a folder."""
+    """Lists of the files of each table in a folder."""
 
     def __init__(self, output: str) -> None:
         self._output = Path(output.removeprefix(LOCAL))
         self._seen: dict[tuple[str, int, int], tuple[int, int]] = {}
-        """Size and checksum of each file by path, size and time of its last change."""
+        """Size and checksum of each file, by its path, its size and the time of its last change."""
 
     @property
     def here(self) -> bool:
@@ -71,7 +71,7 @@ class Manifests:
         self._path(table).unlink(missing_ok=True)
 
     def damage(self, table: str) -> str | None:
-        """Return how a table's files differ from its manifest; None if they do not."""
+        """Return the difference between a table's files and its manifest; None if there is none."""
         try:
             known = json.loads(self._path(table).read_text("utf-8"))
         except OSError:
@@ -86,7 +86,7 @@ class Manifests:
             if list(there[name]) != expected:
                 return f"{path} has changed since it was written"
         unknown = next((name for name in there if name not in known), None)
-        return unknown and f"{self._output / table / unknown} does not belong to it"
+        return unknown and f"{self._output / table / unknown} is not one of its files"
 
     def _path(self, table: str) -> Path:
         return self._output / DONE / f"_files-{table}.json"
@@ -113,51 +113,55 @@ def _checksum(path: Path) -> tuple[int, int]:
 
 
 PARTITION = "day"
-"""Partition column; a history has a folder for each day. Measured, an audit of 108 small clusters
-takes a third of the time that it would take with a folder for each cluster.
+"""Partition column: a history has a folder for each day.
+
+An audit of 108 small clusters takes a third of the time that it takes with a folder for each
+cluster.
 """
 SHARD = "shard"
-"""Second partition column of a large history: each file of a day holds some of the clusters."""
+"""Second partition column of a large history; each of its values stands for some of the
+clusters.
+"""
 
 SHARDS = 64
-"""Number of such partitions of a day."""
+"""Number of partitions of each day in a large history."""
 
 ASIDE = "aside"
-"""Folder for partitions that are about to replace those of a table."""
+"""Folder for partitions that will replace those of a table."""
 
 RECORDS = "records"
 SOURCES = "sources"
-"""Folder for the list of files that were read."""
+"""Folder for the list of the history's files that were read."""
 
 PER_PART = 2_000
-"""Number of files in a part of that list where Spark writes it."""
+"""Number of lines in each file of that list if Spark writes it."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
-"""Spark's name of the folder of rows without a day."""
+"""Spark's name for the folder of rows without a day."""
 
 ASKED, DOCUMENTED = "asked-", "documented-"
-"""Prefixes for names of tables: for other settings, and for the documents of a release."""
+"""Prefixes of names of tables: for other settings, and for the documents of a release."""
 
 
 def base_name(table: str) -> str:
-    """Return a table's name without prefix."""
+    """Return the name of a table without its prefix."""
     return table.removeprefix(ASKED).removeprefix(DOCUMENTED)
 
 
 @dataclass(frozen=True)
 class Store:
-    """The tables in a folder, accessed through Spark."""
+    """The tables in a folder, which Spark reads and writes."""
 
     spark: Any
     path: str
     in_one: bool = False
-    """True if a table is read as one partition."""
+    """True if each table is read as one partition."""
 
     shards: int = 1
     """Number of partitions of a day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Tables whose files have been listed, which takes time."""
+    """Tables whose files have been listed; listing them takes time."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -170,9 +174,9 @@ class Store:
         return Manifests(self.path)
 
     def damage(self, table: str, mark: Mark) -> str | None:
-        """Return why a complete table cannot be trusted, or None.
+        """Return the reason why a complete table cannot be trusted; None if it can.
 
-        If this process has no list of its files, only its rows are counted.
+        If this process has no manifest of its files, only the number of its rows is compared.
         """
         if self.manifests.has(table):
             return self.manifests.damage(table)
@@ -187,111 +191,116 @@ class Store:
     def read(self, table: str, part: ClusterGroup | None = None) -> DataFrame:
         """Return a complete table, or the rows of some clusters."""
         if part is None:
-            return self._files(table).drop(SHARD)
-        return part.of(self._around(table, part))
+            return self._with_partition_columns(table).drop(SHARD)
+        return part.select(self._partitions_of(table, part))
 
-    def _around(self, table: str, part: ClusterGroup) -> DataFrame:
-        """Return the rows in those partitions of each day that some clusters share with others."""
-        rows = self._files(table)
+    def _partitions_of(self, table: str, part: ClusterGroup) -> DataFrame:
+        """Return the rows in all partitions that contain rows of these clusters."""
+        rows = self._with_partition_columns(table)
         if self.shards > 1 and not part.others:
             places = {zlib.crc32(name.encode()) % self.shards for name in part.clusters}
             rows = rows.where(F.isnull(SHARD) | F.col(SHARD).isin(*places))
         return rows.drop(SHARD)
 
-    def _files(self, table: str) -> DataFrame:
+    def _with_partition_columns(self, table: str) -> DataFrame:
         """Return a table with its partition columns."""
         if table not in self._known:
             schema = TABLES[base_name(table)].schema
             reader = self.spark.read.schema(schema + (f", {SHARD} int" if self.shards > 1 else ""))
-            rows = reader.parquet(literal(f"{self.path}/{table}"))
+            rows = reader.parquet(escape_pattern(f"{self.path}/{table}"))
             self._known[table] = rows.coalesce(1) if self.in_one else rows
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Drop the cached file list of a table that was written."""
+        """Drop the cached list of a table's files after the table was written."""
         self._known.pop(table, None)
 
     def write(self, table: str, frame: DataFrame, *observed: Column) -> Mapping[str, Any]:
-        """Overwrite a table; return its number of `rows` and other aggregates."""
-        rows = self.shaped(table, frame)
+        """Overwrite a table; return the number of its `rows`, and other aggregates."""
+        rows = self.with_table_columns(table, frame)
         if self.shards > 1 and table != RECORDS:
-            rows = self._together(rows)
-        return self._observed(rows, table, "static", _count(), *observed)
+            rows = self._with_few_tasks(rows)
+        return self._write_observed(rows, table, "static", _count(), *observed)
 
-    def _together(self, rows: DataFrame) -> DataFrame:
-        """Put each day partition's rows into no more tasks than are busy anyway."""
-        files = self._files(RECORDS).inputFiles()
+    def _with_few_tasks(self, rows: DataFrame) -> DataFrame:
+        """Distribute the rows of each partition over no more tasks than run at a time."""
+        files = self._with_partition_columns(RECORDS).inputFiles()
         filled = len({place for file in files for place in re.findall(rf"/{SHARD}=(\w+)", file)})
         tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions"))
-        spread = F.pmod(F.xxhash64(*_plain(rows)), F.lit(max(1, tasks // max(1, filled))))
-        return rows.repartition(F.col(PARTITION), shard(self.shards), spread)
+        spread = F.pmod(F.xxhash64(*_plain_columns(rows)), F.lit(max(1, tasks // max(1, filled))))
+        return rows.repartition(F.col(PARTITION), shard_number(self.shards), spread)
 
     def replace(self, table: str, frame: DataFrame) -> None:
-        """Overwrite the partitions of a table that a frame contains.
+        """Overwrite those partitions of a table that the frame contains.
 
-        The frame may read the same table: it is first written to a separate folder.
+        The frame may be computed from the same table: it is first written to a separate folder.
         """
-        self._write(self._aside(table, self.shaped(table, frame)), table, "dynamic")
+        self._write(
+            self._write_aside(table, self.with_table_columns(table, frame)), table, "dynamic"
+        )
 
-    def _aside(self, table: str, rows: DataFrame) -> DataFrame:
-        """Write a table's new rows to a separate folder; return them as read from there."""
+    def _write_aside(self, table: str, rows: DataFrame) -> DataFrame:
+        """Write new rows of a table to a separate folder; return them as read from that folder."""
         folder = f"{ASIDE}/{table}"
         self._write(rows, folder, "static")
-        there = self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{folder}"))
+        there = self.spark.read.schema(rows.schema).parquet(escape_pattern(f"{self.path}/{folder}"))
         return there.drop(SHARD)
 
     def update(self, table: str, frame: DataFrame, change: Renewal) -> int:
         """Rewrite the changed part of a table; return the number of rows in rewritten days.
 
         The frame has all rows of changed days, and the rows without a day; for a table of cycles,
-        only rows from the time of the change on. It may read the same table, because Spark removes
-        old files last.
+        only rows from the time of the change on. It may be computed from the same table, because
+        Spark removes old files last.
         """
-        rows = self.shaped(table, frame)
+        rows = self.with_table_columns(table, frame)
         time = "cycle" if "cycle" in rows.columns else PARTITION
-        return self._renew(table, rows, change, time)
+        return self._rewrite_days(table, rows, change, time)
 
-    def _renew(self, table: str, rows: DataFrame, change: Renewal, time: str) -> int:
-        """Rewrite the days on which rows change, and the rows without a day."""
-        own, folder = self._around(table, change.every), self._folder()
+    def _rewrite_days(self, table: str, rows: DataFrame, change: Renewal, time: str) -> int:
+        """Rewrite the days on which rows change, and the rows without a day; return their number of
+        rows.
+        """
+        own, folder = self._partitions_of(table, change.all_clusters), self._folder_column()
         there = change.from_day(own).select(folder.alias("folder")).distinct()
         before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(folder).alias("folders")
-        rows = rows.unionByName(change.kept(own, time))
-        told = self._observed(rows, table, "dynamic", _count(), folders)
+        rows = rows.unionByName(change.unchanged_rows(own, time))
+        told = self._write_observed(rows, table, "dynamic", _count(), folders)
         emptied = before - set(told["folders"])
         if emptied:
             kept = self.read(table).where(~folder.isin(*emptied))
-            self._write(self._aside(table, kept), table, "static")
+            self._write(self._write_aside(table, kept), table, "static")
         return int(told["rows"])
 
     def update_compared(
         self, table: str, frame: DataFrame, own: DataFrame, ignored: Sequence[str]
     ) -> tuple[int, Renewal]:
-        """Rewrite all days from the first changed one; return their row count and the changes.
+        """Rewrite all days from the first changed one; return their number of rows, and the first
+        changes.
 
         `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
-        but do not count for the returned times.
+        but do not count as first changes.
         """
-        rows = self.shaped(table, frame).localCheckpoint()
-        found = difference(rows, own, ignored)
+        rows = self.with_table_columns(table, frame).localCheckpoint()
+        found = compare_tables(rows, own, ignored)
         if not found.any:
             return 0, found.any
-        count = self._renew(table, found.any.from_day(rows), found.any, PARTITION)
+        count = self._rewrite_days(table, found.any.from_day(rows), found.any, PARTITION)
         return count, found.relevant
 
     def sources(self) -> InputFiles | None:
-        """Return the files from which `records` was read; None if the list is damaged."""
+        """Return the files from which `records` was built; None if their list is damaged."""
         if not is_here(self.spark, self.path):
-            rows = self.spark.read.text(literal(f"{self.path}/{SOURCES}")).toLocalIterator()
-            return _sources_of(row["value"] for row in rows)
+            rows = self.spark.read.text(escape_pattern(f"{self.path}/{SOURCES}")).toLocalIterator()
+            return _parse_sources(row["value"] for row in rows)
         try:
-            return _sources_of(self._list_of_sources.read_text("utf-8").splitlines())
+            return _parse_sources(self._list_of_sources.read_text("utf-8").splitlines())
         except OSError:
             return None
 
-    def read_from(self, there: InputFiles) -> None:
-        """Store the list of files from which `records` was read."""
+    def store_sources(self, there: InputFiles) -> None:
+        """Store the list of the files from which `records` is built."""
         lines = [json.dumps(one) for one in there.kinds]
         lines.append(there.fingerprint)
         if not is_here(self.spark, self.path):
@@ -306,10 +315,10 @@ class Store:
     def _list_of_sources(self) -> Path:
         return Path(self.path.removeprefix(LOCAL)) / SOURCES / "files.jsonl"
 
-    def _observed(
+    def _write_observed(
         self, rows: DataFrame, folder: str, mode: str, *aggregates: Column
     ) -> Mapping[str, Any]:
-        """Write rows; return aggregates over them."""
+        """Write rows; return the values of aggregates over them."""
         seen = Observation(folder)
         self._write(rows.observe(seen, *aggregates), folder, mode)
         return dict(seen.get)
@@ -319,25 +328,25 @@ class Store:
         columns = [PARTITION]
         if self.shards > 1:
             columns.append(SHARD)
-            rows = rows.withColumn(SHARD, shard(self.shards))
+            rows = rows.withColumn(SHARD, shard_number(self.shards))
         ordered = rows.sortWithinPartitions(*columns, "cluster")
         writer = ordered.write.mode("overwrite").option("partitionOverwriteMode", mode)
         writer.partitionBy(*columns).parquet(f"{self.path}/{folder}")
 
-    def _folder(self) -> Column:
-        """Return the names of a row's folders."""
+    def _folder_column(self) -> Column:
+        """Return a column with the path of the folder to which a row belongs."""
         own = F.coalesce(F.col(PARTITION).cast("string"), F.lit(NO_DAY))
-        return F.concat_ws("/", own, shard(self.shards)) if self.shards > 1 else own
+        return F.concat_ws("/", own, shard_number(self.shards)) if self.shards > 1 else own
 
-    def shaped(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return a frame with a table's columns, in order and with their types."""
+    def with_table_columns(self, table: str, frame: DataFrame) -> DataFrame:
+        """Return the columns of a table, in its order and with its types."""
         schema = TABLES[base_name(table)].schema
         fields = StructType.fromDDL(schema)
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
 
 
-def _sources_of(lines: Iterable[str]) -> InputFiles | None:
-    """Parse a list of files; None if its fingerprint belongs to other files."""
+def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
+    """Parse a list of files; None if its fingerprint is not that of these files."""
     try:
         *files, fingerprint = sorted(lines, key=lambda line: not line.startswith("["))
         found = InputFiles({InputFile(*json.loads(file)): "" for file in files})
@@ -347,7 +356,7 @@ def _sources_of(lines: Iterable[str]) -> InputFiles | None:
 
 
 def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """Return a table's rows from the day of a time on, and those without a day."""
+    """Return the rows without a day, and those from the day of a time on."""
     day = F.col(PARTITION)
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 
@@ -356,6 +365,6 @@ def _count() -> Column:
     return F.count(F.lit(1)).alias("rows")
 
 
-def _plain(rows: DataFrame) -> list[str]:
-    """Return the columns that distinguish a cluster's rows, except nested ones."""
+def _plain_columns(rows: DataFrame) -> list[str]:
+    """Return those columns that identify the rows of a cluster and are not nested."""
     return [name for name in ("at", "cycle", "moment", "broker", "bundle") if name in rows.columns]

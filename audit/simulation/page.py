@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
 from pulsar_conformance.audit.simulation.reporting import simulation_lines
@@ -33,7 +33,7 @@ def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> Non
     }
     try:
         file.write_text(
-            rendered(data, list(simulation_lines(courses)), title="Simulation"), "utf-8"
+            render_page(data, list(simulation_lines(courses)), title="Simulation"), "utf-8"
         )
     except OSError as wrong:
         raise BadWorld(f"--page {file}: it cannot be written: {wrong.strerror}") from None

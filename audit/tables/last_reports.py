@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
-from pulsar_conformance.audit.input.changes import first_of
+from pulsar_conformance.audit.input.changes import earliest_time
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, recent, settings_at, signs
 from pulsar_conformance.audit.tables.names import as_reported
@@ -38,7 +38,7 @@ def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     moments = cycles.cycle_moments(made, plan)
     moments = moments.select("cluster", "cycle", "moment", F.struct(age).alias("settings"))
     if plan.since is not None:
-        begun = replace(plan, since=first_of(moments, "moment"))
+        begun = replace(plan, since=earliest_time(moments, "moment"))
         silver = recent.without_expired(silver, moments, begun)
     looks = _looks(silver, moments)
     report, early = F.struct("at", *MEASURED), F.expr(f"interval {cycles.SKEW:g} seconds")

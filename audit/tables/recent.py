@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
 from pulsar_conformance.adapters.spark.configuring import collect_small
-from pulsar_conformance.audit.input.changes import first_of
+from pulsar_conformance.audit.input.changes import earliest_time
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import cycles, settings_at
 from pulsar_conformance.audit.tables.signs import FORGOTTEN
@@ -35,7 +35,7 @@ def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: in
     if plan.since is None:
         return silver
     day, silver = _day(plan.since), without_expired(silver, moments, plan)
-    begun = first_of(moments, "since")
+    begun = earliest_time(moments, "since")
     samples = silver.bundle_samples.where(F.col("day") >= min(_day(begun), day))
     silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
     if plan.readings["window"] == "sliding" and day - _day(begun) > FRESH:
@@ -57,7 +57,7 @@ def _counted(silver: Silver, day: date, most: int) -> Silver:
 
 def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
     """Return the rows of days on which leaders of these moments were in office."""
-    return rows.where(F.col("day") >= _day(first_of(moments, "since")))
+    return rows.where(F.col("day") >= _day(earliest_time(moments, "since")))
 
 
 def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:

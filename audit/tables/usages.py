@@ -68,9 +68,9 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 def _counted(plan: AuditPlan) -> Column:
     """Return usage by resource, without resources that a release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
-    if plan.way("heap-memory") == "left-out":
+    if plan.release_way("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
-    if plan.way("overload-usage") == "weighted":
+    if plan.release_way("overload-usage") == "weighted":
         for name, weight in usage.WEIGHTS.items():
             off = F.coalesce(F.col(f"settings.{weight}") == 0, F.lit(False))
             percent = percent.withField(name, F.when(off, none).otherwise(percent[name]))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.input.paths import as_given, check_paths, storage_problem
+from pulsar_conformance.audit.input.paths import check_paths, escape_existing, storage_problem
 from pulsar_conformance.conformance.commands.main import main
 
 MISTAKES = {
@@ -26,12 +26,12 @@ def test_a_mistake_is_told(mistake, capfd):
 
 
 PATHS = {
-    "no input": (["--input", ""], "--input: it is empty"),
+    "no input": (["--input", ""], "--input: the path is empty"),
     "output within the input": (["--output", "in/new"], "--output in/new: it is inside --input"),
     "output is the input": (["--output", "in"], "--output in: it is inside --input"),
-    "output below a file": (["--output", "file/new"], "file is not a folder; name another one"),
+    "output below a file": (["--output", "file/new"], "file is not a folder; give another path"),
     "no folder for the summary": (["--json", "no/a.json"], "--json no/a.json: there is no folder"),
-    "summary is a folder": (["--json", "in"], "--json in: it is a folder; name a file"),
+    "summary is a folder": (["--json", "in"], "--json in: it is a folder; give a file"),
     "no time between": (
         ["--from", "2026-11-21", "--to", "2026-11-20"],
         "it is not before --to 2026-11-20",
@@ -59,10 +59,10 @@ def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_pa
     monkeypatch.chdir(tmp_path)
     for name in ("history", "log-10:00", "h[1]"):
         Path(name).mkdir()
-    assert as_given("history") == "history"
-    assert as_given("log-10:00") == str(tmp_path / "log-10:00")
-    assert as_given("h[1]") == r"h\[1\]"
-    assert as_given("h*") == "h*"
+    assert escape_existing("history") == "history"
+    assert escape_existing("log-10:00") == str(tmp_path / "log-10:00")
+    assert escape_existing("h[1]") == r"h\[1\]"
+    assert escape_existing("h*") == "h*"
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_pa
         (
             "ftp9://host/a",
             'No FileSystem for scheme "ftp9"',
-            "there are s3a, abfs, abfss, gs, hdfs",
+            "choose from s3a, abfs, abfss, gs, hdfs",
         ),
-        ("hdfs://nn:9/a", "java.net.UnknownHostException: nn", "no host has the name in hdfs://nn"),
+        ("hdfs://nn:9/a", "java.net.UnknownHostException: nn", "the host in hdfs://nn"),
         ("s3a://bucket/history", "403 Forbidden", None),
         ("history", "Class x not found", None),
     ],

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import lock
-from pulsar_conformance.audit.pipeline.lock import NAME, locked
+from pulsar_conformance.audit.pipeline.lock import NAME, hold_lock
 from pulsar_conformance.audit.pipeline.marks import DONE
 from pulsar_conformance.audit.pipeline.writing import Manifests
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.spark
 
 HOLDER = """
 import sys
-from pulsar_conformance.audit.pipeline.lock import locked
-with locked(sys.argv[1]):
+from pulsar_conformance.audit.pipeline.lock import hold_lock
+with hold_lock(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -44,7 +44,7 @@ def held(tmp_path):
 
 def test_a_second_writer_is_refused_and_told_who_the_first_one_is(held):
     output, process = held
-    with pytest.raises(AuditError) as refused, locked(str(output)):
+    with pytest.raises(AuditError) as refused, hold_lock(str(output)):
         pass
     assert f"process {process.pid} on " in str(refused.value)
     assert "--wait" in str(refused.value)
@@ -55,7 +55,7 @@ def test_a_second_writer_may_wait(held, monkeypatch):
     monkeypatch.setattr(lock, "POLL", 0.02)
     threading.Timer(0.3, process.stdin.close).start()
     begun = time.monotonic()
-    with locked(str(output), wait=True) as writable:
+    with hold_lock(str(output), wait=True) as writable:
         assert writable
         assert time.monotonic() - begun > 0.2
 
@@ -64,7 +64,7 @@ def test_a_killed_writer_leaves_no_lock(held):
     output, process = held
     process.kill()
     process.wait()
-    with locked(f"file:{output}") as writable:
+    with hold_lock(f"file:{output}") as writable:
         assert writable
         assert json.loads((output / NAME).read_text())["process"] > 0
 
@@ -73,14 +73,14 @@ def test_a_folder_that_cannot_be_written_is_no_error_by_itself(tmp_path, monkeyp
     def refused(_path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(lock, "_open", refused)
-    with locked(str(tmp_path)) as writable:
+    monkeypatch.setattr(lock, "_open_lock_file", refused)
+    with hold_lock(str(tmp_path)) as writable:
         assert not writable
 
 
 def test_no_folder_is_made_for_an_output_elsewhere(tmp_path):
     output = tmp_path / "elsewhere"
-    with locked(str(output), create=False) as writable:
+    with hold_lock(str(output), create=False) as writable:
         assert writable
     assert not output.exists()
 
@@ -114,7 +114,7 @@ DAMAGE = {
     "one bit": (flip, "part-1.parquet has changed"),
     "doubled": (
         lambda part: (part / "part-2.parquet").write_bytes((part / "part-0.parquet").read_bytes()),
-        "part-2.parquet does not belong to it",
+        "part-2.parquet is not one of its files",
     ),
     "all lost": (lambda part: [file.unlink() for file in part.glob("part*")], "is missing"),
 }

@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.page.rendering import render_page
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -56,7 +56,7 @@ def page():
         "verdicts": [row, *[other] * (ROWS - 1)],
         "cases": {name: "usage 62.5 % of cpu"},
     }
-    return rendered(data, ["1 cluster, 300 shedding cycles"])
+    return render_page(data, ["1 cluster, 300 shedding cycles"])
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, Renewal, limited
-from pulsar_conformance.audit.input.records import shard
+from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, Renewal, limit_clusters
+from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
 from standins.sparks import audit_session, spark
@@ -31,7 +31,7 @@ def test_clusters_that_change_on_one_day_are_rebuilt_together():
     assert (second.clusters, second.since) == (("c", "d"), START + DAY)
     assert (rest.since, rest.others) == (NEVER, True)
     assert list(Renewal().parts()) == []
-    level = change.leveled()
+    level = change.with_common_times()
     assert level.named == {"a": START, "b": START, "c": START + DAY, "d": START + DAY}
 
 
@@ -47,7 +47,7 @@ def test_of_two_changes_the_earlier_counts_for_each_cluster():
 
 def test_of_many_clusters_those_that_change_first_are_named():
     times = {f"c{number}": START + number * HOUR for number in range(NAMED + 50)}
-    change = limited(times)
+    change = limit_clusters(times)
     assert len(change.named) == NAMED
     assert change.others == times[f"c{NAMED}"]
 
@@ -83,14 +83,17 @@ def test_the_rows_of_other_clusters_are_kept(audit_session, tmp_path, shards):
     assert {file for file in kept if "day=2026-11-20" in str(file)}
     if shards > 1:
         named = audit_session.createDataFrame([(CHANGED,)], "cluster string")
-        (place,) = named.select(shard(shards)).first()
+        (place,) = named.select(shard_number(shards)).first()
         of_day = {file for file in before if "day=2026-11-21" in str(file)}
         others = {file for file in of_day if f"shard={place}/" not in str(file)}
         assert others
         assert others <= kept
     store.update(TABLE, rows(audit_session, CHANGED, [], "after"), Renewal({CHANGED: START}))
     assert told(store.read(TABLE)) == sorted(one for one in naive if one[0] != CHANGED)
-    assert store.read(TABLE).columns == store.shaped(TABLE, empty_of(audit_session)).columns
+    assert (
+        store.read(TABLE).columns
+        == store.with_table_columns(TABLE, empty_of(audit_session)).columns
+    )
 
 
 def empty_of(session):

@@ -151,7 +151,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
     with spark_tuning.tasks_at_once(store.spark) as tasks:
 
         def set_up(of, table, _part):
-            configure(of.spark, {**SESSION, **spark_tuning.of_table(table, 0, tasks)})
+            configure(of.spark, {**SESSION, **spark_tuning.table_settings(table, 0, tasks)})
 
         def beside():
             return Store(separate_session(store.spark), store.path)

@@ -104,11 +104,11 @@ def test_parquet_of_a_topic_of_kafka_holds_records_as_values(session, tmp_path):
     ("path", "problem"),
     [
         ("s3a://bucket/a", "Spark lacks .*hadoop-aws"),
-        ("s3://bucket/a", "Spark opens it by another scheme; write s3a://"),
+        ("s3://bucket/a", "Spark cannot open this scheme; write s3a:// instead"),
         ("gs://bucket/a", "Spark lacks .*gcs-connector"),
         ("abfss://a@b.dfs.core.windows.net/c", "Spark lacks .*hadoop-azure"),
-        ("hdfs://no-such-host.invalid:9/a", "no host has the name in hdfs://no-such-host"),
-        ("oss://bucket/a", "Spark knows no file system oss://"),
+        ("hdfs://no-such-host.invalid:9/a", "the host in hdfs://no-such-host"),
+        ("oss://bucket/a", "Spark cannot open oss://"),
     ],
 )
 def test_a_file_system_that_spark_cannot_open_is_named(session, tmp_path, path, problem):

@@ -25,7 +25,7 @@ PART = Mark("of that", 3, 1.5, "so", "of this", Renewal({"eu-1": TIME}, TIME + t
 def begun(request, audit_session, tmp_path, monkeypatch):
     """Marks of a new audit that this process writes, or leaves to Spark, and their folder."""
     if not request.param:
-        monkeypatch.setattr(marks, "_found_here", lambda _: None)
+        monkeypatch.setattr(marks, "_local_folder", lambda _: None)
         monkeypatch.setattr(marks, "is_here", lambda *_: False)
     output = tmp_path / "of 100 % & more"
     made = Marks(audit_session, str(output))
@@ -57,7 +57,7 @@ def test_what_is_done_no_more_has_no_mark(begun):
 
 def test_a_mark_of_sparks_is_replaced(audit_session, tmp_path, monkeypatch):
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(marks, "_found_here", lambda _: None)
+        elsewhere.setattr(marks, "_local_folder", lambda _: None)
         elsewhere.setattr(marks, "is_here", lambda *_: False)
         first = Marks(audit_session, str(tmp_path))
         first.begin("audit")
@@ -87,7 +87,7 @@ def test_spark_writes_where_this_process_may_not(audit_session, tmp_path, monkey
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr(marks, "_write_here", refuse)
+    monkeypatch.setattr(marks, "_replace_mark", refuse)
     made.put("cycles", WHOLE)
     assert made.read()["cycles"] == WHOLE
 

@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.making import PAGE
-from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.page.rendering import render_page
 from pulsar_conformance.conformance.commands.main import main
 from standins.sparks import CORES, spark
 
@@ -28,7 +28,7 @@ def data_of(page):
 def test_a_name_cannot_end_the_script():
     evil = "</script><script>alert(1)</script>"
     clusters = [{"name": evil, "times": [], "average": [], "limit": [], "brokers": []}]
-    page = rendered({"clusters": clusters, "verdicts": [[evil] * 6]}, [evil])
+    page = render_page({"clusters": clusters, "verdicts": [[evil] * 6]}, [evil])
     assert evil not in page
     assert data_of(page)["clusters"][0]["name"] == evil
     assert "&lt;/script&gt;" in page
@@ -63,7 +63,7 @@ def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
     }
     row = ["SHED-04", "violated", "eu-1", "2026-11-20 00:35:00", "unloaded lately " * 20, None]
     data = {"clusters": [cluster] * series.CLUSTERS, "verdicts": [row] * series.ROWS}
-    assert len(rendered(data, ["6 clusters"]).encode()) < 2_000_000
+    assert len(render_page(data, ["6 clusters"]).encode()) < 2_000_000
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     told = capsys.readouterr().out
     assert "cycle of 2026-11-20T01:00:00Z" in told
     assert main([*words, "--why", "t/ns/0x00000000_0x00000001"]) == 2
-    assert "no load report or unload mentions it" in capsys.readouterr().err
+    assert "no load report or unload names it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_what_spark_cannot_do_is_one_sentence(unstarted, monkeypatch, capsys):
     def broken(*_):
         raise AnalysisException("[X] It broke.\n;\n'Project [x]")
 
-    monkeypatch.setattr(report, "_reported", broken)
+    monkeypatch.setattr(report, "_build_report", broken)
     assert main(["audit", "--input", "in", "--output", "out"]) == 2
     shown = capsys.readouterr().err
     assert "Spark stopped: [X] It broke; finished tables are kept" in shown

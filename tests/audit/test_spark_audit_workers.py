@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.marks import Mark
-from pulsar_conformance.audit.pipeline.workers import TableProgress, completed
+from pulsar_conformance.audit.pipeline.workers import TableProgress, run_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +40,7 @@ def test_each_is_begun_after_those_that_it_needs(at_once):
             here.remove(name)
             ended.append(name)
 
-    assert sorted(completed(AFTER, work, at_once)) == sorted(AFTER)
+    assert sorted(run_jobs(AFTER, work, at_once)) == sorted(AFTER)
     assert max(most) == min(at_once, 3)
     if at_once == 1:
         assert begun == list(AFTER)
@@ -54,7 +54,7 @@ def test_who_waits_keeps_nobody_from_working():
         if name != "later":
             met.wait(PATIENCE)
 
-    assert list(completed(after, work, 2))[-1] == "later"
+    assert list(run_jobs(after, work, 2))[-1] == "later"
 
 
 def test_what_breaks_is_raised_and_nothing_is_begun_after_it():
@@ -66,7 +66,7 @@ def test_what_breaks_is_raised_and_nothing_is_begun_after_it():
             raise OSError("no space left on device")
 
     with pytest.raises(OSError, match="no space"):
-        list(completed(AFTER, work, 1))
+        list(run_jobs(AFTER, work, 1))
     assert begun == ["root", "left"]
 
 

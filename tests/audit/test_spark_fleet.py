@@ -244,7 +244,7 @@ def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
 
 def course(fleet, carried, adapter, planted=()):
     """The cases and decisions of a history, and its rows."""
-    found, asked = [], ClusterHistory.ask
+    found, asked = [], ClusterHistory.ask_adapter
 
     def ask(self, case):
         pairs = asked(self, case)
@@ -252,7 +252,7 @@ def course(fleet, carried, adapter, planted=()):
         return pairs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClusterHistory, "ask", ask)
+        patch.setattr(ClusterHistory, "ask_adapter", ask)
         rows = simulated.simulate_history(fleet, 0, carried, adapter, planted)
     return found, list(rows.itertuples(index=False, name=None))
 

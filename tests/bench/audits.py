@@ -106,7 +106,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) 
         tell(f"round {number + 1} of {rounds.count}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with spark_tuning.tasks_at_once(spark) as tasks:
-            configure(spark, spark_tuning.of_table("records", length, tasks))
+            configure(spark, spark_tuning.table_settings("records", length, tasks))
             taken["floor"].append(seconds(partial(floor, of, history, to)))
         if rounds.command:
             tell(f"round {number + 1} of {rounds.count}: {' '.join(rounds.command)}")
