@@ -16,17 +16,20 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """Number of samples in each time frame. [DATA-03]"""
 
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
-"""Order of rows with equal times. A look includes the samples and the leader's records of that time
-but not the unloads; a record replaces the samples of that time.
+"""Order of rows with equal times.
+
+A row of kind `LOOK` includes the samples and the leader's records of that time, but not the
+unloads; a record replaces the samples of that time.
 """
 
 
 def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: averages over the samples since the leader's start, or those it recorded.
+    """Return the table: averages over the samples since the leader's start, or those that the
+    leader recorded.
 
     A recorded average replaces all earlier samples, and later samples continue from it. Once there
     are as many samples since the leader's start as the record would count for, only the samples
-    count. `documented` are the averages by a release's documents, if these differ.
+    count. The column `documented` has the averages by a release's documents, if these differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -37,7 +40,7 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     sides = ("", DOCUMENTED) if plan.documents else ("",)
     names = [f"{side}{name}" for side in sides for name in ("went", "surely")]
     went = {name: F.last(name, ignorenulls=True).over(so_far) for name in names}
-    went["contested"] = _contested(keys)
+    went["contested"] = _is_contested(keys)
     taken = F.col(known.NTH).alias("taken")
     sums = (known.sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
     said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
@@ -49,14 +52,14 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums, others, most)
     rows = rows.where(F.col("turn") == LOOK)
     prefix = DOCUMENTED if others else ""
-    documented = [_average(name, window, prefix) for name, window in FRAMES.items()]
+    documented = [_average_column(name, window, prefix) for name, window in FRAMES.items()]
     return rows.select(
         "cluster",
         "cycle",
         F.col("at").alias("moment"),
         "broker",
         "bundle",
-        *(_average(name, window) for name, window in FRAMES.items()),
+        *(_average_column(name, window) for name, window in FRAMES.items()),
         *_since_unload(""),
         "contested",
         F.struct(*documented, *_since_unload(DOCUMENTED)).alias("documented")
@@ -66,23 +69,27 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _most_samples(silver: Silver) -> int:
-    """Return the largest number of samples of any bundle, found by a small job."""
+    """Return the largest number of samples of any bundle, which a small job counts."""
     each = silver.bundle_samples.groupBy("cluster", "bundle").agg(F.count(F.lit(1)).alias("many"))
     (row,) = each.agg(F.max("many").alias("many")).collect()
     return row["many"] or 0
 
 
 def _since_unload(side: str) -> tuple[Column, Column]:
-    """Return the minutes since the last unload that may start, and that certainly starts, the
-    grace period.
+    """Return the columns `moved` and `surely_moved`.
+
+    They are the minutes since the last unload that may start the grace period, and since the last
+    that certainly starts it.
     """
     times = {"moved": F.col(f"{side}went"), "surely_moved": F.col(f"{side}surely")}
-    moved, surely = (_minutes(F.col("at"), time).alias(name) for name, time in times.items())
+    moved, surely = (
+        _minutes_between(F.col("at"), time).alias(name) for name, time in times.items()
+    )
     return moved, surely
 
 
-def _contested(keys: Sequence[str]) -> Column:
-    """True in `LOOK` rows of a bundle that several brokers' last reports list."""
+def _is_contested(keys: Sequence[str]) -> Column:
+    """True in `LOOK` rows of a bundle that the last reports of several brokers list."""
     together = Window.partitionBy(*keys).orderBy("at", "turn")
     together = together.rangeBetween(Window.currentRow, Window.currentRow)
     several = F.min("broker").over(together) != F.max("broker").over(together)
@@ -94,52 +101,58 @@ OTHERWISE = (
     f"struct<{', '.join(f'{name} {shapes.AVERAGE}' for name in FRAMES)}, "
     "moved double, surely_moved double>"
 )
-"""Columns by the documents of a release."""
+"""Spark type of the column `documented`."""
 
 
 def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
-    """Return the documents' reading, if they are judged as well and differ in it."""
+    """Return the reading `window` of the documents, if the audit judges by them as well and they
+    differ in it.
+    """
     window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
     return {} if window == plan.readings["window"] else {DOCUMENTED: window}
 
 
 def as_documented(rows: DataFrame) -> DataFrame:
-    """Return the table's rows with averages as documented."""
+    """Return the table's rows with the averages by the documents."""
     own = F.col("documented")
     names = (*FRAMES, "moved", "surely_moved")
     return rows.withColumns({name: F.when(own.isNotNull(), own[name]) for name in names})
 
 
-def _average(name: str, window: int, prefix: str = "") -> Column:
-    """Return the average in a time frame, from the latest record and the samples."""
+def _average_column(name: str, window: int, prefix: str = "") -> Column:
+    """Return the average in a time frame, combined from the latest record and the samples after
+    it.
+    """
     own, said = F.col(f"{prefix}{name}"), F.col(f"said.data.{name}")
     counted = shapes.or_nothing(said["numSamples"])
     new = F.col("taken") - F.col("said.taken")
     own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
     kept = F.least(counted, window - new)
     # The samples before the record did not fill the time frame, so all of them count.
-    of_new = (own[rate] * own["numSamples"] - F.col("said")[rate] for rate in shapes.RATE_FIELDS)
+    sums_of_new = (
+        own[rate] * own["numSamples"] - F.col("said")[rate] for rate in shapes.RATE_FIELDS
+    )
     rates = (
         ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
-        for rate, sum_ in zip(shapes.RATE_FIELDS, of_new, strict=True)
+        for rate, sum_ in zip(shapes.RATE_FIELDS, sums_of_new, strict=True)
     )
     both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
     own, said = own.cast(shapes.AVERAGE), said.cast(shapes.AVERAGE)
     return F.when(new == 0, said).when(own_alone, own).otherwise(both).alias(name)
 
 
-def _minutes(later: Column, earlier: Column) -> Column:
+def _minutes_between(later: Column, earlier: Column) -> Column:
     return (F.unix_micros(later) - F.unix_micros(earlier)) / 60_000_000
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads and looks as rows with equal columns."""
-    moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
+    """Return samples, the leader's records, unloads and looks as rows with the same columns."""
+    moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
     owned = silver.broker_samples.select(
         "cluster", "broker", F.col("at").alias("reported"), "bundles"
     )
-    last = cycles.of_plan(made["last_reports"], plan)
+    last = cycles.in_period_of(made["last_reports"], plan)
     last = last.select("cluster", "broker", "reported", "cycle", "moment").hint("shuffle_hash")
     looks = owned.join(last, ["cluster", "broker", "reported"]).select(
         "cluster",
@@ -161,7 +174,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     sides = {"": plan, DOCUMENTED: plan.documents}
     for side, judging in sides.items():
         if judging is not None:
-            perhaps, surely = _starts_grace(judging)
+            perhaps, surely = _causes_starting_grace(judging)
             may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
             starts.append(F.when(may, at).alias(f"{side}went"))
             starts.append(F.when(shed & counts, at).alias(f"{side}surely"))
@@ -175,11 +188,12 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return rows.repartition("cluster", "bundle")
 
 
-def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
-    """Return the causes of unloads that may start, and that certainly start, the grace period.
+def _causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
+    """Return the causes of unloads that may start the grace period, and of those that certainly
+    start it.
 
-    An administrator's unload does not in a release, may under documents, and certainly does under
-    the reading `grace-starts: unload`. [SHED-04, SHED-14]
+    An administrator's unload does not start it in a release, may start it under documents, and
+    certainly starts it under the reading `grace-starts: unload`. [SHED-04, SHED-14]
     """
     hand = [ADMIN, UNKNOWN]
     if plan.readings["grace-starts"] == "unload":
@@ -188,7 +202,7 @@ def _starts_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Return the unloads of bundles, repeated for all parts of each bundle."""
+    """Return the unloads of bundles, repeated for each part into which a bundle was split."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")
@@ -204,4 +218,6 @@ WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Unloads that count for a bundle, by the reading `grace-of`. [SHED-04]"""
+"""Functions that return the unloads that count for a bundle, by the reading `grace-of`.
+[SHED-04]
+"""

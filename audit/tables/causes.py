@@ -1,4 +1,4 @@
-"""`unloads`: why each bundle was unloaded, and by which shedding cycle.
+"""`unloads`: the reason why each bundle was unloaded, and the shedding cycle that caused it.
 
 A recorded cause counts. Without one, other records decide: whether a cycle ran just before, whether
 the bundle had just been split, and whether its whole broker or namespace was unloaded at the time.
@@ -12,19 +12,20 @@ from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables.names import as_reported
+from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Maximum seconds from a cycle to its first unload, and between its unloads, for unloads without a
-recorded cause."""
+"""Maximum seconds from a cycle to its first unload, and from one of its unloads to the next, for
+unloads without a recorded cause.
+"""
 
 NEAR = 60.0
-"""Seconds that the unloads of a cycle may take: Pulsar waits this long for each bundle."""
+"""Seconds that the unloads of a cycle may take; Pulsar waits at most this long for each bundle."""
 
 SAME = 1.0
-"""Seconds by which an unload may be recorded before its cycle."""
+"""Seconds by which the record of an unload may be earlier than the record of its cycle."""
 
 SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
@@ -36,15 +37,16 @@ GONE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
 
 OFFLOADED = 60.0
-"""Seconds after a split within which the parts are unloaded."""
+"""Seconds after a split within which its parts are unloaded."""
 
 UNREPORTED = "the broker that it names sends no reports"
 
 KEY = ("cluster", "broker", "bundle", "at")
 
 FEW = 2_000
-"""Maximum number of rows that are broadcast; they are first collected in the driver, where
-`spark_tuning.SUMMARIES` limits them.
+"""Maximum number of rows that are broadcast.
+
+They are first collected in the driver, within the limit `spark_tuning.SUMMARIES`.
 """
 
 
@@ -55,35 +57,40 @@ COLUMNS = (
 
 
 def bounded_count(rows: DataFrame) -> int:
-    """Count rows, but no further than `FEW` + 1."""
+    """Return the number of rows, or `FEW` + 1 if there are more than `FEW`."""
     return int(rows.limit(FEW + 1).count())
 
 
 def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
-    """Broadcast rows if there are at most `FEW`, so that samples are joined without an exchange."""
+    """Broadcast rows if there are at most `FEW`, so that samples are joined to them without an
+    exchange.
+    """
     return F.broadcast(rows) if count <= FEW else rows
 
 
 def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """Return the table: a row for each unload and each cycle that may have caused it, if any.
+    """Return the table: a row for each unload and each cycle that may have caused it, or one
+    without a cycle.
 
     `cause` is the recorded or most likely cause, `open` is true if it is uncertain whether shedding
-    caused it, `basis` is the reason for both, and `owner` is the bundle's last recorded owner.
+    caused the unload, `basis` is the reason for both, and `owner` is the bundle's last recorded
+    owner.
     """
-    silver = as_reported(silver)
-    went = _recorded(silver)
+    silver = with_reported_names(silver)
+    went = _recorded_unloads(silver)
     count = bounded_count(went)
     if not count:
         return shapes.no_rows(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     owned = _with_owner(silver, went, _with_splits(silver, evident), count)
-    return _at_cycles(_by_owners(silver, owned), made["cycles"])
+    return _at_cycles(_attribute_to_owners(silver, owned), made["cycles"])
 
 
-def _by_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Attribute unloads by brokers without reports to the bundles' owners, marked as `unnamed`.
+def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Attribute unloads by brokers that send no reports to the bundles' owners, and set `unnamed`.
 
-    Such a name is probably another address of the owner, unless no broker of the cluster reports.
+    The name of such a broker is probably another address of the owner, unless no broker of the
+    cluster reports.
     """
     known = silver.broker_samples.select("cluster", "broker").distinct()
     reporting = known.select("cluster", F.lit(True).alias("reports")).distinct()
@@ -102,11 +109,12 @@ def shed_unloads(made: Made) -> DataFrame:
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
 
 
-def _recorded(silver: Silver) -> DataFrame:
-    """Return unloads with `said` (the recorded cause), `damaged` (quarantined) and `doubled`.
+def _recorded_unloads(silver: Silver) -> DataFrame:
+    """Return the unloads with `said` (the recorded cause), `damaged` (true if quarantined) and
+    `doubled`.
 
-    `doubled` is true for a second record of an unload by the same broker within `SKEW`, with no
-    owner recorded in between: both may be one event in two logs, and have the cause of either.
+    `doubled` is true if the unload repeats one by the same broker within `SKEW`, with no owner
+    recorded in between: both may be one event in two logs, and have the cause of either.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
     rows = known.select(
@@ -141,12 +149,13 @@ def _recorded(silver: Silver) -> DataFrame:
     return rows.where("kind = 'unloaded'").drop("kind")
 
 
-def _seconds(time: str) -> Column:
+def _unix_seconds(time: str) -> Column:
     return F.unix_micros(time) / 1_000_000
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
-    """Add `reported` and `owned` (time and bundles of the broker's last report), and `ended`.
+    """Add `reported` and `owned` (time and bundles of the broker's last report before the unload),
+    and `ended`.
 
     `ended` is true if the broker unloaded all its bundles or never reported again.
     """
@@ -171,7 +180,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     marks = marks.join(F.broadcast(ends), "cluster", "left")
     owned = F.col("last.bundles")
     every = (F.size(owned) > 1) & (F.size(F.array_except(owned, "given")) == 0)
-    silent = F.coalesce(_seconds("next"), _seconds("ends")) - _seconds("at") > GONE
+    silent = F.coalesce(_unix_seconds("next"), _unix_seconds("ends")) - _unix_seconds("at") > GONE
     return marks.select(
         *went.columns,
         F.col("last.at").alias("reported"),
@@ -181,10 +190,10 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
 
 
 def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `split`, true if the bundle had just been split, and `unseen`.
+    """Add `split`, true if the bundle had just been split or was a part of such a bundle, and
+    `unseen`.
 
-    `split` is also true for parts of a bundle that had just been split; `unseen` is true if no
-    report has listed the part since.
+    `unseen` is true if no report has listed the bundle since the split.
     """
     splits = silver.actions.where("kind = 'split'").select(
         "cluster",
@@ -192,14 +201,14 @@ def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
         F.explode(F.concat("into", F.array("bundle"))).alias("bundle"),
     )
     marks = rows.withColumn("turn", F.lit(1)).unionByName(
-        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _interval(SAME)}),
+        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _as_interval(SAME)}),
         allowMissingColumns=True,
     )
     course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     marks = marks.withColumn("cut", F.last("cut", ignorenulls=True).over(so_far))
     marks = marks.where("turn = 1")
-    just = _seconds("at") - _seconds("cut") <= OFFLOADED
+    just = _unix_seconds("at") - _unix_seconds("cut") <= OFFLOADED
     seen = (F.col("reported") > F.col("cut")) & F.array_contains("owned", F.col("bundle"))
     return marks.select(
         *rows.columns,
@@ -208,12 +217,12 @@ def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
     )
 
 
-def _interval(seconds: float) -> Column:
+def _as_interval(seconds: float) -> Column:
     return F.make_dt_interval(secs=F.lit(seconds).cast("decimal(18, 6)"))
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Add `emptied`, true if all bundles of the namespace were unloaded at that time."""
+    """Add `emptied`, true if all bundles of the namespace were unloaded at about the same time."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -233,17 +242,17 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
 
 
 def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
-    """Add `owner`, the last owner by reports, records of owners and assignments.
+    """Add `owner`, the last owner by reports, records of owners, and assignments.
 
-    Null if it is unknown, or if that broker has since reported without the bundle.
+    It is null if it is unknown, or if that broker has since reported without the bundle.
     """
     sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
     owners = silver.contexts.where("kind = 'owners'").select(
         "cluster", "at", F.explode("owners").alias("owner", "bundles")
     )
     claims = (
-        _claims(silver.bundle_samples, F.col("broker")),
-        _claims(silver.actions.where("kind = 'assigned'"), F.col("broker")),
+        _owner_claims(silver.bundle_samples, F.col("broker")),
+        _owner_claims(silver.actions.where("kind = 'assigned'"), F.col("broker")),
         owners.select("cluster", "at", F.explode("bundles").alias("bundle"), "owner"),
         silver.broker_samples.select(
             "cluster", "at", F.explode("bundles").alias("bundle"), F.col("broker").alias("owner")
@@ -268,7 +277,7 @@ def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) ->
     return marks.withColumn("owner", owner).drop("turn", "claim")
 
 
-def _claims(rows: DataFrame, owner: Column) -> DataFrame:
+def _owner_claims(rows: DataFrame, owner: Column) -> DataFrame:
     return rows.select("cluster", "at", "bundle", owner.alias("owner"))
 
 
@@ -294,19 +303,19 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     )
     marks = marks.withColumns(
         {
-            "late": _seconds("at") - _seconds("ran.cycle"),
-            "early": _seconds("due.cycle") - _seconds("at"),
+            "late": _unix_seconds("at") - _unix_seconds("ran.cycle"),
+            "early": _unix_seconds("due.cycle") - _unix_seconds("at"),
         }
     )
     maybe = F.col("said").isNull() | (F.col("said") == SHEDDING)
     own = Window.partitionBy("cluster", F.col("ran.cycle")).orderBy("at")
-    last = F.last(F.when(maybe, _seconds("at")), ignorenulls=True)
+    last = F.last(F.when(maybe, _unix_seconds("at")), ignorenulls=True)
     last = last.over(own.rowsBetween(Window.unboundedPreceding, -1))
-    gap = _seconds("at") - F.coalesce(last, _seconds("ran.cycle"))
+    gap = _unix_seconds("at") - F.coalesce(last, _unix_seconds("ran.cycle"))
     marks = marks.withColumn("gap", F.when(maybe, gap))
     widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     marks = marks.withColumn("quick", _certainly(widest <= CLOSE))
-    each = marks.withColumns(_judged()).withColumn("of", F.explode(_cycles()))
+    each = marks.withColumns(_cause_columns()).withColumn("of", F.explode(_possible_cycles()))
     return each.select(
         "cluster",
         F.col("of.cycle").alias("cycle"),
@@ -325,8 +334,10 @@ def _is_uncertain() -> Column:
     return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
 
-def _judged() -> dict[str, Column]:
-    """Return `cause`, `basis`, and `may_shed`, true if shedding is a possible cause."""
+def _cause_columns() -> dict[str, Column]:
+    """Return the columns `cause`, `basis`, and `may_shed`, which is true if shedding is a possible
+    cause.
+    """
     said = F.col("said")
     shortly = F.col("quick") | _certainly(F.col("early") <= SAME)
     near = shortly | _certainly(F.col("late") <= NEAR)
@@ -365,13 +376,15 @@ def _certainly(holds: Column) -> Column:
     return F.coalesce(holds, F.lit(False))
 
 
-def _cycles() -> Column:
-    """Return the cycles that are possible causes, each with `open`; one null if there are none."""
+def _possible_cycles() -> Column:
+    """Return the cycles that may have caused an unload, each with `open`; one null cycle if there
+    are none.
+    """
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")
     none = F.lit(None).cast("timestamp")
 
-    def one(cycle: Column, is_open: Column) -> Column:
+    def cause(cycle: Column, is_open: Column) -> Column:
         return F.struct(cycle.alias("cycle"), F.coalesce(is_open, F.lit(False)).alias("open"))
 
     late = F.col("late")
@@ -382,12 +395,12 @@ def _cycles() -> Column:
     either = (_certainly(early <= SKEW) & ~same & ~own_cycle) | both
     same = same & ~both
     apart = F.col("ran.recorded") & (F.col("late") > NEAR) & ~F.col("quick")
-    own = one(ran, ~shedding | apart)
+    own = cause(ran, ~shedding | apart)
     return (
-        F.when(~F.col("may_shed"), F.array(one(ran, F.lit(False))))
-        .when(same, F.array(one(due, ~shedding)))
-        .when(either & ran.isNull(), F.array(one(due, ~shedding)))
-        .when(either, F.array(one(due, F.lit(True)), one(ran, F.lit(True))))
-        .when(ran.isNull(), F.array(one(none, F.lit(False))))
+        F.when(~F.col("may_shed"), F.array(cause(ran, F.lit(False))))
+        .when(same, F.array(cause(due, ~shedding)))
+        .when(either & ran.isNull(), F.array(cause(due, ~shedding)))
+        .when(either, F.array(cause(due, F.lit(True)), cause(ran, F.lit(True))))
+        .when(ran.isNull(), F.array(cause(none, F.lit(False))))
         .otherwise(F.array(own))
     )

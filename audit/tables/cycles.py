@@ -1,4 +1,4 @@
-"""`cycles`: when load was shed, by which leader, and under which settings.
+"""`cycles`: the times at which load was shed, with the leader and the settings.
 
 Cycles are recorded or, if not, assumed at every interval from the leader's start. An assumed cycle
 may have run at any time until its first unload or the next cycle. It is therefore evaluated at the
@@ -43,33 +43,34 @@ SKEW = 5.0
 
 
 OLDEST = 15.0
-"""Default number of minutes for which a report counts."""
+"""Number of minutes for which a report counts, by default."""
 
 SHORTEST, LONGEST = 1 / 60, 1 << 20
-"""Bounds of a valid interval, in minutes."""
+"""Bounds of a valid interval between cycles, in minutes."""
 
 MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 
-def minutes(count: Column) -> Column:
-    """Convert minutes to an interval; null if they are out of bounds."""
+def minutes_as_interval(count: Column) -> Column:
+    """Convert a number of minutes to an interval; null if it is out of bounds."""
     seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
 
-def _instant() -> Column:
+def _shortest_interval() -> Column:
     """Return the shortest interval."""
     return F.expr("interval 1 microsecond")
 
 
 def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
-    """Return leaders' terms: `cluster`, `since`, `until`, `last` and `led`.
+    """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is also a term, but not `led`, because it
-    is unknown what its leader knew before; so is the time after a quarantined record of a leader.
+    The time before the first recorded start of a leader is also a term, and so is the time after a
+    quarantined record of a leader. These are not `led`, because it is unknown what the leader knew
+    before.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
-    begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
+    begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))
     lost = silver.contexts.where(F.col("kind") == LOST_LEADER)
     begun = begun.unionByName(lost.select("cluster", "at", F.lit(False).alias("led")))
     first = spans.select("cluster", F.col("first").alias("at"), F.lit(False).alias("led"))
@@ -79,28 +80,30 @@ def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     return begun.select(
         "cluster",
         F.col("at").alias("since"),
-        F.coalesce("next", F.col("last") + _instant()).alias("until"),
+        F.coalesce("next", F.col("last") + _shortest_interval()).alias("until"),
         "last",
         "led",
     )
 
 
-def _began(silver: Silver) -> DataFrame:
+def _leader_starts(silver: Silver) -> DataFrame:
     return silver.contexts.where("kind = 'leader'").where(F.coalesce("anew", F.lit(True)))
 
 
 def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `led`, true if a leader of the cluster had started by the time of `cycle`."""
-    first = _began(silver).groupBy("cluster").agg(F.min("at").alias("led"))
+    """Add `led`, true if a leader of the cluster is recorded to have started by the time of
+    `cycle`.
+    """
+    first = _leader_starts(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
     return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return the days `of` each cluster with records: `first`, `last`, `reported` and `ran`.
+    """Return each day `of` a cluster with records, with `first`, `last`, `reported` and `ran`.
 
-    `reported` is true if a broker reported, `ran` if a cycle ran. The rows are few, and are
-    computed immediately.
+    `first` and `last` are the times of records; `reported` is true if a broker reported, `ran` if a
+    cycle ran. The rows are few, and are computed at once.
     """
     no = F.lit(False)
     kinds = (
@@ -126,14 +129,17 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
 
-    `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is why it
-    cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
+    `since` and `until` are the term of the leader, `upto` is the time before which its unloads are,
+    `doubt` is the reason why the cycle cannot be judged, and `settings` are the last recorded ones
+    with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
-    rows, assumed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
+    rows, assumed = _recorded_cycles(silver, begun), days.join(counted, "cluster", "left_anti")
     if not assumed.isEmpty():
-        rows = rows.unionByName(_with_moments(silver, _assumed(silver, plan, begun, assumed)))
+        rows = rows.unionByName(
+            _with_moments(silver, _assumed_cycles(silver, plan, begun, assumed))
+        )
     rows = join_settings(silver, plan, rows, "cycle")
     if plan.strategy:
         named = {"strategy": F.lit(plan.strategy), "other_strategy": F.lit(None).cast("string")}
@@ -143,18 +149,19 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     short = (F.regexp_replace(one, settings.STRATEGIES_PACKAGE, "") for one in named.values())
     rows = rows.withColumns(dict(zip(named, short, strict=True)))
     rows = _with_lost(silver, rows)
-    unknown = ~F.col("led") & ~_forgotten()
+    unknown = ~F.col("led") & ~_is_forgotten()
     doubt = F.when(unknown, NO_LEADER).when(F.col("lost"), LOST_SETTINGS)
-    doubt = F.coalesce(doubt, _lost_doubt())
+    doubt = F.coalesce(doubt, _doubt_column())
     rows = rows.withColumn("doubt", doubt)
     return rows.select(*COLUMNS, "strategy", "former", "other_strategy")
 
 
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `lost_report` and `lost_unload`, from quarantined records.
+    """Add `lost_report` and `lost_unload`, the times of quarantined records that may matter to a
+    cycle.
 
-    They are the last quarantined report of an unknown broker up to `SKEW` after a cycle, and the
-    last unload of an unknown bundle up to `NEAR` after it.
+    They are the last report of an unknown broker up to `SKEW` after the cycle, and the last unload
+    of an unknown bundle up to `NEAR` after it.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
@@ -174,10 +181,10 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
     return both.withColumns(last).where("turn = 1").drop("turn")
 
 
-def _lost_doubt() -> Column:
-    """Return why a cycle cannot be judged, including because of quarantined records."""
-    age = minutes(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
-    grace = minutes(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
+def _doubt_column() -> Column:
+    """Return the reason why a cycle cannot be judged, of which quarantined records may be one."""
+    age = minutes_as_interval(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
+    grace = minutes_as_interval(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
     since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
     skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
     doubt = F.col("doubt")
@@ -191,7 +198,7 @@ def _lost_doubt() -> Column:
 
 
 GRACE = 30.0
-"""Minutes of the grace period, by default."""
+"""Length of the grace period in minutes, by default."""
 
 CYCLE_SETTINGS = (
     INTERVAL,
@@ -200,17 +207,17 @@ CYCLE_SETTINGS = (
     shedding.STRATEGY,
     threshold.HISTORY_SHARE,
 )
-"""Settings whose defaults influence the table."""
+"""Settings whose defaults the table depends on."""
 
 SAMPLES = 10
 """Number of samples of a bundle that count when load is shed. [DATA-03]"""
 
 TRACE = 1e-8
-"""Share of a usage that can be neglected."""
+"""Share of the compared usage that is negligible."""
 
 
-def _forgotten() -> Column:
-    """True once the leader's data from before the history no longer matter.
+def _is_forgotten() -> Column:
+    """True once the leader's data from before the history can no longer matter.
 
     By then, the grace period is over, each bundle has been reported often enough, and the weight of
     earlier usage is negligible.
@@ -228,7 +235,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row for each `moment` of each cycle, with typed settings."""
+    """Return a row for each `moment` of each cycle, in which settings have types."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     typed = {"given": F.col("settings"), "settings": settings_column(plan)}
     each = each.withColumns(typed)
@@ -236,19 +243,22 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies of the plan's cycles, found by a small job.
+    """Return the documented strategies of the plan's cycles, which a small job finds.
 
-    TransferShedder is not among them: it decides by load data that are not load reports.
+    TransferShedder is not among them, because it decides by load data instead of load reports.
     """
-    ran, documented = of_plan(made["cycles"], plan), shedding.documented_strategies(plan.defaults)
+    ran, documented = (
+        in_period_of(made["cycles"], plan),
+        shedding.documented_strategies(plan.defaults),
+    )
     documented = tuple(one for one in documented if one != transfer.NAME)
     names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
     known = collect_small(names.where(F.col("strategy").isin(*documented)))
     return tuple(name for name in documented if (name,) in known)
 
 
-def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Return the rows of cycles in the plan's period."""
+def in_period_of(rows: DataFrame, plan: AuditPlan) -> DataFrame:
+    """Return the rows of the cycles that a plan judges."""
     if plan.since is not None:
         rows = rows.where(F.col("cycle") >= F.lit(plan.since))
     if plan.until is not None:
@@ -256,7 +266,7 @@ def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
     return rows
 
 
-def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
+def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
     ran = silver.contexts.where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
     after = Window.partitionBy("cluster").orderBy("cycle")
     ran = ran.distinct().withColumn("former", F.lag("cycle").over(after))
@@ -274,7 +284,7 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
         "cycle",
         "since",
         "until",
-        F.coalesce("next", F.col("last") + _instant()).alias("upto"),
+        F.coalesce("next", F.col("last") + _shortest_interval()).alias("upto"),
         F.when(alone, LAST).when(elected, ELECTED).alias("doubt"),
         "led",
         (F.row_number().over(term) - 1).alias("ran"),
@@ -283,16 +293,16 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
 
 
 TWICE = 0.5
-"""Seconds within which two records of a cycle are the same cycle in two logs."""
+"""Seconds within which two records of a cycle are taken for one cycle in two logs."""
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
-    """Add the moments at which a recorded cycle may have known different reports.
+    """Add the moments at which the leader may have known other reports than at the recorded time.
 
     Clocks differ, and a report may reach the leader late. If a report is recorded within `SKEW`
-    before the cycle, the cycle is also evaluated `early`, without it. If a report is recorded
-    within `SKEW` after the cycle, or was written by then and recorded before the next cycle, the
-    cycle is also evaluated `later`.
+    before the cycle, the cycle is also evaluated `early`, without the report. If a report is
+    recorded within `SKEW` after the cycle, or was written by then and recorded before the next
+    cycle, the cycle is also evaluated `later`.
     """
     skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
     samples = silver.broker_samples.select("cluster", "broker", "at", "written")
@@ -328,7 +338,9 @@ def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
     ).drop("time", "turn", "read", "seen")
 
 
-def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
+def _assumed_cycles(
+    silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame
+) -> DataFrame:
     """Return a cycle for every interval since each leader's start, on days with known reports."""
     settled = join_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
@@ -356,7 +368,9 @@ def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame)
 
 
 def _known_on(days: DataFrame) -> DataFrame:
-    """Return `cluster` and `of`: the days on which a broker reported, and the days after them."""
+    """Return `cluster` and `of`: the days on which a broker reported, and the day after each of
+    them.
+    """
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()
 
@@ -365,7 +379,8 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
     The first moment is the start of the interval; the last is the first unload that was certainly
-    shed, or the end. Between them is the first unload that may have been shed.
+    shed, or the end of the interval. A moment between them is the first unload that may have been
+    shed.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)
@@ -380,7 +395,7 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
             "shed": F.last(surely, ignorenulls=True).over(so_far),
         }
     ).where("cycle is not null")
-    end = F.least("shed", F.col("upto") - _instant())
+    end = F.least("shed", F.col("upto") - _shortest_interval())
     acted = F.coalesce(F.col("shed") < F.col("upto"), F.lit(False))
     marks = marks.where((F.col("cycle") > F.col("since")) | acted)
     perhaps = F.when(F.col("first") < end, F.col("first"))
@@ -390,5 +405,7 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later, or that later records can affect."""
+    """Return the cycles that may have run at a time or later, and those that later records can
+    affect.
+    """
     return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cluster", "cycle")

@@ -1,4 +1,4 @@
-"""`decisions`: what the rules decide about each bundle in each cycle, and the actual unloads."""
+"""`decisions`: the rules' decision about each bundle in each cycle, and the actual unloads."""
 
 from __future__ import annotations
 
@@ -44,48 +44,50 @@ DECIDED: Mapping[str, str] = {
     "why": "string",
     "held": "boolean",
 }
-"""Columns about a bundle, with types."""
+"""Columns about a bundle, with their types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period in which different clocks may see it as over."""
+"""Seconds before the end of a grace period during which another clock may see it as over."""
 
 RECORDED = "recorded"
-"""The basis of an unload with a recorded cause."""
+"""Basis of an unload with a recorded cause."""
 
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
 def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """Return the table: the rows of `decided` whose bundles were chosen or unloaded.
+    """Return the table: the decided rows whose bundles were chosen or unloaded.
 
-    The others, which are most of a history, are not stored.
+    The other rows, which are most of them, are not stored.
     """
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
 
 def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row for each bundle of a broker, and for each unload of a bundle it did not report.
+    """Return a row for each bundle of a broker, and for each unload of a bundle that the broker did
+    not report.
 
-    `cycle` is a struct of `KEY`, followed by `broker` and `DECIDED`.
+    The column `cycle` is a struct of `KEY`; it is followed by `broker` and the columns of
+    `DECIDED`.
     """
-    ran = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
+    ran = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
     ran = streaks.with_streaks(ran, made, plan, strategies)
-    brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
+    brokers, bundles = _broker_rows(ran, made, strategies), _bundle_rows(made, plan)
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
-    acted = unloads_at_moments(causes.shed_unloads(made), cycles.of_plan(made["cycles"], plan))
-    went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
-    rows = finished(decided_table(rows, plan.readings), went)
+    acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
+    went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
+    rows = add_unloads(decided_table(rows, plan.readings), went)
     return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
 
 
-def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
+def _other_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in rows.columns if name not in names]
 
 
-def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
-    """Return the brokers in the columns that `shedding` expects."""
+def _broker_rows(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
+    """Return the brokers in the columns that `shedding.decision_rows` expects."""
     deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
     counted = [name for name in ("streak",) if name in ran.columns]
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy", *counted)
@@ -103,8 +105,8 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
     )
 
 
-def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the bundles in the columns that `shedding` expects."""
+def _bundle_rows(made: Made, plan: AuditPlan) -> DataFrame:
+    """Return the bundles in the columns that `shedding.decision_rows` expects."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"])
     load = load.withField("measured", shapes.measured(average)).alias("load")
@@ -114,11 +116,13 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return the rows of `shedding.decision_rows` in the columns of `DECIDED`, without unloads."""
+    """Return the rows of `shedding.decision_rows` with the columns of `DECIDED`, except those about
+    unloads.
+    """
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
-    levels = rows.withColumn("level", explanations.level(by))
-    doubtful = _at_edge(rows.columns) | _contested(rows.columns)
-    narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
+    levels = rows.withColumn("level", explanations.compared_numbers(by))
+    doubtful = _is_at_end_of_grace(rows.columns) | _is_contested(rows.columns)
+    narrows = _narrows_differences() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
     return levels.select(
         "cycle",
         "broker",
@@ -131,38 +135,39 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         "traffic",
         "above",
         (F.col("movable") & ~doubtful).alias("movable"),
-        (_open(rows.columns, readings) | doubtful).alias("open"),
+        (_may_be_movable(rows.columns, readings) | doubtful).alias("open"),
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
-        explanations.why(by, formatting.MEASURED[readings["shed-measure"]]).alias("why"),
+        explanations.reason_column(by, formatting.MEASURED[readings["shed-measure"]]).alias("why"),
     )
 
 
-def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if the bundle is kept only by an unload that may not have been shedding."""
-    if "surely_moved" not in given:
+def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
+    """True if only an unload that may not have been shedding prevents the bundle from moving."""
+    if "surely_moved" not in columns:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
 
 
-def _at_edge(given: Sequence[str]) -> Column:
+def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
     """True if a bundle was unloaded about one grace period ago, so that clocks could decide."""
-    if "surely_moved" not in given:
+    if "surely_moved" not in columns:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
     return F.coalesce(over.between(-JUST_BEFORE, causes.SKEW), F.lit(False))
 
 
-def _contested(given: Sequence[str]) -> Column:
+def _is_contested(columns: Sequence[str]) -> Column:
     """True if the last reports of two brokers list a bundle, so that it may have moved."""
-    return F.coalesce("contested", F.lit(False)) if "contested" in given else F.lit(False)
+    return F.coalesce("contested", F.lit(False)) if "contested" in columns else F.lit(False)
 
 
-def _narrows() -> Column:
-    """True if moving a bundle from the most to the least loaded broker narrows both gaps.
+def _narrows_differences() -> Column:
+    """True if moving a bundle from the most to the least loaded broker narrows their differences.
 
-    Null for strategies other than `UniformLoadShedder`.
+    Both differences count: in messages and in bytes. Null for strategies other than
+    `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
@@ -174,8 +179,8 @@ def _narrows() -> Column:
 LOADS = ("messages", "bytes")
 
 
-def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add the unloads; `went` has rows of `unload_times`."""
+def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
+    """Add the unloads to decided rows; `went` has the rows of `unload_times`."""
     both = with_unloads(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
@@ -191,17 +196,17 @@ def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads of cycles, repeated for each moment of a cycle."""
+    """Return the unloads of cycles, repeated for each moment of their cycle."""
     moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
     return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
 
 
 def unload_times(shed: DataFrame) -> DataFrame:
-    """Return when each broker unloaded each bundle in a cycle.
+    """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` are the times in order, `doubtful` the times of unloads that may not have been shed,
-    `guessed` the times of unloads without a recorded cause. `claimed` is true if the broker owned
-    the bundle, false if another one did, null if unknown.
+    `done` are all times in order, `doubtful` those of unloads that may not have been shed,
+    `guessed` those of unloads without a recorded cause. `claimed` is true if the broker owned the
+    bundle, false if another broker did, null if the owner is unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")
@@ -212,7 +217,7 @@ def unload_times(shed: DataFrame) -> DataFrame:
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows; unloads of other bundles get rows of their own."""
+    """Add the unloads to decided rows; an unload of any other bundle gets a row of its own."""
     both = rows.join(done.hint("shuffle_hash"), list(ACTED), "full_outer")
     none = F.array().cast("array<timestamp>")
     return both.withColumns(
@@ -224,7 +229,7 @@ def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
 
 
 def _with_unchosen(rows: DataFrame) -> DataFrame:
-    """Mark unloads as doubtful if they have no recorded cause and the rules do not choose them.
+    """Add to `doubtful` the unloads that have no recorded cause and that the rules do not choose.
 
     Bundles can be unloaded by hand at any time, and no strategy would have chosen these.
     """

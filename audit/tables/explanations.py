@@ -1,4 +1,4 @@
-"""Why a bundle is unloaded or kept, as columns of decided rows."""
+"""Reasons why a bundle is unloaded or kept, as columns of decided rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Written = Callable[[Column], Column]
 """Formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""Quantities that a strategy compares; null for strategies without them."""
+"""Quantities that strategies compare; null for a strategy that does not use them."""
 
 
-def level(strategies: Sequence[str]) -> Column:
+def compared_numbers(strategies: Sequence[str]) -> Column:
     """Return a struct of the `NUMBERS` that the strategy of a row compares."""
     found = F.lit(None).cast("struct<used double, average double, threshold double, need double>")
     found = F.struct(*(found[name].alias(name) for name in NUMBERS))
@@ -32,42 +32,44 @@ def level(strategies: Sequence[str]) -> Column:
     return found
 
 
-def _struct(**known: Column) -> Column:
+def _numbers_struct(**known: Column) -> Column:
     unknown = F.lit(None).cast("double")
     return F.struct(*(known.get(name, unknown).alias(name) for name in NUMBERS))
 
 
-def _threshold() -> Column:
+def _threshold_numbers() -> Column:
     own = F.col("thresholdshedder")
-    return _struct(
+    return _numbers_struct(
         used=own["usage"], average=own["average"], threshold=own["threshold"], need=own["need"]
     )
 
 
-def _overload() -> Column:
+def _overload_numbers() -> Column:
     own = F.col("overloadshedder")
-    return _struct(used=own["usage"], threshold=own["threshold"], need=own["need"])
+    return _numbers_struct(used=own["usage"], threshold=own["threshold"], need=own["need"])
 
 
-def _uniform() -> Column:
-    return _struct(need=F.col("uniformloadshedder.need"))
+def _uniform_numbers() -> Column:
+    return _numbers_struct(need=F.col("uniformloadshedder.need"))
 
 
-def _average() -> Column:
+def _average_numbers() -> Column:
     own = F.col("avgshedder")
-    return _struct(used=own["usage"], need=own["need"])
+    return _numbers_struct(used=own["usage"], need=own["need"])
 
 
 LEVELS: Mapping[str, Callable[[], Column]] = {
-    "ThresholdShedder": _threshold,
-    "OverloadShedder": _overload,
-    "UniformLoadShedder": _uniform,
-    "AvgShedder": _average,
+    "ThresholdShedder": _threshold_numbers,
+    "OverloadShedder": _overload_numbers,
+    "UniformLoadShedder": _uniform_numbers,
+    "AvgShedder": _average_numbers,
 }
 
 
-def why(strategies: Sequence[str], written: Written) -> Column:
-    """Return the first reason that applies; null in the row of a broker without bundles."""
+def reason_column(strategies: Sequence[str], written: Written) -> Column:
+    """Return a column with the first reason that applies; null in the row of a broker without
+    bundles.
+    """
     settings, strategy = F.col("settings"), F.col("strategy")
     known = strategy.isin(*strategies)
     off = ~F.coalesce(settings[shedding.ENABLED], F.lit(False))
@@ -81,16 +83,20 @@ def why(strategies: Sequence[str], written: Written) -> Column:
         (~F.col("movable"), ago),
     )
     own = ((strategy == name, WHY[name](written)) for name in strategies)
-    return _first((*general, *own))
+    return _first_reason((*general, *own))
 
 
-def _first(told: Sequence[tuple[Column, Column]]) -> Column:
+def _first_reason(reasons: Sequence[tuple[Column, Column]]) -> Column:
     nothing = F.lit(None).cast("string")
-    return reduce(lambda rest, one: F.when(one[0], one[1]).otherwise(rest), reversed(told), nothing)
+    return reduce(
+        lambda rest, one: F.when(one[0], one[1]).otherwise(rest), reversed(reasons), nothing
+    )
 
 
-def _going(own: Column, points: Column, written: Written) -> Column:
-    """Return why a bundle is unloaded, or that earlier bundles are enough."""
+def _excess_reason(own: Column, points: Column, written: Written) -> Column:
+    """Return the reason why a bundle of a broker is unloaded or kept, given its excess in
+    percentage points.
+    """
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(
         F.lit("over by "),
@@ -101,7 +107,7 @@ def _going(own: Column, points: Column, written: Written) -> Column:
         above,
     )
     enough = F.concat(F.lit("enough already gone: "), above, F.lit(" of "), written(need))
-    return _first(
+    return _first_reason(
         (
             (~F.coalesce(over, F.lit(False)), F.lit("broker not over its threshold")),
             (F.col("chosen"), needs),
@@ -110,26 +116,28 @@ def _going(own: Column, points: Column, written: Written) -> Column:
     )
 
 
-def _why_threshold(written: Written) -> Column:
+def _threshold_reason(written: Written) -> Column:
     own = F.col("thresholdshedder")
     relieved = own["relieves"] & F.col("chosen") & ~own["over"]
     words = F.lit("of the busiest broker, for one under the lower boundary")
-    return F.when(relieved, words).otherwise(_going(own, own["usage"] - own["limit"], written))
+    return F.when(relieved, words).otherwise(
+        _excess_reason(own, own["usage"] - own["limit"], written)
+    )
 
 
-def _why_overload(written: Written) -> Column:
+def _overload_reason(written: Written) -> Column:
     own = F.col("overloadshedder")
     few = own["over"] & (F.col("owned") < overload.FEWEST)
-    going = _going(own, own["usage"] - own["threshold"], written)
+    going = _excess_reason(own, own["usage"] - own["threshold"], written)
     return F.when(few, F.lit("broker has a single bundle")).otherwise(going)
 
 
-def _why_uniform(written: Written) -> Column:
+def _uniform_reason(written: Written) -> Column:
     own, traffic = F.col("uniformloadshedder"), F.col("traffic")
     need, filled = written(own["need"]), F.coalesce(uniform.FILLED, F.lit(0.0))
     going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
     going = F.concat(going, written(filled), F.lit(" are filled"))
-    return _first(
+    return _first_reason(
         (
             (~F.coalesce(own["over"], F.lit(False)), F.lit("differences within the thresholds")),
             (~own["most_loaded"], F.lit("broker not the most loaded")),
@@ -140,7 +148,7 @@ def _why_uniform(written: Written) -> Column:
     )
 
 
-def _why_average(_written: Written) -> Column:
+def _average_reason(_written: Written) -> Column:
     own, settings = F.col("avgshedder"), F.col("settings")
     hits = [
         sentence(
@@ -158,7 +166,7 @@ def _why_average(_written: Written) -> Column:
         messages(own["need"])
     )
     going = F.concat(too_few, F.lit("; it fits into "), need, F.lit(" for "), own["idle"])
-    return _first(
+    return _first_reason(
         (
             (~F.coalesce(own["over"], F.lit(False)), too_few),
             (~own["most_used"], F.lit("broker not the most used")),
@@ -170,8 +178,8 @@ def _why_average(_written: Written) -> Column:
 
 
 WHY: Mapping[str, Callable[[Written], Column]] = {
-    "ThresholdShedder": _why_threshold,
-    "OverloadShedder": _why_overload,
-    "UniformLoadShedder": _why_uniform,
-    "AvgShedder": _why_average,
+    "ThresholdShedder": _threshold_reason,
+    "OverloadShedder": _overload_reason,
+    "UniformLoadShedder": _uniform_reason,
+    "AvgShedder": _average_reason,
 }

@@ -8,17 +8,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
-"""Bytes per second, the largest first."""
+"""Units by their bytes per second, the largest first."""
 
 
 def plain(number: Column, places: int = 2) -> Column:
-    """Format a number with up to two decimal places, or `places`: 72.73, 80, 0.5."""
+    """Format a number with up to two decimal places, or up to `places`: 72.73, 80, 0.5."""
     rounded = F.round(number, places).try_cast(f"decimal(38, {places})").cast("string")
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
 
 
 def plain_apart(number: Column, bound: Column) -> Column:
-    """Format a number like `plain`, but with more places if it would read the same as a bound."""
+    """Format a number as `plain` does, but with more places if it would otherwise look equal to a
+    bound.
+    """
     same = (plain(number) == plain(bound)) & (number != bound)
     longer = plain(number, LONG)
     longer = F.when(longer == plain(bound, LONG), number.cast("string")).otherwise(longer)
@@ -26,11 +28,11 @@ def plain_apart(number: Column, bound: Column) -> Column:
 
 
 LONG = 6
-"""Decimal places that tell most numbers apart."""
+"""Number of decimal places that show the difference between most numbers."""
 
 
 def throughput(amount: Column) -> Column:
-    """Format bytes per second in a suitable unit: 30 MB/s."""
+    """Format bytes per second in a suitable unit, such as 30 MB/s."""
     text = F.concat(plain(amount), F.lit(" B/s"))
     for unit, size in reversed(tuple(UNITS.items())):
         text = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(text)
@@ -46,9 +48,9 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     "throughput": throughput,
     "message-rate": messages,
 }
-"""Formatters of traffic with its unit, by the reading `shed-measure`."""
+"""Functions that format traffic with its unit, by the reading `shed-measure`."""
 
 
 def sentence(*parts: Column | str) -> Column:
-    """Join words and text columns with spaces."""
+    """Join words and columns of text with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))

@@ -8,18 +8,18 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
-"""Names of brokers' heartbeat bundles, in both formats."""
+"""Pattern of the names of brokers' heartbeat bundles, in both formats."""
 
 CHECKS_DESTINATION = "released-3.0"
-"""First release in which a bundle stays if its owner would be chosen again."""
+"""First release in which a bundle stays if placement would choose its owner again."""
 
 
 def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Add `held`, true if a bundle may have to stay.
+    """Add the column `held`, true if a bundle may have to stay.
 
     Its namespace may be in an anti-affinity group. In a release, it may also be a heartbeat bundle,
-    or its owner may have as few bundles of the namespace as any other broker, so that it would be
-    chosen again.
+    or its owner may have as few bundles of the namespace as any other broker, so that placement
+    would choose the owner again.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(
@@ -32,14 +32,16 @@ def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     if plan.released:
         held = held | F.col("bundle").rlike(OWN_NAMESPACES)
     if plan.released and plan.profile >= CHECKS_DESTINATION:
-        rows, again = _owned_alike(rows)
+        rows, again = _with_fewest(rows)
         held = F.coalesce(held, F.lit(False)) | again
     held = F.coalesce(held & F.col("owned"), F.lit(False))
     return rows.withColumn("held", held).drop("space", "of", "grouped", "own", "least", "having")
 
 
-def _owned_alike(rows: DataFrame) -> tuple[DataFrame, Column]:
-    """Return rows, and a column that is true if no broker has fewer bundles of the namespace."""
+def _with_fewest(rows: DataFrame) -> tuple[DataFrame, Column]:
+    """Return rows, and a column that is true if no broker has fewer bundles of the namespace than
+    the owner.
+    """
     of_broker = Window.partitionBy("cycle", "space", "broker")
     of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")
     rows = rows.withColumn("own", F.count_if("owned").over(of_broker))

@@ -9,13 +9,14 @@ from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.input.changes import earliest_time
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, recent, settings_at, signs
-from pulsar_conformance.audit.tables.names import as_reported
+from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
-"""Values of `standing`: the broker may have gone; it may have gone since its report is late; it has
-a newer report with unknown content; it has only such a report. Null for all other brokers.
+"""Values of the column `standing`: the broker may have gone; it may have gone because its report is
+late; its newest report has unknown content; its only report has unknown content. Null for all other
+brokers.
 """
 
 MISSED = "its last report is older than the longest interval"
@@ -24,15 +25,15 @@ QUARANTINED = "a report of it is quarantined"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
-"""Columns of the reports."""
+"""Columns that are taken from the report."""
 
 
 def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return the table: the last report of every broker that may count at each moment of a cycle.
 
-    `reported` is the report's time, `standing` is null if it certainly counts, and `note` is why it
-    may not. A broker has certainly gone once there is a sign of it and its report is overdue.
-    Cycles before the plan's period are included.
+    `reported` is the time of the report, `standing` is null if the report certainly counts, and
+    `note` is the reason why it may not. A broker has certainly gone if there is a sign that it went
+    and its report is overdue. The table includes cycles before the plan's period.
     """
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
     moments = cycles.cycle_moments(made, plan)
@@ -40,20 +41,20 @@ def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     if plan.since is not None:
         begun = replace(plan, since=earliest_time(moments, "moment"))
         silver = recent.without_expired(silver, moments, begun)
-    looks = _looks(silver, moments)
+    looks = _broker_moments(silver, moments)
     report, early = F.struct("at", *MEASURED), F.expr(f"interval {cycles.SKEW:g} seconds")
     samples = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _rhythm()
+        "cluster", "broker", F.col("at").alias("moment"), report.alias("report"), _report_gaps()
     )
-    named = as_reported(silver)
+    named = with_reported_names(silver)
     stopped = signs.shutdowns(named).select(
         "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("stopped")
     )
-    moved = signs.moved_away(named).select(
+    moved = signs.moved_without_unload(named).select(
         "cluster", "broker", F.col("since").alias("moment"), F.col("reported").alias("moved")
     )
     before = F.lit(signs.ELECTION)
-    deposed = signs.deposed(named).select(
+    deposed = signs.replaced_leaders(named).select(
         "cluster", "broker", (F.col("at") - before).alias("moment"), F.col("at").alias("deposed")
     )
     lost = signs.lost_reports(silver).select(
@@ -68,7 +69,7 @@ def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "deposed", "lost")}
     last |= {name: F.last(name, ignorenulls=True).over(so_far) for name in ("report", "gaps")}
     last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).next("came")
-    seen = marks.withColumns(last).where("turn = 1").withColumns(_standing())
+    seen = marks.withColumns(last).where("turn = 1").withColumns(_standing_columns())
     seen = seen.where("counts")
     of_report = (F.col(f"report.{name}").alias(name) for name in MEASURED)
     reported = F.col("report.at").alias("reported")
@@ -76,16 +77,16 @@ def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return seen.select(*key, reported, *of_report, "standing", "note")
 
 
-def _standing() -> dict[str, Column]:
+def _standing_columns() -> dict[str, Column]:
     """Return `standing`, `note`, and `counts`, which is false if the broker has certainly gone."""
-    at, oldest = F.col("report.at"), _oldest()
+    at, oldest = F.col("report.at"), _oldest_counting()
     late = F.coalesce(F.col("moment") - at > oldest, F.lit(False))
     stopped, moved, deposed = (
         F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved", "deposed")
     )
     gone = stopped | moved
     longest = F.when(F.size("gaps") == RHYTHM, F.array_max("gaps"))
-    silent = _seconds("moment") - _seconds("report.at") > longest * FAR
+    silent = _unix_seconds("moment") - _unix_seconds("report.at") > longest * FAR
     soon = F.col("next") - F.col("moment") <= F.lit(signs.HINDSIGHT)
     back = F.coalesce(soon & (F.col("next") - at <= oldest), F.lit(False))
     silent = F.coalesce(silent, F.lit(False)) & ~back
@@ -115,31 +116,35 @@ def _standing() -> dict[str, Column]:
 
 
 RHYTHM = 4
-"""Number of intervals between reports that show how often a broker reports."""
+"""Number of intervals between reports by which it is known how often a broker reports."""
 
 FAR = 5
-"""Multiple of the longest of these intervals after which a silent broker may have gone, unless it
-reports within the longest interval that the settings allow.
+"""Multiple of the longest of these intervals after which a silent broker may have gone, unless the
+settings allow so long an interval.
 """
 
 
-def _rhythm() -> Column:
-    """Return `gaps`, the seconds between a report and each of the `RHYTHM` reports before it."""
+def _report_gaps() -> Column:
+    """Return the column `gaps`: the seconds between a report and each of the `RHYTHM` reports
+    before it.
+    """
     course = Window.partitionBy("cluster", "broker").orderBy("at")
-    gap = _seconds("at") - F.lag(_seconds("at")).over(course)
+    gap = _unix_seconds("at") - F.lag(_unix_seconds("at")).over(course)
     return F.collect_list(gap).over(course.rowsBetween(1 - RHYTHM, 0)).alias("gaps")
 
 
-def _seconds(time: str) -> Column:
+def _unix_seconds(time: str) -> Column:
     return F.unix_micros(time) / 1_000_000
 
 
-def _oldest() -> Column:
-    return cycles.minutes(F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST)))
+def _oldest_counting() -> Column:
+    return cycles.minutes_as_interval(
+        F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
+    )
 
 
-def _looks(silver: Silver, moments: DataFrame) -> DataFrame:
-    """Return the moments with every broker that reported on that day or the day before."""
+def _broker_moments(silver: Silver, moments: DataFrame) -> DataFrame:
+    """Return a row for each moment and each broker that reported on that day or the day before."""
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))

@@ -1,4 +1,4 @@
-"""A single name for each broker: that in its load reports, however other records spell it."""
+"""One name for each broker: that in its load reports, however other records spell it."""
 
 from __future__ import annotations
 
@@ -11,42 +11,46 @@ from pyspark.sql import functions as F
 SCHEME = r"^[a-zA-Z][a-zA-Z+.-]*://|/+$"
 HOST = r"^(\[[^\]]+\]|[^:/]+)"
 DOMAIN = r"^[^.\[]*[a-z][^.]*\."
-"""The name of a host with a domain, and no address."""
+"""Pattern of a host name with a domain that is not an address."""
 
 STANDARD = r":(6650|6651|8080|8443|80|443)$"
-"""Ports of a broker's own services: with one of these, the host alone identifies it."""
+"""Ports of a broker's own services; a name with one of these identifies a broker by its host
+alone.
+"""
 
 
-def as_reported(silver: Silver) -> Silver:
-    """Return the tables with brokers of actions and contexts named as in load reports.
+def with_reported_names(silver: Silver) -> Silver:
+    """Return the tables with brokers named as in load reports.
 
     A record may name a broker by a URL, by another of its ports, or with or without its domain. A
-    small job finds out whether any does.
+    small job finds out whether any record does.
     """
     spelt = silver.actions.select("cluster", "broker")
     spelt = spelt.union(silver.contexts.select("cluster", "broker")).where("broker is not null")
-    names = _names(spelt.distinct(), silver.broker_samples)
+    names = _reported_names(spelt.distinct(), silver.broker_samples)
     if names.isEmpty():
         return silver
     return replace(
         silver,
-        actions=_renamed(silver.actions, names),
-        contexts=_renamed(silver.contexts, names),
+        actions=_rename_brokers(silver.actions, names),
+        contexts=_rename_brokers(silver.contexts, names),
     )
 
 
-def _renamed(rows: DataFrame, names: DataFrame) -> DataFrame:
+def _rename_brokers(rows: DataFrame, names: DataFrame) -> DataFrame:
     named = rows.join(F.broadcast(names), ["cluster", "broker"], "left")
     return named.withColumn("broker", F.coalesce("named", "broker")).select(*rows.columns)
 
 
-def _names(spelt: DataFrame, samples: DataFrame) -> DataFrame:
-    """Return `cluster`, `broker` and `named`: spellings, and the names in load reports."""
+def _reported_names(spelt: DataFrame, samples: DataFrame) -> DataFrame:
+    """Return `cluster`, `broker` (a spelling) and `named` (the name in load reports)."""
     plain = F.regexp_replace("broker", SCHEME, "")
-    reported = samples.select("cluster", "broker").distinct().withColumn("host", _host(plain))
+    reported = samples.select("cluster", "broker").distinct().withColumn("host", _host_name(plain))
     whole, short = F.lit(False).alias("part"), F.lit(True).alias("part")
     hosts = reported.select("cluster", "broker", "host", whole).union(
-        reported.where(F.col("host").rlike(DOMAIN)).select("cluster", "broker", _label(), short)
+        reported.where(F.col("host").rlike(DOMAIN)).select(
+            "cluster", "broker", _first_label(), short
+        )
     )
     hosts = hosts.groupBy("cluster", "host").agg(
         F.min("broker").alias("known"),
@@ -54,21 +58,21 @@ def _names(spelt: DataFrame, samples: DataFrame) -> DataFrame:
         F.min("part").alias("part"),
     )
     hosts = F.broadcast(hosts.where("brokers = 1").drop("brokers"))
-    named = spelt.withColumn("host", F.when(plain.rlike(STANDARD), _host(plain)))
+    named = spelt.withColumn("host", F.when(plain.rlike(STANDARD), _host_name(plain)))
     named = named.join(hosts, ["cluster", "host"], "left")
     labels = hosts.where("not part").select(
         "cluster", F.col("host").alias("label"), F.col("known").alias("other")
     )
-    named = named.withColumn("label", F.when(F.col("host").rlike(DOMAIN), _label()))
+    named = named.withColumn("label", F.when(F.col("host").rlike(DOMAIN), _first_label()))
     named = named.join(labels, ["cluster", "label"], "left")
     named = named.withColumn("named", F.coalesce("known", "other", plain))
     return named.where("named != broker").select("cluster", "broker", "named")
 
 
-def _host(name: Column) -> Column:
+def _host_name(name: Column) -> Column:
     return F.lower(F.nullif(F.regexp_extract(name, HOST, 1), F.lit("")))
 
 
-def _label() -> Column:
+def _first_label() -> Column:
     """Return the first part of a host name."""
     return F.substring_index("host", ".", 1).alias("host")

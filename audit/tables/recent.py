@@ -1,7 +1,7 @@
-"""Selecting the records that can matter for the last cycles of a history.
+"""Selection of the records that can matter to the last cycles of a history.
 
-Older records do not count: expired reports, samples that other leaders took, and samples that have
-left every time frame.
+Other records do not count: expired reports, samples that former leaders took, and samples that are
+too old for every time frame.
 """
 
 from __future__ import annotations
@@ -22,57 +22,57 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
-"""Period within which it takes longer to filter expired samples than to use them."""
+"""Period so short that using its expired samples takes less time than dropping them."""
 
 FRESH = timedelta(days=2)
-"""Age up to which summing all samples of a leader is faster than counting them."""
+"""Age of a leader up to which summing all its samples is faster than counting them."""
 
 DATA = "bundle_data"
 
 
 def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """Return the records that averages over `most` samples at these moments can depend on."""
+    """Return the records on which averages over `most` samples at these moments can depend."""
     if plan.since is None:
         return silver
-    day, silver = _day(plan.since), without_expired(silver, moments, plan)
+    day, silver = _utc_day(plan.since), without_expired(silver, moments, plan)
     begun = earliest_time(moments, "since")
-    samples = silver.bundle_samples.where(F.col("day") >= min(_day(begun), day))
+    samples = silver.bundle_samples.where(F.col("day") >= min(_utc_day(begun), day))
     silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
-    if plan.readings["window"] == "sliding" and day - _day(begun) > FRESH:
-        return _counted(silver, day, most)
+    if plan.readings["window"] == "sliding" and day - _utc_day(begun) > FRESH:
+        return _drop_old_samples(silver, day, most)
     return silver
 
 
-def _counted(silver: Silver, day: date, most: int) -> Silver:
-    """Drop samples that had left a time frame of `most` samples before a day."""
-    from_day = _counting(silver, day, most)
+def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
+    """Drop samples that were too old for a time frame of `most` samples before a day."""
+    from_day = _first_counting_days(silver, day, most)
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
     samples = silver.bundle_samples.where(F.col("day") >= F.lit(first))
     if day - first > NEAR:
         samples = samples.join(from_day, list(BUNDLE), "left")
         samples = samples.where(F.col("day") >= F.coalesce("from", F.lit(day))).drop("from")
-    return replace(silver, bundle_samples=samples, contexts=_with_last(silver.contexts, first))
+    return replace(silver, bundle_samples=samples, contexts=_with_last_data(silver.contexts, first))
 
 
 def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
-    """Return the rows of days on which leaders of these moments were in office."""
-    return rows.where(F.col("day") >= _day(earliest_time(moments, "since")))
+    """Return the rows of the days on which the leaders of these moments led."""
+    return rows.where(F.col("day") >= _utc_day(earliest_time(moments, "since")))
 
 
 def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
-    """Drop reports that had expired at these moments."""
+    """Drop reports that had expired by these moments."""
     if plan.since is None:
         return silver
-    oldest = _reported_since(moments, _day(plan.since))
+    oldest = _reported_since(moments, _utc_day(plan.since))
     return replace(silver, broker_samples=silver.broker_samples.where(F.col("day") >= oldest))
 
 
 def day_before(silver: Silver, plan: AuditPlan) -> Silver:
-    """Drop reports from more than one day before the plan's first cycle."""
+    """Drop reports that are older than the day before the plan's first cycle."""
     if plan.since is None:
         return silver
-    recent = F.col("day") >= _days_before(_day(plan.since), 1)
+    recent = F.col("day") >= _days_before(_utc_day(plan.since), 1)
     return replace(
         silver,
         broker_samples=silver.broker_samples.where(recent),
@@ -80,7 +80,7 @@ def day_before(silver: Silver, plan: AuditPlan) -> Silver:
     )
 
 
-def _day(time: datetime) -> date:
+def _utc_day(time: datetime) -> date:
     return time.astimezone(UTC).date()
 
 
@@ -96,8 +96,10 @@ def _reported_since(moments: DataFrame, day: date) -> date:
     return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 
 
-def _counting(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return, as `from`, the day of each bundle's first sample that counts on a later day."""
+def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
+    """Return, as the column `from`, the day of each bundle's first sample that counts on a later
+    day.
+    """
     owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
     before = silver.bundle_samples.where(F.col("day") < F.lit(day))
     each = before.groupBy(*BUNDLE, "day").agg(F.count(F.lit(1)).alias("samples"))
@@ -109,8 +111,8 @@ def _counting(silver: Silver, day: date, most: int) -> DataFrame:
     return each.groupBy(*BUNDLE).agg(F.min("day").alias("from"))
 
 
-def _with_last(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and each bundle's last earlier `bundle_data`."""
+def _with_last_data(contexts: DataFrame, first: date) -> DataFrame:
+    """Return the contexts from a day on, and each bundle's last `bundle_data` before that day."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

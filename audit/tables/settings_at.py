@@ -1,4 +1,4 @@
-"""The effective settings at a time, and the strategy that a leader follows."""
+"""The settings in force at a time, and the strategy that a leader follows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ SHORTEST = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
     dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, SHORTEST))
 )
-"""Settings that influence what is known, shed and split in a cycle."""
+"""Settings that influence the knowledge, the shedding and the splits of a cycle."""
 
 SETTLED = 10.0
-"""Seconds after which a changed setting, or the knowledge of a new leader, certainly counts."""
+"""Seconds after which a changed setting certainly counts, and so does the knowledge of a new
+leader.
+"""
 
 
 def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
-    """Add the settings last recorded at or before the time in a column."""
+    """Add the settings that were last recorded at or before the time in the column `at`."""
     known = silver.contexts.where("kind = 'settings'").select(
         "cluster",
         F.col("at").alias(at),
@@ -54,9 +56,9 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
     previous = F.col("whole.before.recorded")
     both = both.withColumns(
         {
-            "settings": _overridden(F.col("whole.record.recorded"), plan),
+            "settings": _override(F.col("whole.record.recorded"), plan),
             "previous": previous,
-            "former": F.when(fresh & previous.isNotNull(), _overridden(previous, plan)),
+            "former": F.when(fresh & previous.isNotNull(), _override(previous, plan)),
             "lost": F.coalesce(lost_at.isNotNull() & ~(set_at > lost_at), lost_at.isNotNull()),
         }
     )
@@ -65,10 +67,10 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
 
 
 def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add `strategy`, the one set when the leader started, and `other_strategy`.
+    """Add `strategy`, the one that was set when the leader started, and `other_strategy`.
 
-    A changed strategy needs a restart of brokers. A leader follows the strategy set at its start
-    or, if nothing shows that it was restarted in between, the one before.
+    A changed strategy needs a restart of brokers. A leader follows the strategy that was set at its
+    start or, if nothing shows that it was restarted in between, the strategy before.
     """
     own = followed_strategy(F.col("force")).alias("strategy")
     start = rows.select("cluster", "since", "led").distinct()
@@ -81,7 +83,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
     settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
     asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
     start = join_settings(silver, plan, start.withColumn("asked", asked), "asked")
-    given, names = _overridden(F.col("previous"), plan), (transfer.MANAGER, shedding.STRATEGY)
+    given, names = _override(F.col("previous"), plan), (transfer.MANAGER, shedding.STRATEGY)
     old = followed_strategy(settings.in_force(given, names, plan.defaults))
     start = start.select(
         "cluster", "since", own, F.when(F.col("previous").isNotNull(), old).alias("other")
@@ -92,7 +94,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
 
 
 def followed_strategy(force: Column) -> Column:
-    """Return the strategy by the effective settings; the extensible manager has its own default.
+    """Return the strategy by the settings in force; the extensible manager has its own default.
 
     [TRANSFER-18]
     """
@@ -101,19 +103,19 @@ def followed_strategy(force: Column) -> Column:
 
 
 def in_force(given: Column, plan: AuditPlan) -> Column:
-    """Return settings with the types that the rules need, and with documented defaults."""
+    """Return settings with documented defaults, and with the types that the rules need."""
     return settings.in_force(given, SETTINGS, plan.defaults)
 
 
 def settings_column(plan: AuditPlan) -> Column:
-    """Return the column `settings` as `in_force` does."""
+    """Return the column `settings` with defaults and types, as `in_force` does."""
     name = "settings of Spark Connect" if is_remote() else "settings"
     if name not in plan.columns:
         plan.columns[name] = in_force(F.col("settings"), plan)
     return plan.columns[name]
 
 
-def _overridden(recorded: Column, plan: AuditPlan) -> Column:
+def _override(recorded: Column, plan: AuditPlan) -> Column:
     none = F.create_map().cast("map<string, string>")
     recorded = F.coalesce(recorded, none)
     if not plan.settings:

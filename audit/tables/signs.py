@@ -2,8 +2,8 @@
 
 A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
 once another broker leads in its place, or once its bundles are on another broker without having
-been unloaded; the last two are visible only some time later. A quarantined report was known to the
-leader, but its content is unknown.
+been unloaded; the last two signs are visible only some time later. A lost report is one in
+quarantine: the leader knew its content, which is no longer known.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ FORGOTTEN = 3
 """Number of longest intervals without a report after which a broker has certainly gone."""
 
 HINDSIGHT = timedelta(hours=1)
-"""A later record may show that a broker had gone, or was there, up to this long before."""
+"""Maximum time by which a record may be later than a broker's departure or presence, of which it is
+a sign.
+"""
 
 ELECTION = timedelta(minutes=1)
-"""A broker that ceased to lead may have gone up to this long before its successor is recorded."""
+"""Maximum time from the departure of a leader to the record of its successor."""
 
 STOPPED = "its shutdown is recorded"
 DEPOSED = "another broker leads in its place"
@@ -32,7 +34,7 @@ ELSEWHERE = "one of its bundles is at another broker without having been unloade
 
 
 def shutdowns(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, the recorded time of the broker's shutdown."""
+    """Return `cluster`, `broker` and `at`, the recorded time of each broker's shutdown."""
     stopped = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     first = stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at")).agg(
         F.min("at").alias("at")
@@ -41,7 +43,7 @@ def shutdowns(silver: Silver) -> DataFrame:
 
 
 def lost_reports(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at` of reports of a known broker with unknown content."""
+    """Return `cluster`, `broker` and `at` of quarantined reports that name a known broker."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
     # A usable report with the same time is the original of a damaged copy, but not of a
     # contradicting report.
@@ -49,20 +51,23 @@ def lost_reports(silver: Silver) -> DataFrame:
     return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 
 
-def deposed(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, when another broker replaced it as leader."""
+def replaced_leaders(silver: Silver) -> DataFrame:
+    """Return `cluster`, `broker` and `at`, the time at which another broker replaced it as
+    leader.
+    """
     course = Window.partitionBy("cluster").orderBy("at")
     led = silver.contexts.where("kind = 'leader'").select("cluster", "at", "broker")
     led = led.withColumn("former", F.lag("broker").over(course)).where("broker != former")
     return led.select("cluster", F.col("former").alias("broker"), "at")
 
 
-def moved_away(silver: Silver) -> DataFrame:
-    """Return bundles that moved without an unload: `cluster`, `broker`, `since` and `reported`.
+def moved_without_unload(silver: Silver) -> DataFrame:
+    """Return the owners of bundles that moved without an unload: `cluster`, `broker`, `since`,
+    `reported`.
 
-    `reported` is the time of the former owner's report that lists the bundle: a newer one shows
-    that the broker is still up. It may have gone at any time `since` then, by at most `HINDSIGHT`
-    before the bundle is seen elsewhere.
+    `reported` is the time of the former owner's report that lists the bundle: a newer report shows
+    that the broker is up. It may have gone at any time after `since`, which is at most `HINDSIGHT`
+    before the bundle is seen on another broker.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -71,7 +76,7 @@ def moved_away(silver: Silver) -> DataFrame:
     assigned = assigned.withColumn("listed", F.lit(False)).unionByName(
         owners.withColumn("listed", F.lit(True))
     )
-    rows = _claims(silver.broker_samples, assigned)
+    rows = _owner_claims(silver.broker_samples, assigned)
     went = silver.actions.where("kind = 'unloaded'").select(
         "cluster", "at", "bundle", F.lit(0).alias("turn")
     )
@@ -99,10 +104,10 @@ def moved_away(silver: Silver) -> DataFrame:
     return rows.withColumn("since", F.greatest("reported", "since"))
 
 
-def _claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
-    """Return the owners, by reports and by records, of bundles with several owners.
+def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
+    """Return the owners, by reports and by records, of bundles that have had several owners.
 
-    Most lists of bundles repeat earlier ones of the broker, so each distinct list is read once.
+    Most lists of bundles repeat the broker's earlier list, so each distinct list is read once.
     """
     key = ["cluster", "broker", "bundle"]
     lists = samples.select("cluster", "broker", "bundles").distinct()

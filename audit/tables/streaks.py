@@ -1,7 +1,8 @@
-"""AvgShedder's streaks: in how many consecutive cycles a pair of brokers exceeded a threshold.
+"""AvgShedder's streaks: the number of consecutive cycles in which a pair of brokers exceeded a
+threshold.
 
-There are two counts: the certain one, from the last unload on, and the possible one, with any pair.
-Documents do not say whether an unload ends a streak.
+There are two counts: the certain one, from the last unload on, and the possible one, with any pair
+of brokers. Documents do not say whether an unload ends a streak.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ POINTS = float(expect.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
 LONG = 1 << 20
-"""Length of a streak that may have begun before the known cycles."""
+"""Length that is assumed for a streak that may have begun before the known cycles."""
 
 LOOKBACK = timedelta(days=1)
-"""Time before a part of a table in which streaks are looked for."""
+"""Time before a rebuilt part of a table in which its streaks may have begun."""
 
 BEGUN = 3
 """Number of intervals after its start within which a leader certainly ran its first cycle."""
@@ -35,7 +36,8 @@ def with_streaks(
 ) -> DataFrame:
     """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is among the strategies.
 
-    `streak` is that of `average`; `perhaps_streak` has only the two counts.
+    `streak` is the struct that `adapters.spark.average` reads; `perhaps_streak` has only the two
+    counts.
     """
     if average.NAME not in strategies:
         return rows
@@ -43,7 +45,9 @@ def with_streaks(
 
 
 def streaks(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return both kinds of streaks before each cycle: `CYCLE` and the columns above."""
+    """Return the certain and the possible streak before each cycle: `CYCLE`, `streak` and
+    `perhaps_streak`.
+    """
     every = with_all_days(made)
     pairs = _pairs(every, plan)
     went = causes.shed_unloads(every).select(*CYCLE).distinct().withColumn("went", F.lit(True))
@@ -55,8 +59,10 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
     begun = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
     counts = {}
     for name in average.HITS:
-        rows, counts[name] = _in_a_row(rows, term, f"surely_{name}", apart | after, F.lit(0))
-        rows, counts[f"perhaps_{name}"] = _in_a_row(
+        rows, counts[name] = _count_consecutive(
+            rows, term, f"surely_{name}", apart | after, F.lit(0)
+        )
+        rows, counts[f"perhaps_{name}"] = _count_consecutive(
             rows, term, f"perhaps_{name}", F.lit(False), begun
         )
     before = {name: F.lag(count).over(term) for name, count in counts.items()}
@@ -70,12 +76,14 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
     return rows.select(*CYCLE, streak.alias("streak"), perhaps.alias("perhaps_streak"))
 
 
-def _in_a_row(
+def _count_consecutive(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and for each the number of consecutive rows up to it in which a column is true.
+    """Return rows, and a column with the number of consecutive rows so far in which `holds` is
+    true.
 
-    `begun` is added to the number if the column has been true since the first row.
+    `breaks` is true where a new count begins. `begun` is added to a count that began with the first
+    row.
     """
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
     first = F.lag(holds).over(term).isNull()
@@ -90,12 +98,12 @@ def _in_a_row(
 
 
 def with_all_days(made: Made) -> Made:
-    """Return the tables, including earlier days if only a part of them is being rebuilt."""
+    """Return the tables with all their days, even if only a part is being rebuilt."""
     return {name: made.get(f"{WHOLE}{name}", table) for name, table in made.items()}
 
 
 def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row per cycle: its pair, and whether it exceeded each threshold."""
+    """Return a row per cycle, with its pair of brokers and whether they exceeded each threshold."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)

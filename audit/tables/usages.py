@@ -1,4 +1,4 @@
-"""`broker_usage`: each broker's usage in each cycle, and the leader's usage history.
+"""`broker_usage`: each broker's usage in each cycle, and the leader's memory of earlier usage.
 
 Usage smoothed over its history is a recurrence over cycles. It is computed in two steps, at linear
 cost: over blocks of cycles, each of which is an affine map of the usage before it, and then within
@@ -17,34 +17,34 @@ from pyspark.sql import functions as F
 NAME = "broker_usage"
 MOMENT = ("cluster", "cycle", "moment")
 TERM = ("cluster", "broker", "since")
-"""Key of a memory: each leader has one for each broker."""
+"""Key of a leader's memory of a broker: the leader is identified by the start of its term."""
 
 BLOCK = 128
 """Number of cycles in a block."""
 
 AFFINE = "struct<scale double, shift double, fresh double>"
-"""Affine map of a block: the usage after it is `scale` times the usage before it plus `shift`;
-`fresh` if there is no usage before it.
+"""Spark type of a block's affine map: the usage after the block is `scale` times the usage before
+it plus `shift`, or `fresh` if there is no usage before it.
 """
 
 UNKNOWN = float("nan")
-"""Usage after a cycle at which the share of history is unknown."""
+"""Usage after a cycle at which the share of the history is unknown."""
 
 
 def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table; usage in earlier cycles counts from the leader's start.
+    """Return the table, in which the usage in earlier cycles counts from the leader's start on.
 
-    If its weight is 0, it counts as unobserved; if the weight is unknown, so are `before` and
-    `used`. Of a cycle's moments, the first is remembered. If `made` has earlier rows of the table,
-    their history is continued.
+    If the weight of earlier usage is 0, there is no history; if the weight is unknown, so are
+    `before` and `used`. A leader remembers only the first moment of each cycle. If `made` has
+    earlier rows of the table, their history is continued.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
-        moments = cycles.of_plan(moments, plan)
+        moments = cycles.in_period_of(moments, plan)
         earlier = recent.rows_by_leader(earlier, moments)
     moments = moments.select(*MOMENT, "since", "settings").hint("shuffle_hash")
     known = made["last_reports"].join(moments, list(MOMENT))
-    known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted(plan)))
+    known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted_usage(plan)))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,
@@ -61,12 +61,12 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "note",
     )
     if earlier is not None:
-        rows = rows.unionByName(_memory(earlier), allowMissingColumns=True)
-    return cycles.of_plan(_remembered(rows, exact=plan.smooths_exactly), plan)
+        rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
+    return cycles.in_period_of(_with_history(rows, exact=plan.smooths_exactly), plan)
 
 
-def _counted(plan: AuditPlan) -> Column:
-    """Return usage by resource, without resources that a release does not count."""
+def _counted_usage(plan: AuditPlan) -> Column:
+    """Return the usage by resource, with 0 for resources that a release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
     if plan.release_way("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
@@ -77,8 +77,10 @@ def _counted(plan: AuditPlan) -> Column:
     return percent
 
 
-def _memory(earlier: DataFrame) -> DataFrame:
-    """Return each term's usage history as a cycle before all others."""
+def _remembered_cycles(earlier: DataFrame) -> DataFrame:
+    """Return the memory at the end of each term as the row of a cycle, which precedes all new
+    cycles.
+    """
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -94,13 +96,13 @@ def _memory(earlier: DataFrame) -> DataFrame:
 
 
 WHOLE = 100.0
-"""Width of the usage at a cycle whose report is unknown or late, in points."""
+"""Width, in percentage points, of the usage in a cycle whose report is unknown or late."""
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:
-    """Add `after width`, the uncertainty of the smoothed usage after each cycle.
+    """Add the column `after width`, the uncertainty of the smoothed usage after each cycle.
 
-    It is smoothed like the usage itself, from the range of usage over a cycle's moments.
+    It is smoothed like the usage itself, from the range of the usage over the moments of a cycle.
     """
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
@@ -116,10 +118,10 @@ def _with_widths(rows: DataFrame) -> DataFrame:
     return rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
 
 
-def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
-    """Add to each row the history of earlier cycles, and the usage smoothed with it.
+def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
+    """Add to each row the history of earlier cycles, and the usage smoothed with that history.
 
-    `exact` adds the bounds of that usage, which follow from each cycle's moments.
+    `exact` adds the bounds of the smoothed usage, which result from the moments of each cycle.
     """
     rows = _with_widths(rows) if exact else rows
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
@@ -173,25 +175,27 @@ def _remembered(rows: DataFrame, *, exact: bool) -> DataFrame:
 
 
 def usage_after_cycles(rows: DataFrame) -> DataFrame:
-    """Return `after`, the smoothed usage, for each cycle of each term; see `UNKNOWN`."""
+    """Return the column `after`, the smoothed usage, for each cycle of each term; see `UNKNOWN`."""
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
     items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
-    blocks = rows.groupBy(*TERM, "block").agg(items).withColumn("map", _map(F.col("items")))
+    blocks = rows.groupBy(*TERM, "block").agg(items).withColumn("map", _block_map(F.col("items")))
     whole = blocks.groupBy(*TERM).agg(
         F.array_sort(F.collect_list(F.struct("block", "map", "items"))).alias("blocks")
     )
     maps = F.transform("blocks", lambda block: block["map"])
-    starts = F.aggregate(maps, _chain(F.lit(None).cast("double")), _advance_block)["each"]
+    starts = F.aggregate(maps, _empty_course(F.lit(None).cast("double")), _advance_block)["each"]
     paired = F.arrays_zip(F.col("blocks").alias("block"), starts.alias("start"))
     each = whole.select(*TERM, F.inline(paired))
-    within = F.aggregate(F.col("block.items"), _chain(F.col("start")), _advance_cycle)["each"]
+    within = F.aggregate(F.col("block.items"), _empty_course(F.col("start")), _advance_cycle)[
+        "each"
+    ]
     cycle = F.col("block.items.cycle")
     told = F.arrays_zip(cycle.alias("cycle"), within.alias("after"))
     return each.select(*TERM, F.inline(told))
 
 
-def _map(items: Column) -> Column:
+def _block_map(items: Column) -> Column:
     """Return the affine map of all cycles in a block."""
     start = F.struct(
         F.lit(1.0).alias("scale"),
@@ -200,36 +204,36 @@ def _map(items: Column) -> Column:
     )
 
     def further(so_far: Column, item: Column) -> Column:
-        kept, present = _share(item), item["present"]
+        kept, present = _history_share(item), item["present"]
         none = kept == 0
         shifted = so_far["shift"] * kept + present * (F.lit(1.0) - kept)
         return F.struct(
             F.when(none, 0.0).otherwise(so_far["scale"] * kept).alias("scale"),
             F.when(none, present).otherwise(shifted).alias("shift"),
-            _next(so_far["fresh"], item).alias("fresh"),
+            _next_usage(so_far["fresh"], item).alias("fresh"),
         )
 
     return F.aggregate(items, start.cast(AFFINE), further)
 
 
-def _share(item: Column) -> Column:
+def _history_share(item: Column) -> Column:
     return F.coalesce(item["kept"], F.lit(UNKNOWN))
 
 
-def _next(before: Column, item: Column) -> Column:
-    """Return the usage after the next cycle; for the first cycle, the current usage."""
-    kept, present = _share(item), item["present"]
+def _next_usage(before: Column, item: Column) -> Column:
+    """Return the usage after the next cycle; after the first cycle, it is the current usage."""
+    kept, present = _history_share(item), item["present"]
     mixed = before * kept + present * (F.lit(1.0) - kept)
     return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)
 
 
-def _chain(start: Column) -> Column:
+def _empty_course(start: Column) -> Column:
     nothing = F.array().cast("array<double>")
     return F.struct(start.alias("now"), nothing.alias("each"))
 
 
 def _advance_block(course: Column, block: Column) -> Column:
-    """Append the usage before a block, and advance it by the block's map."""
+    """Append the usage before a block to the course, and advance the course by the block's map."""
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
         block["scale"] * now + block["shift"]
@@ -239,6 +243,6 @@ def _advance_block(course: Column, block: Column) -> Column:
 
 
 def _advance_cycle(course: Column, item: Column) -> Column:
-    """Append the usage after the next cycle."""
-    after = _next(course["now"], item)
+    """Append the usage after the next cycle to the course."""
+    after = _next_usage(course["now"], item)
     return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

@@ -1,4 +1,4 @@
-"""Case files of faults, in the format of `explain`, `ask` and every adapter."""
+"""Case files of faults, in the format that `explain`, `ask` and every adapter read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CYCLE = ["cluster", "cycle"]
 
 
 def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
-    """Write each rule's first faults to `output`, as cases/RULE-cluster-time.json.
+    """Write the cases of each rule's first faults to `output`, as cases/RULE-cluster-time.json.
 
-    Further faults with the same name get a number. Spark writes each case to its own folder, so
-    that none needs to fit into the driver; local folders are then replaced by files.
+    Further faults with the same name get a number. Spark writes each case to a folder of its own,
+    so that none needs to fit into the driver; local folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)
@@ -37,11 +37,13 @@ def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: in
     folder = f"{output}/{UNFINISHED if local.is_dir() else FOLDER}"
     cases.write.mode("overwrite").partitionBy(NAME).text(folder)
     if local.is_dir():
-        _as_files(local / UNFINISHED, local / FOLDER)
+        _replace_folders(local / UNFINISHED, local / FOLDER)
 
 
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
-    """Add the `case` of the moment when each rule is violated, possibly taken from another rule."""
+    """Add the `case` of the moment at which each rule is violated, which may come from another
+    rule's row.
+    """
     moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
     stored = verdicts.where("case is not null").join(
         F.broadcast(faults.select(*CYCLE).distinct()), CYCLE, "left_semi"
@@ -50,7 +52,7 @@ def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> 
     return faults.join(moments, [*CYCLE, "rule"]).join(stored, [*CYCLE, "moment"])
 
 
-def _as_files(made: Path, cases: Path) -> None:
+def _replace_folders(made: Path, cases: Path) -> None:
     shutil.rmtree(cases, ignore_errors=True)
     cases.mkdir()
     for part in sorted(made.glob(f"{NAME}=*/*.txt")):

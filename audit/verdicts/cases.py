@@ -1,7 +1,7 @@
-"""Cycles as cases of `shed.select`, for `explain` and for every adapter.
+"""Cycles as cases of `shed.select`, which `explain` and every adapter accept.
 
-For AvgShedder, which counts hits over cycles, they are cases of `shed.cycles`: a cycle, and those
-since the last unload that can count.
+Cycles of AvgShedder, which counts hits over several cycles, become cases of `shed.cycles`: the
+cycle itself, and those since the last unload that can count.
 """
 
 from __future__ import annotations
@@ -27,40 +27,43 @@ BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>
 AGO = "map<string, double>"
 
 
-def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `KEY` and `case` for each key: an input line for `pulsar-conformance ask`.
+def case_lines(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+    """Return a row for each key: the columns of `KEY`, and `case`, an input line for
+    `pulsar-conformance ask`.
 
     A broker's traffic in both directions is summed, and reported as incoming.
     """
     rows = _cycle_rows(keys, moments, made)
-    lines = rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
+    lines = rows.select(*KEY, F.to_json(_single_line(plan)).alias("case"))
     documented = average.NAME in shedding.documented_strategies(plan.defaults)
     if not documented or average.NAME not in cycles.strategies_followed(made, plan):
         return lines
-    return _with_rows_of_cycles(lines, keys, made, plan)
+    return _with_consecutive_cycles(lines, keys, made, plan)
 
 
 def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return `KEY`, `strategy`, `given` and a case's maps, for each key."""
+    """Return a row for each key: the columns of `KEY`, `strategy`, `given`, and the maps of a
+    case.
+    """
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
-    owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
+    owned = _rows_of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
-    used = _of_days(made["broker_usage"].where(counted), days).join(keys, KEY, "left_semi")
+    used = _rows_of_days(made["broker_usage"].where(counted), days).join(keys, KEY, "left_semi")
     settled = moments.withColumn("grace", F.col(f"settings.{GRACE}")).join(keys, KEY, "left_semi")
     settled = settled.select(*KEY, "strategy", "given", "grace")
-    seen = _history(_of_days(made["broker_usage"], days))
-    brokers = _brokers(used.join(seen, ["cluster", "cycle", "broker"], "left"), owned)
-    bundles = _bundles(owned.join(settled.select(*KEY, "grace"), KEY))
+    seen = _usage_histories(_rows_of_days(made["broker_usage"], days))
+    brokers = _brokers_map(used.join(seen, ["cluster", "cycle", "broker"], "left"), owned)
+    bundles = _bundle_maps(owned.join(settled.select(*KEY, "grace"), KEY))
     return settled.join(brokers, KEY).join(bundles, KEY, "left")
 
 
-def _with_rows_of_cycles(
+def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
 ) -> DataFrame:
-    """Replace AvgShedder's cases by cases of consecutive cycles."""
+    """Replace the cases of AvgShedder by cases with all the cycles that can count."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
-    parts = _parts(keys, moments, whole)
+    parts = _counting_cycles(keys, moments, whole)
     seen = parts.select("cluster", "part.*").distinct()
     rows = _cycle_rows(seen, moments, whole).withColumn("part", F.struct("cycle", "moment"))
     cycle = F.struct(
@@ -68,26 +71,26 @@ def _with_rows_of_cycles(
         F.transform_values(
             "brokers", lambda _name, report: report.dropFields("usageHistory")
         ).alias("brokers"),
-        *_maps(),
+        *_map_columns(),
     )
     rows = rows.select("cluster", "part", "strategy", "given", cycle.alias("seen"))
     together = parts.join(rows, ["cluster", "part"]).groupBy(*KEY)
     found = together.agg(
         F.any_value("strategy").alias("strategy"),
         F.max_by("given", "part").alias("given"),
-        F.array_sort(F.collect_list("seen"), _by_time).alias("seen"),
+        F.array_sort(F.collect_list("seen"), _compare_times).alias("seen"),
     )
-    found = found.select(*KEY, F.to_json(_line_of_row(plan)).alias("row"))
+    found = found.select(*KEY, F.to_json(_consecutive_line(plan)).alias("row"))
     both = lines.join(found, KEY, "left")
     return both.select(*KEY, F.coalesce("row", "case").alias("case"))
 
 
-def _by_time(one: Column, other: Column) -> Column:
+def _compare_times(one: Column, other: Column) -> Column:
     return F.when(one["at"] < other["at"], F.lit(-1)).otherwise(F.lit(1))
 
 
-def _parts(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return the cycles of each AvgShedder case, as structs `part`."""
+def _counting_cycles(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
+    """Return the cycles that count in each case of AvgShedder, as a struct `part`."""
     went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
     ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
@@ -111,7 +114,7 @@ def _parts(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
     return earlier.unionByName(mine.select(*KEY, F.struct("cycle", "moment").alias("part")))
 
 
-def _line_of_row(plan: AuditPlan) -> Column:
+def _consecutive_line(plan: AuditPlan) -> Column:
     def cycle(one: Column, place: Column) -> Column:
         former = F.get("seen", place - 1)["at"]
         passed = (F.unix_micros(one["at"]) - F.unix_micros(former)) / MICROS_OF_MINUTE
@@ -123,37 +126,39 @@ def _line_of_row(plan: AuditPlan) -> Column:
 
     case = F.struct(
         "strategy",
-        _typed(F.col("given"), plan).alias("settings"),
+        _typed_settings(F.col("given"), plan).alias("settings"),
         F.transform("seen", cycle).alias("cycles"),
     )
-    return _asked("shed.cycles", case, plan)
+    return _question("shed.cycles", case, plan)
 
 
-def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the rows of these days; only their partitions are read."""
+def _rows_of_days(table: DataFrame, days: DataFrame) -> DataFrame:
+    """Return the rows of these days, reading only the partitions of these days."""
     dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
     return dated.join(days, ["cluster", "day"]).drop("day")
 
 
-def _line(plan: AuditPlan) -> Column:
+def _single_line(plan: AuditPlan) -> Column:
     case = F.struct(
         "strategy",
-        _typed(F.col("given"), plan).alias("settings"),
+        _typed_settings(F.col("given"), plan).alias("settings"),
         "brokers",
-        *_maps(),
+        *_map_columns(),
     )
-    return _asked("shed.select", case, plan)
+    return _question("shed.select", case, plan)
 
 
-def _maps() -> tuple[Column, Column]:
-    """Return `bundles` and `recentlyUnloaded` of a case, empty rather than null."""
+def _map_columns() -> tuple[Column, Column]:
+    """Return the columns `bundles` and `recentlyUnloaded` of a case, which are empty rather than
+    null.
+    """
     return (
         F.coalesce("bundles", F.from_json(F.lit("{}"), BUNDLES)).alias("bundles"),
         F.coalesce("ago", F.from_json(F.lit("{}"), AGO)).alias("recentlyUnloaded"),
     )
 
 
-def _asked(operation: str, case: Column, plan: AuditPlan) -> Column:
+def _question(operation: str, case: Column, plan: AuditPlan) -> Column:
     readings = F.struct(*(F.lit(value).alias(name) for name, value in plan.readings.items()))
     return F.struct(
         F.lit(operation).alias("ask"),
@@ -163,8 +168,8 @@ def _asked(operation: str, case: Column, plan: AuditPlan) -> Column:
     )
 
 
-def _typed(given: Column, plan: AuditPlan) -> Column:
-    """Return the given settings with types; the others are null and omitted from the JSON."""
+def _typed_settings(given: Column, plan: AuditPlan) -> Column:
+    """Return the given settings with types; other settings are null, which the JSON omits."""
     known = specs.load()
     annotated = {name: one for name, one in known.annotated.items() if name in plan.defaults}
     every = {**known.settings, **annotated}.items()
@@ -173,8 +178,8 @@ def _typed(given: Column, plan: AuditPlan) -> Column:
     )
 
 
-def _history(table: DataFrame) -> DataFrame:
-    """Return the usage before each cycle, oldest first: `cluster`, `cycle`, `broker`, `usages`.
+def _usage_histories(table: DataFrame) -> DataFrame:
+    """Return `cluster`, `cycle`, `broker` and `usages`: the usage before each cycle, oldest first.
 
     Usage of the same day is listed; earlier usage is combined into one number.
     """
@@ -188,8 +193,8 @@ def _history(table: DataFrame) -> DataFrame:
     return rows.select("cluster", "cycle", "broker", "usages")
 
 
-def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
-    """Return rows of `KEY` and the map `brokers`."""
+def _brokers_map(used: DataFrame, owned: DataFrame) -> DataFrame:
+    """Return rows with the columns of `KEY` and the map `brokers`."""
     bundles = owned.groupBy(*KEY, "broker").agg(F.array_sort(F.collect_list("bundle")).alias("has"))
     rows = used.join(bundles, [*KEY, "broker"], "left")
     resources = (
@@ -207,11 +212,11 @@ def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
         history.alias("usageHistory"),
     )
     named = F.struct("broker", report.alias("report"))
-    return rows.groupBy(*KEY).agg(_by_name(named).alias("brokers"))
+    return rows.groupBy(*KEY).agg(_map_by_name(named).alias("brokers"))
 
 
-def _bundles(owned: DataFrame) -> DataFrame:
-    """Return `KEY` and the maps `bundles` and `ago`."""
+def _bundle_maps(owned: DataFrame) -> DataFrame:
+    """Return rows with the columns of `KEY` and the maps `bundles` and `ago`."""
     data = F.struct(
         *(F.col(name).cast(AVERAGE).alias(name) for name in ("shortTermData", "longTermData"))
     )
@@ -221,10 +226,10 @@ def _bundles(owned: DataFrame) -> DataFrame:
     )
     ago = F.when(F.col("ago").isNotNull(), F.struct("bundle", "ago"))
     return each.groupBy(*KEY).agg(
-        _by_name(F.struct("bundle", "data")).alias("bundles"), _by_name(ago).alias("ago")
+        _map_by_name(F.struct("bundle", "data")).alias("bundles"), _map_by_name(ago).alias("ago")
     )
 
 
-def _by_name(named: Column) -> Column:
-    """Return a map of names and values, sorted by name."""
+def _map_by_name(named: Column) -> Column:
+    """Return a map from names to values, sorted by name."""
     return F.map_from_entries(F.array_sort(F.collect_list(named)))

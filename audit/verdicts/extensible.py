@@ -1,9 +1,9 @@
-"""Judgment of owners, splits and load data of the extensible manager, from what its records show.
+"""Judgment of owners, splits and load data of the extensible manager, by its records.
 
-Its brokers write no load reports, and which changes of its channel were ignored is not recorded.
-An assignment is judged by what is recorded of the bundle before and after it, the bundles of a
-broker that stopped by their next owners, a split by earlier load data and owners, load data by
-their own times. All else is undecided, with the reason.
+Its brokers write no load reports, and no record shows which changes of its channel were ignored. An
+assignment is judged by the records of the bundle before and after it, the bundles of a broker that
+stopped by their next owners, a split by earlier load data and owners, load data by their own times.
+All else is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 HORIZON = 600.0
-"""Seconds within which later records count as signs of who owned a bundle."""
+"""Seconds after an event within which records are signs of the bundle's owner."""
 
 CLEANED = 300.0
 """Seconds after which a leader certainly has reassigned what a broker owned: by default, its
@@ -32,7 +32,9 @@ HOUR = 3600
 MICROS = 1_000_000
 LAST_HASH = 0xFFFFFFFF
 LATE = 60
-"""Seconds that a broker may be late with its load data: it checks the clock at intervals."""
+"""Seconds by which a broker's load data may be late, because the broker checks the clock at
+intervals.
+"""
 
 OF_BUNDLE = ["cluster", "bundle"]
 
@@ -48,19 +50,19 @@ ELECTED = "a change of the leader is recorded at about that time"
 def findings_about_owners(silver: Silver, plan: AuditPlan, known: Collection[str]) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
 
-    Only what happened while settings name the extensible manager is judged, by the `known` rules,
-    of which at least one is in `JUDGED`.
+    Only events while settings name the extensible manager are judged, by those of the `known` rules
+    that are in `JUDGED`; at least one must be.
     """
     parts = [
         judge(silver, plan).where(F.col("rule").isin(*chosen))
         for judge, rules in JUDGES.items()
         if (chosen := [rule for rule in rules if rule in known])
     ]
-    return cycles.of_plan(_together(reduce(DataFrame.unionByName, parts)), plan)
+    return cycles.in_period_of(_one_row_each(reduce(DataFrame.unionByName, parts)), plan)
 
 
 def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle`: times whose verdicts records from a time on may concern."""
+    """Return `cluster` and `cycle`: the times whose verdicts records from a time on may affect."""
     later = own.where(F.col("cycle") >= F.lit(since - timedelta(seconds=HOUR)))
     near = F.lit(since - timedelta(seconds=HORIZON))
     runs = silver.contexts.where("kind = 'settings'")
@@ -74,7 +76,7 @@ def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
     )
 
 
-def _together(rows: DataFrame) -> DataFrame:
+def _one_row_each(rows: DataFrame) -> DataFrame:
     """Return one row for each time and rule: the worst verdict, with its first evidence."""
     first = F.min(F.struct(-F.col("rank"), "evidence"))["evidence"]
     verdict = F.when(F.max("rank") == WRONG, "violated").when(F.max("rank") == OPEN, "undecided")
@@ -83,46 +85,50 @@ def _together(rows: DataFrame) -> DataFrame:
 
 
 FINE, OPEN, WRONG = range(3)
-"""Verdicts on single records, the worst last."""
+"""Ranks of the verdicts on a single record, the worst last."""
 
 
-def _judged(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Column, ...]:
-    """Return `rule`, `rank` and `evidence`, from the evidence of each verdict; null if it is not.
+def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Column, ...]:
+    """Return the columns `rule`, `rank` and `evidence`, given the evidence for each verdict.
 
-    The first that is not null counts.
+    The first evidence that is not null decides.
     """
     rank = F.when(wrong.isNotNull(), WRONG).when(open_.isNotNull(), OPEN).otherwise(FINE)
     evidence = F.coalesce(wrong, open_, fine)
     return F.lit(rule).alias("rule"), rank.alias("rank"), evidence.alias("evidence")
 
 
-def _open(why: Column | str) -> Column:
-    """Return the evidence of a verdict on a bundle that is open."""
+def _open_evidence(why: Column | str) -> Column:
+    """Return the evidence of a verdict on a bundle that is left open."""
     return F.concat(F.col("bundle"), F.lit(": "), F.lit(why) if isinstance(why, str) else why)
 
 
-def _extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add `force`, and keep the rows of times at which the extensible manager runs."""
+def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
+    """Add the column `force`, and keep the rows at whose time the extensible manager runs."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
     return rows.where(transfer.runs_extensible(F.col("force")))
 
 
-def _broker(name: str) -> Column:
-    """Return one spelling of a broker: without a scheme, or a standard port of its own."""
+def _broker_spelling(name: str) -> Column:
+    """Return one spelling of a broker's name: without a scheme, and without a standard port of its
+    own.
+    """
     plain = F.regexp_replace(name, names.SCHEME, "")
     host = F.lower(F.nullif(F.regexp_extract(plain, names.HOST, 1), F.lit("")))
     return F.when(plain.rlike(names.STANDARD), host).otherwise(plain)
 
 
-def _events(silver: Silver) -> DataFrame:
-    """Return what is recorded of bundles: `cluster`, `bundle`, `at`, `kind`, `of` and `cause`."""
+def _bundle_events(silver: Silver) -> DataFrame:
+    """Return the recorded events of bundles: `cluster`, `bundle`, `at`, `kind`, `of` and
+    `cause`.
+    """
     done = silver.actions.select(
-        *OF_BUNDLE, "at", "kind", _broker("broker").alias("of"), "cause", "broker"
+        *OF_BUNDLE, "at", "kind", _broker_spelling("broker").alias("of"), "cause", "broker"
     )
     listed = silver.contexts.where("kind = 'owners'")
     listed = listed.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
     listed = listed.select("cluster", "at", "broker", F.explode("bundles").alias("bundle"))
-    listed = listed.withColumns({"kind": F.lit("listed"), "of": _broker("broker")})
+    listed = listed.withColumns({"kind": F.lit("listed"), "of": _broker_spelling("broker")})
     return done.unionByName(listed, allowMissingColumns=True)
 
 
@@ -130,12 +136,13 @@ def _within(first: float, last: float) -> tuple[int, int]:
     return round(first * MICROS), round(last * MICROS)
 
 
-def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
+def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge each assignment of a bundle that had an owner. [CHANNEL-01]
 
-    Violated if the former owner is recorded as owner later on, without having got it back.
+    It is a violation if the former owner is later recorded as owner without having got the bundle
+    back.
     """
-    rows = _events(silver)
+    rows = _bundle_events(silver)
     place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")
     course = Window.partitionBy(*OF_BUNDLE).orderBy("at", place)
     by_time = Window.partitionBy(*OF_BUNDLE).orderBy(F.unix_micros("at"))
@@ -155,7 +162,7 @@ def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
         }
     )
     rows = rows.where("kind = 'assigned' and holder is not null").withColumnRenamed("at", "cycle")
-    rows = _extensible(silver, plan, rows)
+    rows = _under_extensible(silver, plan, rows)
     since, given = F.unix_micros("holder.at"), F.col("of") != F.col("holder.of")
     by_it = F.col("left.of").isin(F.col("holder.of"), F.lit("")) | ~given
     free = by_it & (F.unix_micros("left.at") >= since - causes.SKEW * MICROS)
@@ -171,26 +178,26 @@ def _assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     )
     told = formatting.sentence(told, "owned it, as recorded", passed, "s later")
     wrong = F.when(given & ~free & holds, told)
-    open_ = F.when(given & ~free, _open(NO_UNLOAD))
+    open_ = F.when(given & ~free, _open_evidence(NO_UNLOAD))
     fine = formatting.sentence(F.col("bundle"), "had no other owner when it was assigned")
-    return rows.select("cluster", "cycle", *_judged("CHANNEL-01", wrong, open_, fine))
+    return rows.select("cluster", "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
 
 
-def _orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Judge what becomes of the bundles of a broker that stopped. [OWN-04]
+def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge the owners of bundles whose broker stopped. [OWN-04]
 
-    Violated if the broker is recorded as owner later on, without a sign that it started again. No
-    document sets a deadline, so the time until there is another owner is only reported. A broker's
-    own namespaces end with it.
+    It is a violation if the broker is later recorded as owner without a sign that it started again.
+    No document sets a deadline, so the time until there is another owner is only reported. A
+    broker's own namespaces end with it.
     """
-    events = _events(silver)
+    events = _bundle_events(silver)
     space = F.substring_index(ranges.namespace_of(F.col("bundle")), "/", -1)
     down = events.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     down = down.where(space != F.col("broker")).withColumnRenamed("at", "cycle")
-    down = _extensible(silver, plan, down.select(*OF_BUNDLE, "cycle", "of", "broker"))
+    down = _under_extensible(silver, plan, down.select(*OF_BUNDLE, "cycle", "of", "broker"))
     down = down.select(*OF_BUNDLE, "cycle", "of", "broker").distinct()
     shown = silver.contexts.where(F.col("kind").isin("load_data", "leader"))
-    shown = shown.select("cluster", "at", _broker("broker").alias("of"))
+    shown = shown.select("cluster", "at", _broker_spelling("broker").alias("of"))
     given = events.where("kind = 'assigned'").select("cluster", "at", "of")
     key = ["cluster", "bundle", "cycle", "of"]
     passed = (F.unix_micros("at") - F.unix_micros("cycle")) / MICROS
@@ -210,27 +217,29 @@ def _orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     stopped = formatting.sentence(F.col("broker"), "stopped and is still recorded as owner of")
     wrong = F.when(kept, formatting.sentence(stopped, F.col("bundle")))
     why = F.when(F.col("lives").isNotNull(), RETURNED).otherwise(NO_NEXT)
-    open_ = F.when(F.col("moved").isNull(), _open(why))
+    open_ = F.when(F.col("moved").isNull(), _open_evidence(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
     fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
-    return rows.select("cluster", "cycle", *_judged("OWN-04", wrong, open_, fine))
+    return rows.select("cluster", "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
 
 
-def _splits(silver: Silver, plan: AuditPlan) -> DataFrame:
+def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge the splits by brokers that write no load reports. [SPLIT-05, SPLIT-06]"""
     done = splits.leader_splits(silver, plan)
     done = done.join(silver.broker_samples.select("cluster").distinct(), "cluster", "left_anti")
-    rows = _extensible(silver, plan, done)
+    rows = _under_extensible(silver, plan, done)
     key = [*OF_BUNDLE, "cycle"]
     sought = F.broadcast(rows.select(*key))
-    rows = rows.join(_greatest(silver, sought, key), key, "left")
+    rows = rows.join(_greatest_measured(silver, sought, key), key, "left")
     rows = rows.join(_known_bundles(silver, sought, key), key, "left")
-    parts = F.array(*(F.struct(*judge()) for judge in (_over_a_limit, _has_room)))
+    parts = F.array(*(F.struct(*judge()) for judge in (_limit_verdict, _room_verdict)))
     return rows.select("cluster", "cycle", F.inline(parts))
 
 
-def _greatest(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the greatest of `splits.MEASURED` in the load data up to a split of the bundle."""
+def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
+    """Return the greatest value of each of `splits.MEASURED` in the bundle's load data up to its
+    split.
+    """
     told = silver.contexts.where("kind = 'load_data'").select(
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
     )
@@ -249,11 +258,12 @@ def _greatest(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
 
 
 def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return `there`, the bundles of a namespace that are certainly there before a split.
+    """Return the column `there`: the bundles that the namespace certainly had before a split.
 
-    Those in the last record of owners and those assigned since, without bundles that were split.
+    They are those in the last record of owners and those assigned since, without bundles that were
+    split.
     """
-    events = _events(silver).where(F.col("kind").isin("listed", "assigned"))
+    events = _bundle_events(silver).where(F.col("kind").isin("listed", "assigned"))
     events = events.select("cluster", "at", "kind", F.col("bundle").alias("one"))
     both = events.join(sought, "cluster").where("at <= cycle")
     course = Window.partitionBy(*key)
@@ -270,19 +280,19 @@ def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFra
     return found.select(*key, inner.alias("there"))
 
 
-def _over_a_limit() -> tuple[Column, ...]:
+def _limit_verdict() -> tuple[Column, ...]:
     """Open unless load data show that the bundle exceeded a limit. [SPLIT-05]"""
     over = F.lit(False)
     for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
         over = over | F.coalesce(F.col(what) > F.col(f"force.{name}") * unit, F.lit(False))
-    open_ = F.when(~over, _open(NO_STATS))
+    open_ = F.when(~over, _open_evidence(NO_STATS))
     fine = formatting.sentence(F.col("bundle"), "was split after it had exceeded a limit")
-    return _judged("SPLIT-05", F.lit(None).cast("string"), open_, fine)
+    return _verdict_columns("SPLIT-05", F.lit(None).cast("string"), open_, fine)
 
 
-def _has_room() -> tuple[Column, ...]:
-    """Violated if the namespace certainly had too many bundles for the split. [SPLIT-06]"""
+def _room_verdict() -> tuple[Column, ...]:
+    """Violated if the namespace certainly had too many bundles for a split. [SPLIT-06]"""
     there = F.coalesce(F.size("there"), F.lit(0))
     width = F.aggregate(
         F.coalesce("there", F.array().cast("array<string>")),
@@ -299,18 +309,18 @@ def _has_room() -> tuple[Column, ...]:
     told = formatting.sentence(
         told, there.cast("string"), "bundles, of", formatting.plain(most), "at most"
     )
-    open_ = F.when(width != LAST_HASH, _open(NOT_ALL))
-    return _judged("SPLIT-06", F.when(full, told), open_, told)
+    open_ = F.when(width != LAST_HASH, _open_evidence(NOT_ALL))
+    return _verdict_columns("SPLIT-06", F.when(full, told), open_, told)
 
 
-def _load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Judge when brokers write their load data, and of how many bundles. [REPORT-15, -16, -18]
+def _judge_load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """Judge when brokers write their load data, and for how many bundles. [REPORT-15, -16, -18]
 
-    Each hour of a cluster is judged together, at its first violation or its first record.
+    Each hour of a cluster is judged as a whole, at its first violation or its first record.
     """
     told = silver.contexts.where("kind = 'load_data'")
     rows = told.select("cluster", F.col("at").alias("cycle"), "broker", "load")
-    rows = _extensible(silver, plan, rows)
+    rows = _under_extensible(silver, plan, rows)
     wrote = F.col("load.reportedAt") / 1000
     course = Window.partitionBy("cluster", "broker").orderBy("cycle")
     elected = silver.contexts.where("kind = 'leader'").select("cluster", F.col("at").alias("led"))
@@ -319,7 +329,9 @@ def _load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
     near = near.where(apart).select("cluster", "cycle", F.lit(True).alias("elected")).distinct()
     rows = rows.withColumn("passed", wrote - F.lag(wrote).over(course))
     rows = rows.join(F.broadcast(near), ["cluster", "cycle"], "left")
-    parts = F.array(*(F.struct(*judge()) for judge in (_not_late, _not_soon, _not_many)))
+    parts = F.array(
+        *(F.struct(*judge()) for judge in (_latest_verdict, _soonest_verdict, _bundles_verdict))
+    )
     rows = rows.select("cluster", "cycle", F.inline(parts)).where("evidence is not null")
     hour = Window.partitionBy("cluster", "rule", F.floor(F.unix_seconds("cycle") / HOUR))
     worst = F.max("rank").over(hour) == F.col("rank")
@@ -327,46 +339,48 @@ def _load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
     return rows.withColumn("cycle", F.min("cycle").over(hour)).drop("worst")
 
 
-def _passed() -> Column:
+def _seconds_passed() -> Column:
     return F.concat(formatting.plain(F.col("passed"), 3), F.lit(" s"))
 
 
-def _in_time() -> Column:
-    told = formatting.sentence(F.col("broker"), "wrote its load data after", _passed())
+def _written_after() -> Column:
+    told = formatting.sentence(F.col("broker"), "wrote its load data after", _seconds_passed())
     return F.when(F.col("passed").isNotNull(), told)
 
 
-def _not_late() -> tuple[Column, ...]:
-    """Open if more than the longest interval passed. [REPORT-15]"""
+def _latest_verdict() -> tuple[Column, ...]:
+    """Open if more than the longest interval passed before the load data. [REPORT-15]"""
     longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + LATE
-    told = F.concat(F.col("broker"), F.lit(": "), _passed(), F.lit(f"; {UNSEEN}"))
+    told = F.concat(F.col("broker"), F.lit(": "), _seconds_passed(), F.lit(f"; {UNSEEN}"))
     late = F.when(F.col("passed") > longest, told)
-    return _judged("REPORT-15", F.lit(None).cast("string"), late, _in_time())
+    return _verdict_columns("REPORT-15", F.lit(None).cast("string"), late, _written_after())
 
 
-def _not_soon() -> tuple[Column, ...]:
-    """Violated if less than the shortest interval passed. [REPORT-16]"""
+def _soonest_verdict() -> tuple[Column, ...]:
+    """Violated if less than the shortest interval passed before the load data. [REPORT-16]"""
     soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.SHORTEST}") / 1000 - 1e-3)
-    told = formatting.sentence(F.col("broker"), "wrote its load data again after", _passed())
+    told = formatting.sentence(
+        F.col("broker"), "wrote its load data again after", _seconds_passed()
+    )
     led = F.coalesce("elected", F.lit(False))
     open_ = F.when(soon & led, F.concat(told, F.lit(f"; {ELECTED}")))
-    return _judged("REPORT-16", F.when(soon & ~led, told), open_, _in_time())
+    return _verdict_columns("REPORT-16", F.when(soon & ~led, told), open_, _written_after())
 
 
-def _not_many() -> tuple[Column, ...]:
-    """Violated if load data have more bundles than the setting says. [REPORT-18]"""
+def _bundles_verdict() -> tuple[Column, ...]:
+    """Violated if load data have more bundles than the setting allows. [REPORT-18]"""
     count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.TOP}")
     told = formatting.sentence(F.col("broker"), "reports", count.cast("string"), "bundles, of")
     told = formatting.sentence(told, formatting.plain(most), "at most")
     many = F.when((most > 0) & (count > most), told)
-    return _judged("REPORT-18", many, F.lit(None).cast("string"), F.when(count >= 0, told))
+    return _verdict_columns("REPORT-18", many, F.lit(None).cast("string"), F.when(count >= 0, told))
 
 
 JUDGES: Mapping[Callable[[Silver, AuditPlan], DataFrame], tuple[str, ...]] = {
-    _assignments: ("CHANNEL-01",),
-    _orphans: ("OWN-04",),
-    _splits: ("SPLIT-05", "SPLIT-06"),
-    _load_data: ("REPORT-15", "REPORT-16", "REPORT-18"),
+    _judge_assignments: ("CHANNEL-01",),
+    _judge_orphans: ("OWN-04",),
+    _judge_splits: ("SPLIT-05", "SPLIT-06"),
+    _judge_load_data: ("REPORT-15", "REPORT-16", "REPORT-18"),
 }
 JUDGED = tuple(rule for rules in JUDGES.values() for rule in rules)
-"""The rules that are judged."""
+"""The rules by which these records are judged."""

@@ -1,4 +1,4 @@
-"""Judging each cycle by each rule: whether the rule applies, and whether it is violated."""
+"""Judgment of each cycle by each rule: whether the rule applies, and whether it is violated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pulsar_conformance.audit.verdicts.checks import CHECKS, RuleColumns
-from pulsar_conformance.audit.verdicts.checks.registry import Readings, RuleCheck, either
+from pulsar_conformance.audit.verdicts.checks.registry import Readings, RuleCheck, combine_checks
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -21,7 +21,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation follows from that of others, by the same broker in the same cycle."""
+"""Rules whose violation follows from that of other rules, by the same broker in the same cycle."""
 
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
@@ -31,32 +31,33 @@ SAID = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
     "aside boolean, excused boolean>>"
 )
-"""Results of rules for a broker at a cycle."""
+"""Spark type of the results of rules for a broker in a cycle."""
 
 
 def judged(
     facts: DataFrame,
     rules: Iterable[str],
     readings: Readings,
-    besides: Mapping[str, RuleCheck] = MappingProxyType({}),
+    bounded_checks: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return a row for each cycle and each rule that applied or was violated, from `facts.facts`.
+    """Return a row for each cycle and each rule that applied or was violated, given the rows of
+    `facts.facts`.
 
-    `besides` are further checks of the same rules; for any cycle, only one of the two applies.
-    Columns: `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker violates it in every
-    view), `lacking` (true if a required action is missing), `evidence` (null unless broken),
-    `follows` (the rule whose violation explains this one) and `brokers` (number of brokers
-    concerned).
+    `bounded_checks` are further checks of the same rules; in any cycle, only one of the two
+    applies. The columns are `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker
+    violates the rule in every view), `lacking` (true if a required action is missing), `evidence`
+    (null unless broken), `follows` (the rule whose violation explains this one) and `brokers`
+    (number of brokers to which the rule applied).
     """
-    checks = {rule: _check(rule, readings, besides) for rule in rules}
+    checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(
         {
-            _name(rule, part): getattr(one, part)
+            _part_name(rule, part): getattr(one, part)
             for rule, one in checks.items()
             for part in ("reached", "broken")
         }
     )
-    each = F.array(*(_row(rule, one) for rule, one in checks.items())).cast(SAID)
+    each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(SAID)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
     rows = rows.withColumns(
@@ -75,13 +76,13 @@ def judged(
         ).alias("surely"),
         F.min(proof).alias("proof"),
     )
-    return _together(of_broker.withColumn("root", _root()))
+    return _combine_brokers(of_broker.withColumn("root", _root_rule()))
 
 
 def _in_every_view(lacking: bool) -> Column:
-    """True if a broker violates the rule in each view, whichever strategy applied.
+    """True if a broker violates rules in every view, whichever strategy applied.
 
-    With `lacking`, violations are omitted actions, otherwise forbidden ones.
+    With `lacking`, violations are omitted actions, otherwise forbidden actions.
     """
     broker = Window.partitionBy("cycle", "broker")
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
@@ -90,23 +91,27 @@ def _in_every_view(lacking: bool) -> Column:
     return F.coalesce(several & (count == F.col("looks")), F.lit(False))
 
 
-def _check(rule: str, readings: Readings, besides: Mapping[str, RuleCheck]) -> RuleColumns:
+def _combined_check(
+    rule: str, readings: Readings, bounded_checks: Mapping[str, RuleCheck]
+) -> RuleColumns:
     judged = CHECKS[rule](readings)
-    return either(judged, besides[rule](readings)) if rule in besides else judged
+    return (
+        combine_checks(judged, bounded_checks[rule](readings)) if rule in bounded_checks else judged
+    )
 
 
-def _root() -> Column:
+def _root_rule() -> Column:
     """Return the rule whose violation by the same broker in the same cycle explains this one."""
     same = Window.partitionBy("cycle", "broker")
     broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
     roots = F.lit(None).cast("array<string>")
-    for rule, of in FOLLOWS.items():
-        roots = F.when(F.col("rule") == rule, F.array(*map(F.lit, of))).otherwise(roots)
+    for rule, explaining in FOLLOWS.items():
+        roots = F.when(F.col("rule") == rule, F.array(*map(F.lit, explaining))).otherwise(roots)
     return F.get(F.array_intersect(roots, broken), F.lit(0))
 
 
-def _together(rows: DataFrame) -> DataFrame:
-    """Combine the results of all brokers."""
+def _combine_brokers(rows: DataFrame) -> DataFrame:
+    """Combine the results of all brokers in a cycle."""
     culprit = F.struct(
         (~F.col("surely")).alias("unsure"),
         "proof.aside",
@@ -136,28 +141,28 @@ def _together(rows: DataFrame) -> DataFrame:
     )
 
 
-def _name(rule: str, part: str) -> str:
+def _part_name(rule: str, part: str) -> str:
     return f"{rule} {part}"
 
 
-def _row(rule: str, one: RuleColumns) -> Column:
-    reached, broken = (F.col(f"`{_name(rule, part)}`") for part in ("reached", "broken"))
+def _result_struct(rule: str, check: RuleColumns) -> Column:
+    reached, broken = (F.col(f"`{_part_name(rule, part)}`") for part in ("reached", "broken"))
     return F.struct(
         F.lit(rule).alias("rule"),
         reached.alias("reached"),
         broken.alias("broken"),
-        F.when(broken, one.lacking).alias("lacking"),
-        F.when(broken, one.evidence).alias("evidence"),
-        F.when(broken, _took_no_action(one)).alias("aside"),
-        F.when(broken, _excused(rule, one)).alias("excused"),
+        F.when(broken, check.lacking).alias("lacking"),
+        F.when(broken, check.evidence).alias("evidence"),
+        F.when(broken, _took_no_action(check)).alias("aside"),
+        F.when(broken, _is_excused(rule, check)).alias("excused"),
     )
 
 
-def _excused(rule: str, one: RuleColumns) -> Column:
+def _is_excused(rule: str, check: RuleColumns) -> Column:
     """True if a violation may be due to a bundle that had to stay."""
-    return (one.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
+    return (check.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
 
 
-def _took_no_action(one: RuleColumns) -> Column:
-    """True if the violation is an action, and this broker took none."""
-    return ~one.lacking & (F.col("answered") == 0)
+def _took_no_action(check: RuleColumns) -> Column:
+    """True if the violation is a forbidden action, but this broker took no action."""
+    return ~check.lacking & (F.col("answered") == 0)

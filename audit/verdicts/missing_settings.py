@@ -1,4 +1,6 @@
-"""Rules that cannot be judged because a setting is not recorded and has no default."""
+"""Rules that cannot be judged because a setting is neither recorded nor documented with a
+default.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,23 @@ STRATEGY_OF: Mapping[str, str] = {
     "UNIFORM": "UniformLoadShedder",
     "AVERAGE": "AvgShedder",
 }
-"""The strategy of each area of rules."""
+"""Strategy that the rules of each area are about."""
 
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of history, and the only rule in it that does not."""
+"""The area whose rules depend on the share of the history, and the only rule in it that does
+not.
+"""
 
 
 def strategy_of(rule: str) -> str | None:
-    """Return the strategy that a rule is about; None if it is about all."""
+    """Return the strategy that a rule is about; None if it is about all strategies."""
     return STRATEGY_OF.get(rule.partition("-")[0])
 
 
-def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
-    """Return the settings without a documented default that each rule depends on.
+def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
+    """Return the settings without a documented default on which each rule depends.
 
     Switches are excluded, because an absent switch is off.
     """
@@ -59,7 +63,9 @@ def undecided_rules(
     )
     ran = moments.where("cycle = moment").join(seen, ["cluster", "cycle"])
     ran = ran.where(F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1))
-    each = F.array(*(_row(rule, names) for rule, names in needed(rules, plan).items()))
+    each = F.array(
+        *(_rule_struct(rule, names) for rule, names in settings_needed(rules, plan).items())
+    )
     each = each.cast(NAMED)
     rows = ran.select(
         "cluster", "cycle", F.inline(F.filter(each, lambda one: F.size(one["names"]) > 0))
@@ -68,11 +74,11 @@ def undecided_rules(
     return rows.select("cluster", "cycle", "rule", told.alias("lack"))
 
 
-def _row(rule: str, names: Iterable[str]) -> Column:
+def _rule_struct(rule: str, names: Iterable[str]) -> Column:
     area = rule.partition("-")[0]
-    absent = [_absent(name) for name in names if name != HISTORY_SHARE]
+    absent = [_is_absent(name) for name in names if name != HISTORY_SHARE]
     if area == BY_HISTORY and rule != BOUNDS:
-        absent.append(F.when(F.col("seen"), _absent(HISTORY_SHARE)))
+        absent.append(F.when(F.col("seen"), _is_absent(HISTORY_SHARE)))
     under = F.col("strategy") == strategy_of(rule)
     lacking = F.array_compact(F.array(*absent)) if absent else F.array().cast("array<string>")
     return F.struct(
@@ -81,12 +87,12 @@ def _row(rule: str, names: Iterable[str]) -> Column:
     )
 
 
-def _absent(name: str) -> Column:
+def _is_absent(name: str) -> Column:
     return F.when(F.col(f"settings.{name}").isNull(), F.lit(name))
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Make findings undecided if a setting is missing, except faults."""
+    """Make findings other than faults undecided if a setting is missing."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

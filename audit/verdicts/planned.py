@@ -1,4 +1,4 @@
-"""Judgment of where bundles go that AvgShedder sheds and places. [PLANNED-02]
+"""Judgment of the destinations of bundles that AvgShedder sheds and places. [PLANNED-02]
 
 A plan counts while the attempt to unload the bundle runs, which no record shows. So a bundle that
 went to the least used broker went where it was planned, and any other destination is undecided.
@@ -23,12 +23,12 @@ NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
 
 
 def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, for cycles that unload."""
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence` for each cycle that unloads."""
     went = streaks.with_all_days(made)["unloads"].where(
         (F.col("cause") == SHEDDING) & ~F.col("open")
     )
     went = went.where("cycle is not null").select(*KEY, "bundle", "at").distinct()
-    rows = settings_at.join_settings(silver, plan, went, "cycle").where(_both(plan))
+    rows = settings_at.join_settings(silver, plan, went, "cycle").where(_sheds_and_places(plan))
     rows = _with_least(silver, rows.select(*KEY, "bundle", "at", "force"))
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select("cluster", "bundle", F.col("at").alias("taken"), "broker")
@@ -52,21 +52,21 @@ def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFra
     )
 
 
-def names_average(given: Column, plan: AuditPlan) -> Column:
-    """True if settings name AvgShedder as the shedding strategy, or it is the default."""
-    named = F.coalesce(given[shedding.STRATEGY], _default(plan, shedding.STRATEGY))
+def names_avg_shedder(given: Column, plan: AuditPlan) -> Column:
+    """True if the settings name AvgShedder as the shedding strategy, by default or explicitly."""
+    named = F.coalesce(given[shedding.STRATEGY], _default_column(plan, shedding.STRATEGY))
     return named.endswith(average.NAME)
 
 
-def _both(plan: AuditPlan) -> Column:
+def _sheds_and_places(plan: AuditPlan) -> Column:
     """True if AvgShedder both sheds and places, under the modular manager."""
     settings = F.col("settings")
-    places = F.coalesce(settings[PLACEMENT_STRATEGY], _default(plan, PLACEMENT_STRATEGY))
-    sheds = names_average(settings, plan) & ~transfer.runs_extensible(F.col("force"))
+    places = F.coalesce(settings[PLACEMENT_STRATEGY], _default_column(plan, PLACEMENT_STRATEGY))
+    sheds = names_avg_shedder(settings, plan) & ~transfer.runs_extensible(F.col("force"))
     return sheds & places.endswith(average.NAME)
 
 
-def _default(plan: AuditPlan, name: str) -> Column:
+def _default_column(plan: AuditPlan, name: str) -> Column:
     return F.lit(str(plan.defaults.get(name, "")))
 
 

@@ -1,4 +1,4 @@
-"""Judging splits that are recorded as the leader's own.
+"""Judgment of splits that are recorded as the leader's own.
 
 Any bundle may be split by hand at any time, and no document sets a deadline for automatic splits.
 So splits without the recorded cause `automatic`, and bundles that are not split, are not judged.
@@ -19,22 +19,28 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte by the smaller definition; traffic below it exceeds no limit by either."""
+"""Bytes in a megabyte by the smaller definition; traffic that exceeds no limit by it exceeds none
+by the other.
+"""
 
 LATE_DATA = timedelta(days=1)
-"""A leader's data of a bundle may be recorded up to this long after the bundle's split."""
+"""Maximum time by which the record of a leader's data about a bundle may be later than the bundle's
+split.
+"""
 
 ROUND = 60
-"""Seconds within which all splits of a round happen."""
+"""Seconds within which all splits of one round are made."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
-"""The quantities that `growth.LIMITS` limit, in the same order."""
+"""The quantities to which the limits in `growth.LIMITS` apply, in the same order."""
 
 
 def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Return the leader's own splits in a plan's period, with their time as `cycle`."""
+    """Return the splits in a plan's period that the leader made itself, with their time as
+    `cycle`.
+    """
     done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
-    return cycles.of_plan(
+    return cycles.in_period_of(
         done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
     )
 
@@ -49,30 +55,32 @@ def recently_split(silver: Silver, since: datetime) -> DataFrame:
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records from a time on may affect, and those judged later."""
+    """Return the splits that records from a time on may affect, and later splits that are
+    judged.
+    """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
 
 def judged_alike(one: AuditPlan, other: AuditPlan) -> bool:
-    """True if two plans judge splits by the same rules and defaults."""
+    """True if two plans judge splits by the same rules and the same defaults."""
     same = (one.defaults.get(name) == other.defaults.get(name) for name in growth.SETTINGS)
-    return _rules_of(one) & JUDGED.keys() == _rules_of(other) & JUDGED.keys() and all(same)
+    return _split_rules(one) & JUDGED.keys() == _split_rules(other) & JUDGED.keys() and all(same)
 
 
-def _rules_of(plan: AuditPlan) -> set[str]:
+def _split_rules(plan: AuditPlan) -> set[str]:
     return {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
 
 
 def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row per time and rule.
 
-    `count` is the number of splits as returned by `causes.bounded_count`.
+    `count` is the number of splits, as `causes.bounded_count` returns it.
     """
-    rules = _rules_of(plan)
+    rules = _split_rules(plan)
     rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")
     near = recent.day_before(silver, plan)
-    rows = _with_names(near, _with_measured(silver, near, rows, count), count)
+    rows = _with_names(near, _with_necessary_samples(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
     found = said.groupBy("cluster", "cycle", "rule").agg(
@@ -90,23 +98,23 @@ def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFr
     )
 
 
-def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add samples as `_with_samples` does.
+def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
+    """Add samples as `_with_samples` does, reading as few reports as possible.
 
     All reports are read only if recent ones do not show that each bundle exceeded a limit.
     """
     if near is silver:
         return _with_samples(silver, rows, count)
     told = _with_samples(near, rows, count).localCheckpoint()
-    open_ones = told.where(F.coalesce(over_none()["broken"], F.lit(True)))
+    open_ones = told.where(F.coalesce(exceeds_no_limit()["broken"], F.lit(True)))
     return told if open_ones.isEmpty() else _with_samples(silver, rows, count)
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
 
-    Null without a report, and if the leader had other data about the bundle, recorded before the
-    split or up to `LATE_DATA` after it.
+    It is null without a report, and if the leader recorded data of its own about the bundle, before
+    the split or up to `LATE_DATA` after it.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -128,15 +136,20 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add `names`, the bundles that the namespace certainly had, from the last reports.
+    """Add `names`, the bundles that the namespace certainly had by the last reports before the
+    split.
 
-    Only reports before the split are used. Listed bundles that contain others had already been
-    split. Null if the bundle itself is not listed.
+    Listed bundles that contain others had already been split. `names` is null if the bundle itself
+    is not listed.
     """
-    turn = _turn("cycle")
+    turn = _period_number("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
     reports = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("seen"), "bundles", _turn("at").alias("turn")
+        "cluster",
+        "broker",
+        F.col("at").alias("seen"),
+        "bundles",
+        _period_number("at").alias("turn"),
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
     known = causes.broadcast_few(sought, 2 * count).join(reports, ["cluster", "turn"])
@@ -150,11 +163,11 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     )
     there = F.when(F.array_contains(inner, F.col("bundle")), inner)
     rows = rows.join(names.withColumn("names", there), list(KEY), "left")
-    return rows.withColumn("added", _added())
+    return rows.withColumn("added", _added_parts())
 
 
-def _added() -> Column:
-    """Return the number of additional parts from recent splits that no report has shown yet."""
+def _added_parts() -> Column:
+    """Return the number of bundles that recent splits added and that no report has shown yet."""
     course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
     course = course.orderBy(F.unix_micros("cycle")).rangeBetween(-ROUND * 1_000_000, -1)
     earlier = F.collect_list(F.struct("bundle", F.size("into").alias("parts"))).over(course)
@@ -162,23 +175,24 @@ def _added() -> Column:
     return F.aggregate(unseen, F.lit(0), lambda count, one: count + one["parts"] - 1)
 
 
-def _turn(time: str) -> Column:
+def _period_number(time: str) -> Column:
     """Return the number of the period that contains a time.
 
-    A period is as long as reports count, so that it and the one before contain all current reports.
+    A period is as long as a report counts, so that it and the period before contain all reports
+    that count.
     """
     return F.floor(F.unix_seconds(time) / causes.GONE)
 
 
-def _force(name: str) -> Column:
+def _setting_column(name: str) -> Column:
     return F.col(f"force.{name}")
 
 
-def _row(rule: str, broken: Column, told: Column) -> Column:
-    return F.struct(F.lit(rule).alias("rule"), broken.alias("broken"), told.alias("told"))
+def _rule_struct(rule: str, broken: Column, evidence: Column) -> Column:
+    return F.struct(F.lit(rule).alias("rule"), broken.alias("broken"), evidence.alias("told"))
 
 
-def over_none() -> Column:
+def exceeds_no_limit() -> Column:
     """True if no report exceeded any limit, under any reading. [SPLIT-05]
 
     A leader from before the history may know more about a bundle than the reports show.
@@ -186,7 +200,7 @@ def over_none() -> Column:
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):
         unit = MEGABYTE if name == growth.MAX_MEGABYTES else 1
-        within = within & (F.col(what) <= _force(name) * unit)
+        within = within & (F.col(what) <= _setting_column(name) * unit)
     most = F.concat_ws(
         ", ",
         formatting.sentence(formatting.plain(F.col("topics")), "topics"),
@@ -195,34 +209,34 @@ def over_none() -> Column:
         formatting.throughput(F.col("bytes")),
     )
     told = formatting.sentence(F.col("bundle"), "was split, and no limit is below", most)
-    return _row("SPLIT-05", within, told)
+    return _rule_struct("SPLIT-05", within, told)
 
 
-def no_room() -> Column:
-    """True if the namespace had its maximum number of bundles, or more. [SPLIT-06]"""
+def has_no_room() -> Column:
+    """True if the namespace already had its maximum number of bundles. [SPLIT-06]"""
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
-    full = F.when(F.col("names").isNotNull(), there + more > _force(growth.MAX_BUNDLES))
+    full = F.when(F.col("names").isNotNull(), there + more > _setting_column(growth.MAX_BUNDLES))
     told = formatting.sentence(
         F.col("bundle"),
         "was split when its namespace had",
         there.cast("string"),
         "bundles, of",
-        formatting.plain(_force(growth.MAX_BUNDLES)),
+        formatting.plain(_setting_column(growth.MAX_BUNDLES)),
         "at most",
     )
-    return _row("SPLIT-06", full, told)
+    return _rule_struct("SPLIT-06", full, told)
 
 
 def is_splitting_off() -> Column:
     """True if automatic splits are disabled. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
-    return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT) & settled, told)
+    return _rule_struct("SPLIT-07", ~_setting_column(growth.AUTO_SPLIT) & settled, told)
 
 
 JUDGED: Mapping[str, Callable[[], Column]] = {
-    "SPLIT-05": over_none,
-    "SPLIT-06": no_room,
+    "SPLIT-05": exceeds_no_limit,
+    "SPLIT-06": has_no_room,
     "SPLIT-07": is_splitting_off,
 }
-"""Checks by rule; `broken` is null if the records do not decide it."""
+"""Checks by rule; their column `broken` is null if the records do not decide."""

@@ -51,13 +51,13 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
         return found
     is_extensible, is_average = _named(silver, plan)
     if rules and is_extensible:
-        rows = cycles.of_plan(_turns(silver, made, plan), plan)
+        rows = cycles.in_period_of(_turns(silver, made, plan), plan)
         judged = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
         found = judged.select(*TURN, F.inline(F.array(*map(_row, rules))))
         if known.intersection(extensible.JUDGED):
             found = found.unionByName(extensible.findings_about_owners(silver, plan, known))
     if planned.RULE in known and is_average:
-        plans = cycles.of_plan(planned.findings_about_plans(silver, made, plan), plan)
+        plans = cycles.in_period_of(planned.findings_about_plans(silver, made, plan), plan)
         found = found.unionByName(plans)
     return found
 
@@ -65,7 +65,7 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
 def _named(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
     """Return whether any settings name the extensible manager, and AvgShedder: by a small job."""
     told = F.col("settings")
-    runs, sheds = transfer.runs_extensible(told), planned.names_average(told, plan)
+    runs, sheds = transfer.runs_extensible(told), planned.names_avg_shedder(told, plan)
     rows = silver.contexts.where("kind = 'settings'").agg(F.bool_or(runs), F.bool_or(sheds)).first()
     extensible_, average = rows if rows else (None, None)
     given = plan.settings.get(transfer.MANAGER)

@@ -14,7 +14,7 @@ from pulsar_conformance.audit.tables.held import with_held
 from pulsar_conformance.audit.tables.settings_at import in_force
 from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
-from pulsar_conformance.audit.verdicts.checks.acts import acts
+from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judged
 from pyspark.sql import Column, DataFrame
@@ -51,7 +51,9 @@ def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[s
 
 def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `broker_decisions`: a row per broker and moment."""
-    rows = acts(with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker"))
+    rows = summarize_brokers(
+        with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker")
+    )
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
 
@@ -75,7 +77,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     `doubt` what the leader knew, a violation is undecided. `moment` is the first moment when the
     rule is violated. Findings about splits have the time of the split as `cycle`.
     """
-    moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
+    moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
     rules = checks_for_strategies(strategies, plan)
@@ -116,8 +118,8 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     if broken.isEmpty():
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
-        moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-        lines = cases.case_lines_of(broken.select(*KEY), moments, made, plan)
+        moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
+        lines = cases.case_lines(broken.select(*KEY), moments, made, plan)
         lines = broken.join(lines, list(KEY))
         rows = found.join(lines, [*KEY, "rule"], "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")

@@ -14,9 +14,9 @@ from pulsar_conformance.adapters.spark.answers_shedding import (
 )
 from pulsar_conformance.adapters.spark.cases import Basis, parsed_cases
 from pulsar_conformance.adapters.spark.settings import in_force
-from pulsar_conformance.audit.tables.decisions import decided_table, finished
+from pulsar_conformance.audit.tables.decisions import add_unloads, decided_table
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
-from pulsar_conformance.audit.verdicts.checks.acts import acts
+from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import judged
 from pulsar_conformance.conformance.common.trial import Trial
@@ -126,12 +126,12 @@ def said_by_columns(
     went = went.groupBy("cycle", "broker", "bundle").agg(times)
     went = went.select("*", *sure)
     decided = shedding.decision_rows(brokers, bundles, readings)
-    decided = finished(decided_table(decided, readings), went)
+    decided = add_unloads(decided_table(decided, readings), went)
     named = raw.select("cycle", F.map_keys("settings").alias("named"))
     settled = brokers.groupBy("cycle").agg(
         F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
     )
-    acted = acts(decided, ("cycle", "broker"))
+    acted = summarize_brokers(decided, ("cycle", "broker"))
     judgements = judged(
         facts(acted, reported(cases), settled.join(named, "cycle"), readings),
         rules,

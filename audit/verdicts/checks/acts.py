@@ -1,7 +1,7 @@
 """`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
-If an unload may not have been shed, there are two `views` of the broker: one in which all unloads
-were shed, and one in which only the certain ones were.
+If an unload may not have been shed, there are two `views` of the broker: in one, all unloads were
+shed; in the other, only those that certainly were.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ VIEW = (
     f"unweighed bigint, out {OUT}, "
     "alien array<string>, gone array<string>"
 )
-"""`perhaps`: number of unloads left out of the view; `unweighed`: number of unloads of bundles that
-the broker owned without having reported their traffic; `alien`: unloaded bundles that it did not
-own; `gone`: all unloaded bundles.
+"""Spark type of a view.
+
+`perhaps` is the number of unloads that the view leaves out, `unweighed` the number of unloads of
+bundles that the broker owned without having reported their traffic; `alien` are the unloaded
+bundles that it did not own, `gone` all unloaded bundles.
 """
 
 COLUMNS = (
@@ -35,23 +37,28 @@ COLUMNS = (
     "all_messages double, all_bytes double, "
     f"stuck array<string>, views array<struct<{VIEW}>>"
 )
-"""`stuck` are the names of bundles that must stay; `least_traffic` is that of a movable bundle;
-`fewest_messages` is the lowest message rate of a movable bundle that has any; `all_messages` and
-`all_bytes` are the traffic of all its bundles; null if that of one is unknown.
+"""Columns about a broker in a cycle, with their types.
+
+`stuck` are the bundles that must stay, `least_traffic` is the lowest traffic of a movable bundle,
+and `fewest_messages` the lowest message rate above 0 of a movable bundle. `all_messages` and
+`all_bytes` are the traffic of all its bundles, null if that of one is unknown.
 """
 
 
-def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a row for each `key`, which is a broker in a cycle, from decided rows.
+def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return a row for each broker in a cycle, which `key` identifies, given the decided rows of
+    its bundles.
 
-    `decisions` keeps the rows of bundles that were chosen or unloaded.
+    The column `decisions` keeps the rows of the bundles that were chosen or unloaded.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
     kept = F.collect_list(F.when(F.col("chosen") | F.col("unloaded"), told))
     if "held" not in decided.columns:
         decided = decided.withColumn("held", F.lit(False))
-    rows = decided.groupBy(*keys).agg(*_counted(), *_gone(), kept.alias("decisions"))
+    rows = decided.groupBy(*keys).agg(
+        *_bundle_counts(), *_unload_columns(), kept.alias("decisions")
+    )
     whole, sure = _view(sure=False), _view(sure=True)
     views = F.when(F.col("doubt"), F.array(whole, sure)).otherwise(F.array(whole))
     return rows.select(*keys, *COUNTS, "stuck", views.alias("views"), "decisions")
@@ -64,15 +71,15 @@ COUNTS = (
 )
 
 
-def _counted() -> list[Column]:
-    """Return sums over a broker's bundles."""
+def _bundle_counts() -> list[Column]:
+    """Return counts and sums over a broker's bundles."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
     return [
         F.count_if("owned").alias("owned"),
         F.count_if(movable).alias("able"),
-        F.count_if(_stuck()).alias("blocked"),
+        F.count_if(_must_stay()).alias("blocked"),
         or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
         F.min(F.when(movable, traffic)).alias("least_traffic"),
         F.max(F.when(movable, F.col("messages"))).alias("most_messages"),
@@ -86,21 +93,21 @@ def _counted() -> list[Column]:
         F.count_if(movable & carries).alias("both"),
         F.count_if(movable & F.col("narrows")).alias("narrowing"),
         F.count_if(movable & F.col("held")).alias("held"),
-        *(_whole(name).alias(f"all_{name}") for name in ("messages", "bytes")),
+        *(_sum_if_known(name).alias(f"all_{name}") for name in ("messages", "bytes")),
     ]
 
 
-def _whole(measure: str) -> Column:
+def _sum_if_known(measure: str) -> Column:
     own, known = F.col("owned"), F.coalesce("measured", F.lit(False))
     return F.when(F.count_if(own & ~known) == 0, F.sum(F.when(own, F.col(measure))))
 
 
-def _stuck() -> Column:
+def _must_stay() -> Column:
     return F.col("owned") & ~F.col("movable") & ~F.col("open")
 
 
-def _gone() -> list[Column]:
-    """Return a broker's unloads, all and certain ones, and the bundles that must stay."""
+def _unload_columns() -> list[Column]:
+    """Return a broker's unloads, all and only the certain ones, and the bundles that must stay."""
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
@@ -123,7 +130,7 @@ def _gone() -> list[Column]:
         collected[f"{name}answered"] = F.sum(F.when(went, F.size(times)))
     doubtful = (F.size("doubtful") > 0) | (alien & F.col("claimed").isNull())
     return [
-        F.collect_list(F.when(_stuck(), F.col("bundle"))).alias("stuck"),
+        F.collect_list(F.when(_must_stay(), F.col("bundle"))).alias("stuck"),
         F.bool_or(doubtful).alias("doubt"),
         *(column.alias(name) for name, column in collected.items()),
     ]
@@ -164,6 +171,6 @@ def no_unloads() -> Column:
 
 
 def both_views_certain(views: Column) -> Column:
-    """Return two equal views of a broker whose unloads are all certain."""
+    """Return two views with the same content, given the only view of a broker."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

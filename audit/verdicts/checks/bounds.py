@@ -1,8 +1,8 @@
 """Checks of ThresholdShedder after a leader's first cycle, for any weight of earlier usage.
 
 The documents state that earlier observations count, but not how much. The compared usage lies
-between a broker's lowest and highest observed usage, which bounds all that follows from it. A
-decision that is wrong at both ends is wrong.
+between a broker's lowest and highest observed usage, from which bounds for everything else follow.
+A decision that is wrong at both bounds is wrong.
 """
 
 from __future__ import annotations
@@ -11,42 +11,44 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
-from pulsar_conformance.audit.verdicts.checks.evidence import amounts
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     setting_in_force,
     sum_over_brokers,
     worthwhile,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import enough
+from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    bounded,
     certainly,
     certainly_not,
     may_not,
+    register_bounded_check,
 )
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
 class Excess(NamedTuple):
-    """The lowest and highest number of points by which a broker's usage exceeds a value."""
+    """The lowest and the highest number of percentage points by which a broker's usage exceeds a
+    value.
+    """
 
     least: Column
     most: Column
 
 
 def excess_over_average(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
-    """Return by how many points a broker exceeds `share` of the average.
+    """Return the percentage points by which a broker exceeds `share` times the average.
 
-    `least` and `most` are the columns of each broker's lowest and highest usage.
+    `least` and `most` are the columns with each broker's lowest and highest usage.
     """
-    return _above(share, F.col(least), F.col(most))
+    return _excess_over_share(share, F.col(least), F.col(most))
 
 
-def _above(share: float, least: Column, most: Column) -> Excess:
+def _excess_over_share(share: float, least: Column, most: Column) -> Excess:
     count = F.col("brokers")
     own = 1 - share / count
     return Excess(
@@ -55,8 +57,8 @@ def _above(share: float, least: Column, most: Column) -> Excess:
     )
 
 
-def _above_target(readings: Readings) -> Excess:
-    """Return by how many points a broker exceeds its target."""
+def _excess_over_target(readings: Readings) -> Excess:
+    """Return the percentage points by which a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
         return excess_over_average(1 - BELOW_AVERAGE / 100)
     plain = excess_over_average()
@@ -67,40 +69,46 @@ RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
-"""Share of a broker's traffic that corresponds to points of usage."""
+"""Functions that convert an excess in percentage points to a share of a broker's traffic, by
+reading.
+"""
 
 
-def _needs(readings: Readings) -> Excess:
+def _traffic_bounds(readings: Readings) -> Excess:
     """Return the least and the most traffic that a broker above the limit must unload."""
-    excess, released = _above_target(readings), RELEASED[readings["threshold-released"]]
+    excess, released = _excess_over_target(readings), RELEASED[readings["threshold-released"]]
     return Excess(
         released(excess.least, F.col("least")) * F.col("weight"),
         released(excess.most, F.col("most")) * F.col("weight"),
     )
 
 
-def under(judged: RuleColumns, *more: Column) -> RuleColumns:
-    """Restrict a check to ThresholdShedder and to brokers with a history."""
+def with_history(judged: RuleColumns, *more: Column) -> RuleColumns:
+    """Restrict a check to cycles of ThresholdShedder and to brokers with earlier observations."""
     named = F.col("strategy") == "ThresholdShedder"
     idle = certainly(setting_in_force(LOWER_BOUNDARY))
-    return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
+    return judged.restricted_to(
+        F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more
+    )
 
 
-@bounded("THRESHOLD-03")
+@register_bounded_check("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker that is certainly above the limit sheds at least its smallest possible need."""
-    need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
+    """A broker that is certainly above the limit sheds at least the least traffic that it may have
+    to shed.
+    """
+    need, threshold = _traffic_bounds(readings).least, F.col("thresholdshedder.threshold")
     surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
-    return under(enough(readings, over & (F.col("answered") > 0), need))
+    return with_history(sheds_enough(readings, over & (F.col("answered") > 0), need))
 
 
-@bounded("THRESHOLD-04")
+@register_bounded_check("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """A broker stops shedding once it has shed its largest possible need."""
-    need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
+    """A broker stops shedding once it has shed the most traffic that it may have to shed."""
+    need, threshold = _traffic_bounds(readings).most, F.col("thresholdshedder.threshold")
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)
     enough = certainly(more & (need != 0))
-    told = amounts(readings, "before the last one it had shed", F.col("short"), need)
-    return under(may_not(over & (F.size("out") > 0), enough, told))
+    told = amounts_text(readings, "before the last one it had shed", F.col("short"), need)
+    return with_history(may_not(over & (F.size("out") > 0), enough, told))

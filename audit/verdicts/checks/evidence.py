@@ -8,25 +8,29 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 MANY = 5
-"""Maximum number of bundles listed by name."""
+"""Maximum number of bundles whose names are listed."""
 
 
 def shed_text(names: str = "gone") -> Column:
-    """Format unloads such as `b1:8080 shed t/ns/0x…`; empty if there are none."""
+    """Format a broker's unloads, as in `b1:8080 shed t/ns/0x…`, or `b1:8080 kept all`."""
     some = F.array_join(F.slice(names, 1, MANY), ", ")
-    more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
+    more = F.when(
+        F.size(names) > MANY, F.concat(F.lit(" and "), _count_of_rest(names), F.lit(" more"))
+    )
     what = F.concat(some, F.coalesce(more, F.lit("")))
     return sentence(
         F.col("broker"), F.when(F.size(names) > 0, sentence("shed", what)).otherwise("kept all")
     )
 
 
-def _more(names: str) -> Column:
+def _count_of_rest(names: str) -> Column:
     return (F.size(names) - MANY).cast("string")
 
 
 def usage_text(usage: Column, what: str, limit: Column) -> Column:
-    """Format usage such as `b1:8080 kept all; it is at 91 %, threshold 85 %`."""
+    """Format a broker's unloads and usage, as in `b1:8080 kept all; it is at 91 %, threshold 85
+    %`.
+    """
     return F.concat(
         shed_text(),
         F.lit("; it is at "),
@@ -37,8 +41,8 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
     )
 
 
-def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """Format amounts such as `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
+def amounts_text(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
+    """Format a broker's unloads and two amounts, as in `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
     written = MEASURED[readings["shed-measure"]]
     return F.concat(
         shed_text(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound)

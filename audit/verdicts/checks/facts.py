@@ -1,4 +1,4 @@
-"""The data that checks use, one row per broker of a cycle: bundles, unloads, usage, limits.
+"""The rows that checks read, one per broker of a cycle: bundles, unloads, usage, limits.
 
 As in the suite's own checks, comparisons that rounding could decide are null.
 """
@@ -22,22 +22,23 @@ Readings = Mapping[str, str]
 
 POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
-"""Percentages that are exact in floating point of any size."""
+"""Percentages that floating-point numbers of any size represent exactly."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
 
 
 def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
-    """Return a row for each view of each broker in each cycle.
+    """Return a row for each view of each broker in each cycle, with the columns that checks read.
 
-    Brokers known only by their unloads are included. `looks` is the number of views.
+    Brokers known only by their unloads are included. The column `looks` is the number of views.
 
-    `acts` has rows of `acts.acts`. `brokers` has `percent`, `smoothed`, `observed` (before),
-    `least`, `most`, `carries` and `turn` (its place in a case). `cycles` has `settings` (typed),
-    `named` (names of the given settings) and `strategy`. All have `cycle`, the key of a cycle. If
-    brokers have `standing`, cycles have `others`, as in `knowledge.with_views`. If any cycle
-    follows AvgShedder, cycles have the columns of `streaks.with_streaks`.
+    `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
+    `smoothed`, `observed` (before), `least`, `most`, `carries` and `turn` (the broker's place in a
+    case). `cycles` has `settings` (typed), `named` (names of the given settings) and `strategy`.
+    All have `cycle`, the key of a cycle. If brokers have `standing`, cycles have `others`, as in
+    `knowledge.with_views`. If any cycle follows AvgShedder, cycles have the columns of
+    `streaks.with_streaks`.
     """
     every = "standing" in brokers.columns
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
@@ -59,14 +60,16 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     rows = uniform.with_ends(rows, readings)
     if "streak" in rows.columns:
         rows = average.with_pair(rows, readings)
-    rows = _viewed(rows)
+    rows = _repeat_for_views(rows)
     if every:
         rows = rows.withColumn("cycle", F.col("cycle.cycle"))
-    return _judgeable(rows, readings)
+    return _with_common_columns(rows, readings)
 
 
-def _viewed(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker; all brokers of a cycle have two if any has."""
+def _repeat_for_views(rows: DataFrame) -> DataFrame:
+    """Return a row for each view of a broker; all brokers of a cycle have two views if any of them
+    has two.
+    """
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when(
         (most > 1) & (F.size("views") == 1), both_views_certain(F.col("views"))
@@ -76,14 +79,14 @@ def _viewed(rows: DataFrame) -> DataFrame:
     return rows.select(*(name for name in rows.columns if name != "views"), F.inline("views"))
 
 
-def of_cycle() -> Window:
-    """Return the window over all brokers of a cycle in one view."""
+def window_of_cycle() -> Window:
+    """Return the window over all brokers of a cycle, in one view."""
     return Window.partitionBy("cycle", "view", "sure")
 
 
 def any_broker(holds: Column) -> Column:
-    """True if the condition holds for any broker of the cycle."""
-    return F.max(certainly(holds)).over(of_cycle())
+    """True if the condition holds for at least one broker of the cycle."""
+    return F.max(certainly(holds)).over(window_of_cycle())
 
 
 def none_of(holds: Column) -> Column:
@@ -92,17 +95,17 @@ def none_of(holds: Column) -> Column:
 
 
 def sum_over_brokers(amount: Column) -> Column:
-    """Return the sum over the cycle's brokers."""
-    return F.sum(amount).over(of_cycle())
+    """Return the sum of an amount over the brokers of the cycle."""
+    return F.sum(amount).over(window_of_cycle())
 
 
 def setting_in_force(name: str) -> Column:
-    """Return a setting's effective value."""
+    """Return the value of a setting that is in force."""
     return F.col(f"settings.{name}")
 
 
-def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add columns that several checks use."""
+def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
+    """Add the columns that several checks read."""
     known, levels = F.col("first"), F.col("thresholdshedder")
     rows = rows.withColumns(
         {
@@ -114,17 +117,17 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
             "short": or_nothing(
                 total_traffic(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
             ),
-            "laden": _laden(),
-            "loaded": (F.col("owned") >= overload.FEWEST) & _laden(),
+            "laden": _is_laden(),
+            "loaded": (F.col("owned") >= overload.FEWEST) & _is_laden(),
             "can": (F.col("owned") >= overload.FEWEST) & (F.col("movable_traffic") > 0),
-            "overloaded": F.when(known, _overloaded()),
-            "_exact": F.min(F.when(known, _exact())).over(of_cycle()),
+            "overloaded": F.when(known, _is_overloaded()),
+            "_exact": F.min(F.when(known, _is_exact())).over(window_of_cycle()),
             "seen": any_broker(F.col("observed")),
         }
     )
     sure = F.col("_exact") & ~F.col("seen") & _count_is_exact()
     limit = F.col("settings")[threshold.SHEDDER_THRESHOLD]
-    close = too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT))
+    close = is_too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT))
     above = F.when(~close, levels["over"])
     needed = threshold.RELEASED[readings["threshold-released"]](
         levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
@@ -132,7 +135,7 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
     rows = rows.withColumn("worthwhile", worthwhile(or_nothing(needed)))
     over = F.when(above, F.col("worthwhile")).otherwise(above)
     under = F.when(
-        too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
+        is_too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
     )
     scope = F.lit(readings["overload-scope"] == "all")
     return rows.withColumns(
@@ -145,9 +148,9 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def worthwhile(needed: Column) -> Column:
-    """True if the bytes to shed and those that may move exceed the minimum throughput.
+    """True if both the bytes to shed and the movable bytes exceed the minimum throughput.
 
-    Always true without a minimum. Null if it depends on which bundles go, or on the size of a
+    Always true without a minimum. Null if it depends on the choice of bundles, or on the size of a
     megabyte. [THRESHOLD-20]
     """
     least, most = setting_in_force(threshold.LEAST_THROUGHPUT), or_nothing(F.col("movable_bytes"))
@@ -159,38 +162,38 @@ def worthwhile(needed: Column) -> Column:
     )
 
 
-def _laden() -> Column:
+def _is_laden() -> Column:
     whole = (F.col("carries.messages") > 0) & (F.col("carries.bytes") > 0)
     return (F.col("both") > 0) & certainly(whole)
 
 
 def total_traffic(bundles: Column) -> Column:
-    """Return the total traffic of bundles."""
+    """Return the sum of the traffic of bundles."""
     return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
 
 
-def too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are too close for floating point to distinguish."""
+def is_too_close(amount: Column, bound: Column) -> Column:
+    """True if two percentages are so close that floating point may not distinguish them."""
     return F.abs(amount - bound) <= POINTS
 
 
-def _overloaded() -> Column:
+def _is_overloaded() -> Column:
     level = F.col("overloadshedder")
-    exact = _all_exact() & level["threshold"].isin(*EXACT)
-    close = too_close(level["usage"], level["threshold"]) & ~exact
+    exact = _are_all_exact() & level["threshold"].isin(*EXACT)
+    close = is_too_close(level["usage"], level["threshold"]) & ~exact
     return F.when(close, None).otherwise(level["over"])
 
 
-def _all_exact() -> Column:
+def _are_all_exact() -> Column:
     return reduce(and_, (F.col(f"percent.{name}").isin(*EXACT) for name in RESOURCES))
 
 
-def _exact() -> Column:
+def _is_exact() -> Column:
     """True if a broker's usage is exact in any floating-point format."""
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )
-    return certainly(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
+    return certainly(_are_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
 
 
 def _count_is_exact() -> Column:

@@ -1,8 +1,8 @@
-"""Views of a cycle about which not everything is known; a verdict stands if all views agree.
+"""Views of a cycle for which knowledge is incomplete; a verdict stands if all views agree.
 
 A broker that may have gone is counted in one view and not in another, unless it shed. A broker
-whose newest report has unknown content is counted as reported before, with no usage, and with full
-usage. Each possible combination of settings and strategy has its own view.
+whose newest report has unknown content is counted with its report before, with no usage, and with
+full usage. Each possible combination of settings and strategy has its own view.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from pyspark.sql import functions as F
 
 RECORDED, ABSENT, PRESENT, IDLE, FULL = range(5)
 """Views of brokers: as recorded; without those that may have gone; including those with late
-reports; with no usage where the report is unknown; and with full usage there.
+reports; with no usage for those whose report is unknown; with full usage for those.
 """
 
 ENORMOUS = 1e12
-"""Traffic higher than that of any real broker."""
+"""Traffic above that of any real broker."""
 
 ABOUT = ("settings", "named", "strategy")
 
 
 def with_views(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker in a cycle, with `view` and the number of `views`.
+    """Return a row for each view of a broker in a cycle, with the columns `view` and `views` (their
+    number).
 
     `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`; `others`
     are structs of the settings, names and strategy that may apply instead.
     """
     known, other = F.struct(*ABOUT), F.col("others")
     choices = F.concat(F.array(known), other)
-    rows = rows.withColumn("_presence", _presences()).withColumn("_choices", choices)
+    rows = rows.withColumn("_presence", _broker_views()).withColumn("_choices", choices)
     each = F.flatten(
         F.transform(
             "_presence",
@@ -44,13 +45,13 @@ def with_views(rows: DataFrame) -> DataFrame:
     rows = rows.withColumn("_each", each).withColumn("knowledge_views", F.size("_each"))
     rows = rows.select("*", F.posexplode("_each").alias("view", "_known"))
     rows = rows.withColumns({name: F.col(f"_known.choice.{name}") for name in ABOUT})
-    rows = rows.withColumns(_as_viewed(F.col("_known.presence")))
+    rows = rows.withColumns(_viewed_columns(F.col("_known.presence")))
     rows = rows.withColumn("cycle", F.struct("cycle", "view"))
     return rows.drop("_presence", "_choices", "_each", "_known", "others")
 
 
-def _presences() -> Column:
-    """Return the views of brokers that a cycle needs."""
+def _broker_views() -> Column:
+    """Return the views of brokers that a cycle requires."""
     cycle, standing = Window.partitionBy("cycle"), F.col("standing")
 
     def some(*standings: str) -> Column:
@@ -68,13 +69,13 @@ def _presences() -> Column:
     )
 
 
-def _surely_shed() -> Column:
-    """True if the broker certainly shed something in the cycle, and so was up."""
+def _has_surely_shed() -> Column:
+    """True if the broker certainly shed something in the cycle, so that it was up."""
     return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
 
 
-def _as_viewed(presence: Column) -> dict[str, Column]:
-    """Return a broker's columns in a view; null if it is absent."""
+def _viewed_columns(presence: Column) -> dict[str, Column]:
+    """Return the columns of a broker in a view; null if the broker is absent from the view."""
     standing = F.col("standing")
     extreme = F.when(
         standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)
@@ -83,7 +84,7 @@ def _as_viewed(presence: Column) -> dict[str, Column]:
         F.when(standing.isNull(), F.lit(True))
         .when(standing == LATE, presence == PRESENT)
         .when(standing == LOST, presence.isin(IDLE, FULL))
-        .when(standing == PERHAPS, (presence != ABSENT) | _surely_shed())
+        .when(standing == PERHAPS, (presence != ABSENT) | _has_surely_shed())
         .otherwise(F.lit(True))
     )
     same = F.struct(*(extreme.alias(name) for name in RESOURCES))

@@ -1,18 +1,18 @@
-"""OVERLOAD: OverloadShedder."""
+"""Checks of the OVERLOAD rules, about OverloadShedder."""
 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
 from pulsar_conformance.audit.tables.formatting import MEASURED
-from pulsar_conformance.audit.verdicts.checks.evidence import amounts, usage_text
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
     certainly,
     certainly_not,
-    either,
+    combine_checks,
     may_not,
     must,
     register_check,
@@ -21,51 +21,57 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def _under(judged: RuleColumns, *more: Column) -> RuleColumns:
+def _for_overload_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:
     named = F.col("strategy") == "OverloadShedder"
-    return judged.given(F.col("first"), F.col("enabled"), named, *more)
+    return judged.restricted_to(F.col("first"), F.col("enabled"), named, *more)
 
 
-def _told() -> Column:
+def _usage_evidence() -> Column:
     level = F.col("overloadshedder")
     return usage_text(level["usage"], "threshold", level["threshold"])
 
 
-def _over() -> Column:
+def _is_over() -> Column:
     return certainly(F.col("overloaded"))
 
 
 def _must_shed(reached: Column) -> RuleColumns:
-    return must(reached, F.col("answered") > 0, _told())
+    return must(reached, F.col("answered") > 0, _usage_evidence())
 
 
 def _must_keep(reached: Column) -> RuleColumns:
-    return may_not(reached, F.col("answered") > 0, _told())
+    return may_not(reached, F.col("answered") > 0, _usage_evidence())
 
 
 @register_check("OVERLOAD-01")
 def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
     """A broker above the threshold sheds at least one bundle."""
-    return _under(_must_shed(_over() & F.col("loaded")))
+    return _for_overload_shedder(_must_shed(_is_over() & F.col("loaded")))
 
 
 @register_check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
-    """A broker sheds at least its excess plus five points of its traffic, if it can."""
-    return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
+    """A broker sheds at least its excess plus five percentage points of its traffic, if it can."""
+    return _for_overload_shedder(
+        sheds_enough(readings, _is_over() & F.col("can"), traffic_of_subset())
+    )
 
 
-def need_of_subset() -> Column:
-    """Return the traffic that an overloaded broker must shed without shedding all bundles."""
+def traffic_of_subset() -> Column:
+    """Return the traffic that an overloaded broker must shed; less if that would be all its
+    bundles.
+    """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
     return F.when(whole, movable - F.col("least_traffic")).otherwise(need)
 
 
-def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
-    """Return a check that a broker sheds its need, or all that may move if that is less."""
-    bound = F.least(need, F.col("movable_traffic"))
-    told = amounts(readings, "shed", F.col("shed"), bound)
+def sheds_enough(readings: Readings, over: Column, to_shed: Column) -> RuleColumns:
+    """Return a check that a broker sheds the traffic `to_shed`, or all movable bundles if they
+    carry less.
+    """
+    bound = F.least(to_shed, F.col("movable_traffic"))
+    told = amounts_text(readings, "shed", F.col("shed"), bound)
     return must(over, F.col("shed") >= bound * (1 - SHARE), told)
 
 
@@ -74,34 +80,40 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """A broker stops shedding once it has shed enough."""
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
-    return _under(sheds_beyond_need(readings, _over(), need, total_traffic(F.col("out")) - least))
+    return _for_overload_shedder(
+        sheds_too_much(readings, _is_over(), need, total_traffic(F.col("out")) - least)
+    )
 
 
-def sheds_beyond_need(
-    readings: Readings, over: Column, need: Column, short: Column | None = None
+def sheds_too_much(
+    readings: Readings, over: Column, to_shed: Column, short: Column | None = None
 ) -> RuleColumns:
-    """Return a check that the bundles before the last one were not already enough."""
+    """Return a check that the bundles before the last one did not already carry enough."""
     short = F.col("short") if short is None else short
-    enough = ~((short < need * (1 + SHARE)) | (need == 0))
-    told = amounts(readings, "before the last one it had shed", short, need)
-    return may_not(over & (F.size("out") > 0), enough, told)
+    was_enough = ~((short < to_shed * (1 + SHARE)) | (to_shed == 0))
+    told = amounts_text(readings, "before the last one it had shed", short, to_shed)
+    return may_not(over & (F.size("out") > 0), was_enough, told)
 
 
 @register_check("OVERLOAD-04")
 def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not overloaded sheds nothing."""
-    return _under(_must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0)))
+    return _for_overload_shedder(
+        _must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0))
+    )
 
 
 @register_check("OVERLOAD-05")
 def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
     """An overloaded broker sheds at most one bundle."""
-    return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
+    return _for_overload_shedder(
+        may_not(_is_over() & F.col("can"), F.col("answered") > 1, _usage_evidence())
+    )
 
 
 @register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
-    """The first bundle to be shed is the most expensive one that may move."""
+    """The first bundle that is shed is the most expensive movable one."""
     measure = MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
     at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
@@ -113,15 +125,15 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
     )
     judged = RuleColumns(
         certainly(first.isNotNull() & (F.col("able") > 1)),
-        certainly(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_open_gone(),
+        certainly(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_shed_a_doubtful_one(),
         told,
         F.lit(False),
     )
-    return _under(judged)
+    return _for_overload_shedder(judged)
 
 
-def _open_gone() -> Column:
-    """True if an unloaded bundle may have had to stay."""
+def _shed_a_doubtful_one() -> Column:
+    """True if the broker shed a bundle that may have had to stay."""
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
 
 
@@ -129,7 +141,7 @@ def _open_gone() -> Column:
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
     """A broker with a single bundle keeps it."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
-    return _under(_must_keep(few & ~certainly_not(F.col("overloaded"))))
+    return _for_overload_shedder(_must_keep(few & ~certainly_not(F.col("overloaded"))))
 
 
 @register_check("OVERLOAD-09")
@@ -138,13 +150,13 @@ def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))
-    return _under(_must_shed((hot == 1) & _over() & F.col("loaded")))
+    return _for_overload_shedder(_must_shed((hot == 1) & _is_over() & F.col("loaded")))
 
 
 @register_check("OVERLOAD-10")
 def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
     """If no threshold is set, a broker sheds above 85 % and keeps its bundles below."""
-    sheds = _must_shed(_over() & F.col("loaded"))
+    sheds = _must_shed(_is_over() & F.col("loaded"))
     keeps = _must_keep(certainly_not(F.col("overloaded")) & (F.col("owned") > 0))
     unset = ~F.array_contains("named", OVERLOAD_THRESHOLD)
-    return _under(either(sheds, keeps), unset)
+    return _for_overload_shedder(combine_checks(sheds, keeps), unset)

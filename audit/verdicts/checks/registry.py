@@ -1,4 +1,4 @@
-"""Checks as columns, by rule ID."""
+"""Registration of the checks, which are columns, by rule ID."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """A rule's result for a row of `facts.facts`; null where the rule does not apply.
+    """Result of a rule for a row of `facts.facts`: whether it applies and is violated, and the
+    evidence.
 
-    `lacking` is true if a required action is missing, and false if a forbidden one was taken.
+    `lacking` is true if a required action is missing, and false if a forbidden action was taken.
+    Columns may be null where the rule does not apply.
     """
 
     reached: Column
@@ -23,8 +25,8 @@ class RuleColumns:
     evidence: Column
     lacking: Column
 
-    def given(self, *holds: Column) -> RuleColumns:
-        """Restrict the check to rows that meet all these conditions."""
+    def restricted_to(self, *holds: Column) -> RuleColumns:
+        """Return the check restricted to rows that meet all these conditions."""
         both = certainly(holds[0])
         for one in holds[1:]:
             both = both & certainly(one)
@@ -37,12 +39,13 @@ CHECKS: dict[str, RuleCheck] = {}
 
 
 BOUNDED: dict[str, RuleCheck] = {}
-"""Further checks for cycles after a leader's first one, where a rule's own check does not apply:
-they use bounds that hold for any weight of earlier observations.
+"""Further checks for cycles after a leader's first one, in which a rule's own check does not apply.
+
+They use bounds that hold for any weight of earlier observations.
 """
 
 
-def bounded(rule: str) -> Callable[[RuleCheck], RuleCheck]:
+def register_bounded_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     """Register a check by bounds for a rule."""
 
     def register(judged: RuleCheck) -> RuleCheck:
@@ -69,13 +72,13 @@ def must(reached: Column, done: Column, evidence: Column) -> RuleColumns:
 
 
 def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that forbids an action wherever the rule applies."""
+    """Return a check that forbids an action where the rule applies."""
     reached = certainly(reached)
     return RuleColumns(reached, reached & certainly(done), evidence, F.lit(False))
 
 
-def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
-    """Combine two checks, at most one of which can be violated at a time."""
+def combine_checks(first: RuleColumns, second: RuleColumns) -> RuleColumns:
+    """Return the combination of two checks, of which at most one can be violated at a time."""
     return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -85,10 +88,12 @@ def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def certainly(holds: Column) -> Column:
-    """True if the condition holds; false if it is null, because rounding could decide it."""
+    """True if the condition holds; false if it is null, which means that rounding could decide
+    it.
+    """
     return F.coalesce(holds, F.lit(False))
 
 
 def certainly_not(holds: Column) -> Column:
-    """True if the condition is certainly false."""
+    """True if the condition is false; false if it is null."""
     return F.coalesce(~holds, F.lit(False))

@@ -1,4 +1,4 @@
-"""SHED: rules about every shedding strategy."""
+"""Checks of the SHED rules, about every shedding strategy."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
-    of_cycle,
     setting_in_force,
     sum_over_brokers,
+    window_of_cycle,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import enough, need_of_subset
+from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, traffic_of_subset
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
     certainly,
-    either,
+    combine_checks,
     may_not,
     must,
     register_check,
@@ -26,8 +26,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that forbids an action, whether or not the rule applies."""
+def forbid_always(reached: Column, done: Column, evidence: Column) -> RuleColumns:
+    """Return a check that forbids an action even where the rule does not apply."""
     return RuleColumns(certainly(reached), certainly(done), evidence, F.lit(False))
 
 
@@ -39,7 +39,7 @@ def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
     return may_not(off, F.col("answered") > 0, told)
 
 
-def _owning() -> Column:
+def _any_broker_owns() -> Column:
     return F.col("enabled") & (sum_over_brokers(F.col("owned")) > 0)
 
 
@@ -47,22 +47,22 @@ def _owning() -> Column:
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
     """Brokers shed only bundles that they own."""
     told = F.concat(shed_text("alien"), F.lit(", which it did not report"))
-    return not_allowed(_owning(), F.size("alien") > 0, told)
+    return forbid_always(_any_broker_owns(), F.size("alien") > 0, told)
 
 
 @register_check("SHED-03")
 def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
     """No bundle is unloaded twice in a cycle."""
-    everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
+    everywhere = F.flatten(F.collect_list("gone").over(window_of_cycle()))
     twice = F.size(F.array_distinct(everywhere)) < F.size(everywhere)
     told = F.concat(shed_text(), F.lit("; a bundle was unloaded more than once"))
-    return not_allowed(_owning(), twice, told)
+    return forbid_always(_any_broker_owns(), twice, told)
 
 
 @register_check("SHED-04")
 def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     """A bundle unloaded within the grace period is not unloaded again."""
-    stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
+    stuck = F.flatten(F.collect_list("stuck").over(window_of_cycle()))
     again = F.array_intersect("gone", stuck)
     reached = F.col("enabled") & any_broker(F.col("blocked") > 0)
     told = F.concat(
@@ -73,24 +73,26 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
         plain(setting_in_force(shedding.GRACE)),
         F.lit(" minutes"),
     )
-    return not_allowed(reached, F.size(again) > 0, told)
+    return forbid_always(reached, F.size(again) > 0, told)
 
 
 @register_check("SHED-07")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """A broker sheds no bundle while it keeps one with more traffic that may move."""
+    """A broker sheds no bundle while it keeps a movable one with more traffic."""
     several = F.lit(readings["overload-amount"] != "one")
-    return the_busiest_go().given(F.col("strategy") == "OverloadShedder", several)
+    return busiest_bundles_first().restricted_to(F.col("strategy") == "OverloadShedder", several)
 
 
-def the_busiest_go() -> RuleColumns:
-    """Return this check for any strategy."""
+def busiest_bundles_first() -> RuleColumns:
+    """Return a check, for any strategy, that a broker keeps no movable bundle with more traffic
+    than one it sheds.
+    """
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)
     told = F.concat(shed_text(), F.lit("; one that carries more stayed"))
-    judged = not_allowed(both, certainly(least < F.col("most_kept") * (1 - SHARE)), told)
-    return judged.given(F.col("first"), F.col("enabled"))
+    judged = forbid_always(both, certainly(least < F.col("most_kept") * (1 - SHARE)), told)
+    return judged.restricted_to(F.col("first"), F.col("enabled"))
 
 
 @register_check("SHED-08")
@@ -99,7 +101,7 @@ def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColu
     sure = certainly(F.col("overloaded") & F.col("can"))
     some = must(sure & F.col("loaded"), F.col("answered") > 0, shed_text())
     amount = F.lit(readings["overload-amount"] != "one")
-    much = enough(readings, sure & amount, need_of_subset())
+    much = sheds_enough(readings, sure & amount, traffic_of_subset())
     excess = RuleColumns(F.lit(False), much.broken, much.evidence, much.lacking)
     other = F.col("strategy") != "OverloadShedder"
-    return either(some, excess).given(F.col("first"), F.col("enabled"), other)
+    return combine_checks(some, excess).restricted_to(F.col("first"), F.col("enabled"), other)

@@ -1,4 +1,4 @@
-"""THRESHOLD: ThresholdShedder."""
+"""Checks of the THRESHOLD rules, about ThresholdShedder."""
 
 from __future__ import annotations
 
@@ -11,136 +11,148 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     any_broker,
     none_of,
-    of_cycle,
     setting_in_force,
     sum_over_brokers,
+    window_of_cycle,
     worthwhile,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import enough, sheds_beyond_need
+from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, sheds_too_much
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
     certainly,
     certainly_not,
-    either,
+    combine_checks,
     may_not,
     must,
     register_check,
 )
-from pulsar_conformance.audit.verdicts.checks.shed import the_busiest_go
+from pulsar_conformance.audit.verdicts.checks.shed import busiest_bundles_first
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def _level(name: str) -> Column:
+def _level_column(name: str) -> Column:
     return F.col(f"thresholdshedder.{name}")
 
 
-def _under(judged: RuleColumns, *more: Column, at_first_sight: bool = True) -> RuleColumns:
+def _for_threshold_shedder(
+    judged: RuleColumns, *more: Column, without_history: bool = True
+) -> RuleColumns:
     named = F.col("strategy") == "ThresholdShedder"
-    sight = ~F.col("seen") if at_first_sight else F.lit(True)
-    return judged.given(F.col("first"), F.col("enabled"), named, sight, *more)
+    sight = ~F.col("seen") if without_history else F.lit(True)
+    return judged.restricted_to(F.col("first"), F.col("enabled"), named, sight, *more)
 
 
-def _told() -> Column:
-    return usage_text(_level("usage"), "limit", _level("limit"))
+def _usage_evidence() -> Column:
+    return usage_text(_level_column("usage"), "limit", _level_column("limit"))
 
 
 def _must_shed(reached: Column) -> RuleColumns:
-    return must(reached, F.col("answered") > 0, _told())
+    return must(reached, F.col("answered") > 0, _usage_evidence())
 
 
 def _must_keep(reached: Column) -> RuleColumns:
-    return may_not(reached, F.col("answered") > 0, _told())
+    return may_not(reached, F.col("answered") > 0, _usage_evidence())
 
 
-def _over() -> Column:
+def _is_over() -> Column:
     return certainly(F.col("over"))
 
 
-def _keeps() -> Column:
+def _must_keep_all() -> Column:
     return certainly_not(F.col("over")) & ~F.col("sheds_under_85")
 
 
-def _for_idle_ones() -> Column:
+def _relieves_idle_brokers() -> Column:
     return certainly(setting_in_force(LOWER_BOUNDARY))
 
 
 @register_check("THRESHOLD-01")
 def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
     """A broker above the limit of average plus threshold sheds at least one bundle."""
-    return _under(_must_shed(_over() & F.col("laden")))
+    return _for_threshold_shedder(_must_shed(_is_over() & F.col("laden")))
 
 
 @register_check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
     """A broker not above the limit of average plus threshold sheds nothing."""
-    keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
-    return _under(_must_keep(keeps))
+    keeps = _must_keep_all() & (F.col("owned") > 0) & ~_may_relieve_idle_broker()
+    return _for_threshold_shedder(_must_keep(keeps))
 
 
-def _may_relieve_idle_ones() -> Column:
-    """True if a broker has the highest usage of those that can unload for an idle one."""
+def _may_relieve_idle_broker() -> Column:
+    """True if a broker has the highest usage of those that can unload for an idle broker."""
     able = F.col("loaded") & certainly(F.col("worthwhile"))
-    highest = F.max(F.when(able, _level("usage"))).over(of_cycle())
-    return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
+    highest = F.max(F.when(able, _level_column("usage"))).over(window_of_cycle())
+    return _relieves_idle_brokers() & (
+        _level_column("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS
+    )
 
 
 @register_check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
-    """A broker above the limit sheds enough to fall five points below the average, if it can."""
-    return _under(enough(readings, _over() & F.col("loaded"), _level("need")))
+    """A broker above the limit sheds enough to fall five percentage points below the average, if it
+    can.
+    """
+    return _for_threshold_shedder(
+        sheds_enough(readings, _is_over() & F.col("loaded"), _level_column("need"))
+    )
 
 
 @register_check("THRESHOLD-04")
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """A broker stops shedding once it has shed enough."""
-    apart = _over() & ~F.col("sheds_under_85")
-    return _under(sheds_beyond_need(readings, apart, _level("need")))
+    apart = _is_over() & ~F.col("sheds_under_85")
+    return _for_threshold_shedder(sheds_too_much(readings, apart, _level_column("need")))
 
 
 @register_check("THRESHOLD-05")
 def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
     """A broker sheds even if only idle brokers, which lower the average, put it above the limit."""
-    used, known = _level("usage"), F.col("first")
+    used, known = _level_column("usage"), F.col("first")
     busy = sum_over_brokers(F.when(known & (used != 0), 1).otherwise(0))
-    without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
+    without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level_column(
+        "threshold"
+    )
     only_so = used < without - POINTS
     some = (busy > 0) & (busy < F.col("brokers"))
-    return _under(_must_shed(certainly(only_so) & _over() & F.col("loaded")), some)
+    return _for_threshold_shedder(
+        _must_shed(certainly(only_so) & _is_over() & F.col("loaded")), some
+    )
 
 
 @register_check("THRESHOLD-06")
 def usage_is_weighted(_readings: Readings) -> RuleColumns:
     """Weighted usage determines which brokers are above the limit."""
     plainly = usage.maximum(F.col("percent"))
-    limit = sum_over_brokers(F.when(F.col("first"), plainly)) / F.col("brokers") + _level(
+    limit = sum_over_brokers(F.when(F.col("first"), plainly)) / F.col("brokers") + _level_column(
         "threshold"
     )
     apart = plainly - limit
-    sheds = _must_shed(_over() & certainly(apart < -POINTS) & F.col("loaded"))
-    keeps = _must_keep(_keeps() & certainly(apart > POINTS) & F.col("loaded"))
-    return _under(either(sheds, keeps), ~_for_idle_ones())
+    sheds = _must_shed(_is_over() & certainly(apart < -POINTS) & F.col("loaded"))
+    keeps = _must_keep(_must_keep_all() & certainly(apart > POINTS) & F.col("loaded"))
+    return _for_threshold_shedder(combine_checks(sheds, keeps), ~_relieves_idle_brokers())
 
 
 @register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
     """The compared usage lies between the lowest and highest current or earlier usage."""
-    return _by_range(excess_over_average())
+    return _check_range(excess_over_average())
 
 
 @register_check("THRESHOLD-18")
 def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
     """The compared usage is the previous one times the weight, plus the new one times the rest."""
-    return _by_range(excess_over_average(least="lower", most="upper"))
+    return _check_range(excess_over_average(least="lower", most="upper"))
 
 
-def _by_range(excess: Excess) -> RuleColumns:
-    """Return a check of the decisions that hold for every usage in its range."""
+def _check_range(excess: Excess) -> RuleColumns:
+    """Return a check of the decisions that are the same for every usage in a broker's range."""
     lowest, highest = excess
-    threshold = _level("threshold")
+    threshold = _level_column("threshold")
 
-    def told(word: str, points: Column) -> Column:
+    def evidence(word: str, points: Column) -> Column:
         above = F.lit(" points above the average; the threshold is ")
         return F.concat(
             shed_text(), F.lit(f"; it is {word} "), plain(points), above, plain(threshold)
@@ -149,14 +161,16 @@ def _by_range(excess: Excess) -> RuleColumns:
     answered = F.col("answered") > 0
     worth = certainly(worthwhile(lowest / 100 * F.col("carries.bytes")))
     due = certainly(lowest > threshold + POINTS) & worth & F.col("loaded")
-    sheds = must(due, answered, told("at least", lowest))
+    sheds = must(due, answered, evidence("at least", lowest))
     owns = F.col("owned") > 0
     keeps = certainly(highest < threshold - POINTS) & ~F.col("sheds_under_85") & owns
-    kept = may_not(keeps, answered, told("at most", highest))
-    return _under(either(sheds, kept), F.col("seen"), ~_for_idle_ones(), at_first_sight=False)
+    kept = may_not(keeps, answered, evidence("at most", highest))
+    return _for_threshold_shedder(
+        combine_checks(sheds, kept), F.col("seen"), ~_relieves_idle_brokers(), without_history=False
+    )
 
 
-def _nobody_over() -> tuple[Column, Column]:
+def _no_broker_over() -> tuple[Column, Column]:
     over = F.col("first") & ~certainly_not(F.col("over"))
     return none_of(over), none_of(F.col("sheds_under_85"))
 
@@ -169,34 +183,36 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """
     other = readings["expensive-measure"] != readings["shed-measure"]
     dearest = F.lit(readings["overload-amount"] == "one" and other) & F.col("sheds_under_85")
-    return the_busiest_go().given(F.col("strategy") == "ThresholdShedder", ~dearest)
+    return busiest_bundles_first().restricted_to(F.col("strategy") == "ThresholdShedder", ~dearest)
 
 
 @register_check("THRESHOLD-08")
 def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
-    lowest = F.min(_level("usage")).over(of_cycle())
-    far_below = lowest < _level("average") - _level("threshold") - POINTS
+    lowest = F.min(_level_column("usage")).over(window_of_cycle())
+    far_below = lowest < _level_column("average") - _level_column("threshold") - POINTS
     told = F.concat(
-        shed_text(), F.lit("; no broker is above "), plain(_level("limit")), F.lit(" %")
+        shed_text(), F.lit("; no broker is above "), plain(_level_column("limit")), F.lit(" %")
     )
     judged = may_not(far_below, F.col("total") > 0, told)
-    return _under(judged, ~_for_idle_ones(), *_nobody_over())
+    return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), *_no_broker_over())
 
 
 @register_check("THRESHOLD-09")
 def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
-    """If a broker is below the lower boundary, the one with the highest usage unloads."""
-    known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
-    busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
+    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
+    known, used, answered = F.col("first"), _level_column("usage"), F.col("answered") > 0
+    busiest = known & (used >= F.max(F.when(known, used)).over(window_of_cycle()) - POINTS)
     able = none_of(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
     right = any_broker(busiest & perhaps) & none_of(~certainly(busiest) & answered)
-    told = F.concat(shed_text(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
+    told = F.concat(
+        shed_text(), F.lit("; one is under "), plain(_level_column("bound")), F.lit(" %")
+    )
     judged = must(able, right, told)
     worth = none_of(busiest & ~certainly(F.col("worthwhile")))
     idle = any_broker(F.col("under"))
-    return _under(judged, _for_idle_ones(), *_nobody_over(), idle, worth)
+    return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_over(), idle, worth)
 
 
 @register_check("THRESHOLD-20")
@@ -206,7 +222,7 @@ def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
     least = setting_in_force(LEAST_THROUGHPUT)
     told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
     judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)
-    return _under(judged, ~_for_idle_ones(), at_first_sight=False)
+    return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), without_history=False)
 
 
 @register_check("THRESHOLD-10")
@@ -214,7 +230,7 @@ def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     idle = any_broker(F.col("first") & ~certainly_not(F.col("under")))
     told = F.concat(
-        shed_text(), F.lit("; no broker is under "), plain(_level("bound")), F.lit(" %")
+        shed_text(), F.lit("; no broker is under "), plain(_level_column("bound")), F.lit(" %")
     )
     judged = may_not(~idle, F.col("total") > 0, told)
-    return _under(judged, _for_idle_ones(), *_nobody_over())
+    return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_over())

@@ -1,4 +1,4 @@
-"""UNIFORM: UniformLoadShedder."""
+"""Checks of the UNIFORM rules, about UniformLoadShedder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
     none_of,
-    of_cycle,
     setting_in_force,
+    window_of_cycle,
 )
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
@@ -37,15 +37,15 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 LEAST_COMPARED = 1.0
-"""Messages or bytes per second as which a broker with less may count, since 0 has no multiple."""
+"""Messages or bytes per second with which lower rates may be replaced, since 0 has no multiple."""
 
 
-def _spread(judged: RuleColumns, *more: Column) -> RuleColumns:
+def _for_uniform_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:
     named = F.col("strategy") == "UniformLoadShedder"
-    return judged.given(F.col("first"), F.col("enabled"), named, *more)
+    return judged.restricted_to(F.col("first"), F.col("enabled"), named, *more)
 
 
-def _end(end: str, measure: str) -> Column:
+def _end_column(end: str, measure: str) -> Column:
     return F.col(f"uniformloadshedder.{end}.{measure}")
 
 
@@ -53,60 +53,69 @@ def _carries(measure: str) -> Column:
     return F.when(F.col("first"), F.col(f"carries.{measure}"))
 
 
-def _least(measure: str) -> Column:
-    """Return the broker with the least traffic, the first of equals."""
+def _least_loaded(measure: str) -> Column:
+    """Return the broker with the least traffic; of several, the first."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
-    return F.min(F.when(F.col("first"), one)).over(of_cycle())["broker"]
+    return F.min(F.when(F.col("first"), one)).over(window_of_cycle())["broker"]
 
 
-def _is_most() -> Column:
-    carries = (_carries(measure) == _end("most", measure) for measure in MEASURES)
+def _is_most_loaded() -> Column:
+    carries = (_carries(measure) == _end_column("most", measure) for measure in MEASURES)
     return certainly(next(carries)) & certainly(next(carries))
 
 
-def _is_least() -> Column:
-    return F.col("broker") == _least("messages")
+def _is_least_loaded() -> Column:
+    return F.col("broker") == _least_loaded("messages")
 
 
-def _has_ends() -> tuple[Column, ...]:
-    """True if messages, bytes and usage agree on the least and on a single most loaded broker."""
+def _agreement_on_ends() -> tuple[Column, ...]:
+    """Return conditions: messages, bytes and usage agree on the least and on a single most loaded
+    broker.
+    """
     alone = (
-        F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
+        F.count_if(_carries(measure) == _end_column("most", measure)).over(window_of_cycle()) == 1
         for measure in MEASURES
     )
-    return (_least("messages") == _least("bytes"), any_broker(_is_most()), *alone, _usage_agrees())
-
-
-def _usage_agrees() -> Column:
-    """True if one broker has the highest usage of all, and the other the lowest."""
-    used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
-    most, least = F.min(F.when(_is_most(), used)), F.max(F.when(_is_least(), used))
-    below = F.max(F.when(known & ~certainly(_is_most()), used))
-    above = F.min(F.when(known & ~certainly(_is_least()), used))
-    return (most.over(of_cycle()) > below.over(of_cycle())) & (
-        least.over(of_cycle()) < above.over(of_cycle())
+    return (
+        _least_loaded("messages") == _least_loaded("bytes"),
+        any_broker(_is_most_loaded()),
+        *alone,
+        _usage_agrees_on_ends(),
     )
 
 
-def _clearly(most: Column, bound: Column) -> Column:
+def _usage_agrees_on_ends() -> Column:
+    """True if the most loaded broker has the highest usage of all, and the least loaded the
+    lowest.
+    """
+    used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
+    most, least = F.min(F.when(_is_most_loaded(), used)), F.max(F.when(_is_least_loaded(), used))
+    below = F.max(F.when(known & ~certainly(_is_most_loaded()), used))
+    above = F.min(F.when(known & ~certainly(_is_least_loaded()), used))
+    return (most.over(window_of_cycle()) > below.over(window_of_cycle())) & (
+        least.over(window_of_cycle()) < above.over(window_of_cycle())
+    )
+
+
+def _clearly_exceeds(most: Column, bound: Column) -> Column:
     """True if an amount exceeds a bound; null if rounding could decide."""
     close = F.abs(most - bound) <= F.greatest(most, bound) * SHARE
     return F.when(~close, most > bound)
 
 
-def _compared(measure: str) -> Column:
-    return F.greatest(_end("least", measure), F.lit(LEAST_COMPARED))
+def _least_compared(measure: str) -> Column:
+    return F.greatest(_end_column("least", measure), F.lit(LEAST_COMPARED))
 
 
-def _triggered(readings: Readings) -> Column:
+def _is_triggered(readings: Readings) -> Column:
     """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if uncertain."""
-    least, threshold = _compared("messages"), setting_in_force(RATE_THRESHOLD)
+    least, threshold = _least_compared("messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
-    rate = _clearly(_end("most", "messages"), bound)
+    rate = _clearly_exceeds(_end_column("most", "messages"), bound)
     more = F.lit(1.0 if readings["uniform-multiplier"] == "difference" else 0.0)
     multiple = setting_in_force(THROUGHPUT_THRESHOLD) + more
-    size = _clearly(_end("most", "bytes"), _compared("bytes") * multiple)
+    size = _clearly_exceeds(_end_column("most", "bytes"), _least_compared("bytes") * multiple)
     triggers = TRIGGERED[readings["uniform-trigger"]]
     return triggers(rate, size)
 
@@ -115,60 +124,68 @@ def _triggered(readings: Readings) -> Column:
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """If the differences exceed the thresholds, the most loaded broker sheds."""
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
-    reached = certainly(_triggered(readings)) & _is_most() & fitting
+    reached = certainly(_is_triggered(readings)) & _is_most_loaded() & fitting
     told = F.concat(shed_text(), F.lit("; it is the most loaded, and over the thresholds"))
-    return _spread(must(reached, F.col("answered") > 0, told), *_has_ends())
+    return _for_uniform_shedder(must(reached, F.col("answered") > 0, told), *_agreement_on_ends())
 
 
 @register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """If the differences are within the thresholds, nothing is unloaded."""
-    loaded = (_end("least", measure) >= LEAST_COMPARED for measure in MEASURES)
+    loaded = (_end_column("least", measure) >= LEAST_COMPARED for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
-    judged = may_not(certainly_not(_triggered(readings)), F.col("total") > 0, told)
-    return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
+    judged = may_not(certainly_not(_is_triggered(readings)), F.col("total") > 0, told)
+    return _for_uniform_shedder(judged, *loaded, none_of(F.col("sheds_under_85")))
 
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """By some measure, the most loaded broker sheds less than the gap to the least loaded."""
-    gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
-    gaps = {one: _end("most", one) - _end("least", one) for one in MEASURES}
-    reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
+    """By some measure, the most loaded broker sheds less than its difference from the least
+    loaded.
+    """
+    gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
+    gaps = {one: _end_column("most", one) - _end_column("least", one) for one in MEASURES}
+    reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
     too_much = [gone[one] >= gaps[one] * (1 + SHARE) for one in MEASURES]
-    fits = [F.col(f"all_{one}") <= _end("most", one) * (1 + SHARE) for one in MEASURES]
+    fits = [F.col(f"all_{one}") <= _end_column("most", one) * (1 + SHARE) for one in MEASURES]
     known = (F.col("unweighed") == 0) & fits[0] & fits[1]
     told = F.concat(shed_text(), F.lit("; that is more than it has over the least loaded"))
     judged = may_not(reached, too_much[0] & too_much[1], told)
-    overloaded = any_broker(_is_most() & F.col("sheds_under_85"))
-    return _spread(judged, *_has_ends(), known, ~overloaded)
+    overloaded = any_broker(_is_most_loaded() & F.col("sheds_under_85"))
+    return _for_uniform_shedder(judged, *_agreement_on_ends(), known, ~overloaded)
 
 
-def _adds(measure: str) -> Callable[[Column, Column], Column]:
+def _adder_of(measure: str) -> Callable[[Column, Column], Column]:
     return lambda sum_, one: sum_ + or_nothing(one[measure])
 
 
 @register_check("UNIFORM-03")
 def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
-    """The least loaded broker keeps its bundles: losing load would widen the gap."""
-    overloaded = any_broker(_is_least() & F.col("sheds_under_85"))
-    apart = _end("least", "messages") < _end("most", "messages")
-    reached = _is_least() & apart & (F.col("able") > 0)
+    """The least loaded broker keeps its bundles: losing load would widen the difference."""
+    overloaded = any_broker(_is_least_loaded() & F.col("sheds_under_85"))
+    apart = _end_column("least", "messages") < _end_column("most", "messages")
+    reached = _is_least_loaded() & apart & (F.col("able") > 0)
     told = F.concat(shed_text(), F.lit("; it is the least loaded"))
-    return _spread(may_not(reached, F.col("answered") > 0, told), *_has_ends(), ~overloaded)
+    return _for_uniform_shedder(
+        may_not(reached, F.col("answered") > 0, told), *_agreement_on_ends(), ~overloaded
+    )
 
 
 @register_check("UNIFORM-05")
 def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
-    """By some measure, the most loaded broker sheds at most the configured share of the gap."""
-    gone = {one: F.aggregate("out", F.lit(0.0), _adds(one)) for one in MEASURES}
-    most = {one: (_end("most", one) - _end("least", one)) * _share() for one in MEASURES}
-    reached = _is_most() & (gone["messages"] > 0) & (gone["bytes"] > 0)
+    """By some measure, the most loaded broker sheds at most the configured share of the
+    difference.
+    """
+    gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
+    most = {
+        one: (_end_column("most", one) - _end_column("least", one)) * _share() for one in MEASURES
+    }
+    reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
     too_much = [gone[one] > most[one] * (1 + SHARE) for one in MEASURES]
     told = F.concat(shed_text(), F.lit("; more than its share of the difference"))
     judged = may_not(reached, too_much[0] & too_much[1], told)
-    overloaded = any_broker(_is_most() & F.col("sheds_under_85"))
-    return _spread(judged, *_has_ends(), F.col("unweighed") == 0, ~overloaded)
+    overloaded = any_broker(_is_most_loaded() & F.col("sheds_under_85"))
+    return _for_uniform_shedder(judged, *_agreement_on_ends(), F.col("unweighed") == 0, ~overloaded)
 
 
 def _share() -> Column:
@@ -185,14 +202,16 @@ def sheds_small_differences() -> RuleColumns:
 
 def _is_small(measure: str) -> Column:
     carried = _carries(measure)
-    spread = F.max(carried).over(of_cycle()) - F.min(carried).over(of_cycle())
+    spread = F.max(carried).over(window_of_cycle()) - F.min(carried).over(window_of_cycle())
     return spread * _share() < setting_in_force(LEAST[measure]) * (1 - SHARE)
 
 
 @register_check("UNIFORM-06")
 def small_differences_are_left(_readings: Readings) -> RuleColumns:
-    """Nothing is unloaded if that share of the largest difference is below both minimums."""
-    return _spread(sheds_small_differences())
+    """Nothing is unloaded if the configured share of the largest difference is below both
+    minimums.
+    """
+    return _for_uniform_shedder(sheds_small_differences())
 
 
 @register_check("UNIFORM-07")
@@ -202,4 +221,4 @@ def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
     told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
     reached = (most >= 0) & (F.col("answered") > 0)
     judged = may_not(reached, F.col("total") > most, told)
-    return _spread(judged, none_of(F.col("sheds_under_85")))
+    return _for_uniform_shedder(judged, none_of(F.col("sheds_under_85")))
