@@ -49,9 +49,7 @@ class Imported:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Times at which the metrics of every broker were sampled, with the number of bundles that the
-    leader had shed by then; None if unknown.
-    """
+    """Times of samples of every broker's metrics, with the number of bundles shed by then."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split by each time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
@@ -92,14 +90,12 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _open_zstd(file: Path) -> io.RawIOBase:
-    """Open a Zstandard file with Python 3.14, or with pyarrow, which the extra `spark` installs."""
+    """Open a Zstandard file with Python 3.14, or with pyarrow (the extra `spark`)."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
-    raise ValueError(
-        "Zstandard needs Python 3.14 or the extra `spark`; install it, or decompress the file"
-    )
+    raise ValueError("Zstandard needs Python 3.14 or the extra `spark`; or decompress the file")
 
 
 OPENED: Mapping[str, Callable[[Path], Any]] = {
@@ -109,7 +105,7 @@ OPENED: Mapping[str, Callable[[Path], Any]] = {
     ".zst": _open_zstd,
     ".zstd": _open_zstd,
 }
-"""Functions that open compressed files, by file name suffix."""
+"""Functions that open compressed files, by suffix."""
 
 REFUSED = {
     ".tar": "it is an archive; unpack it and give the folder",
@@ -120,19 +116,16 @@ REFUSED = {
 
 
 def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
-    """Add the data of a file, whose kind is recognized by its content.
-
-    Errors: `BadSource`, `BadSnapshot`.
-    """
+    """Add the data of a file, recognized by content. Errors: `BadSource`, `BadSnapshot`."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENED else file.name
     for ending, why in REFUSED.items():
         if name.endswith(ending):
             raise BadSource(f"{file}: {why}")
-    path_name = unquote((file.parent / name).relative_to(folder).as_posix())
-    path_name = path_name.removesuffix(SUFFIX).removesuffix(".txt")
+    label = unquote((file.parent / name).relative_to(folder).as_posix())
+    label = label.removesuffix(SUFFIX).removesuffix(".txt")
     try:
         with open_source(file) as stream:
-            _read_stream(found, file, path_name, stream, date)
+            _read_stream(found, file, label, stream, date)
     except UNREADABLE as wrong:
         raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
 
@@ -145,28 +138,24 @@ UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def open_source(file: Path) -> io.BufferedReader:
-    """Open a file, decompressing it if its suffix says so.
-
-    Errors: `UNREADABLE`, also while the stream is read.
-    """
+    """Open a file, decompressing it by its suffix. Errors: `UNREADABLE`, also while reading."""
     return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
-    found: Imported, file: Path, path_name: str, stream: io.BufferedReader, date: datetime | None
+    found: Imported, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
     """Add the data of a file: JSON, a znode dump, or otherwise a log.
 
-    `path_name` is the file's path within the imported folder, without suffixes; it may name a
-    broker or a bundle.
+    `label` is its path in the imported folder; it may name a broker or a bundle.
     """
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if head.lstrip()[:1] in (b"{", b"["):
-        _read_json(found, file, path_name, stream.read(), date)
+        _read_json(found, file, label, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
         _read_znodes(found, file, _decoded_lines(stream))
     elif PRINTED.search(head):
-        _read_shell_output(found, file, path_name, list(_decoded_lines(stream)), date)
+        _read_shell_output(found, file, label, list(_decoded_lines(stream)), date)
     else:
         _read_log(found, file, _decoded_lines(stream), date)
 
@@ -176,12 +165,12 @@ PRINTED = re.compile(rb"^\{", re.MULTILINE)
 
 
 def _read_shell_output(
-    found: Imported, file: Path, path_name: str, lines: list[str], date: datetime | None
+    found: Imported, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
     """Add the JSON objects among other lines, named by the file; if there are none, read a log."""
     documents = [one for one in _documents(lines) if one is not None and not _is_log_line(one)]
     for one in documents:
-        _read_document(found, file, path_name, one)
+        _read_document(found, file, label, one)
     if not documents:
         _read_log(found, file, lines, date)
 
@@ -190,22 +179,20 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
     return (line.decode("utf-8", "replace").rstrip("\r\n") for line in stream)
 
 
-def _read_json(
-    found: Imported, file: Path, path_name: str, data: bytes, date: datetime | None
-) -> None:
+def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datetime | None) -> None:
     """Add the data of a JSON document, or of one document per line, which may be log lines."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
         if not isinstance(document, dict) or not _is_log_line(document):
-            _read_document(found, file, path_name, document)
+            _read_document(found, file, label, document)
             return
     documents = list(_documents(text.splitlines()))
     if any(one is None or _is_log_line(one) for one in documents):
         _read_log(found, file, text.splitlines(), date)
         return
     for one in documents:
-        _read_document(found, file, path_name, one)
+        _read_document(found, file, label, one)
 
 
 def _documents(lines: Iterable[str]) -> Iterator[Json | None]:
@@ -227,23 +214,19 @@ def _is_log_line(document: Json) -> bool:
     return "message" in document and "kind" not in document
 
 
-def _read_document(found: Imported, file: Path, path_name: str, document: Any) -> None:
+def _read_document(found: Imported, file: Path, label: str, document: Any) -> None:
     """Add the data of a JSON document, whose kind is recognized by its fields."""
     if isinstance(document, list):
         for one in document:
-            _read_document(found, file, path_name, one)
+            _read_document(found, file, label, one)
     elif not isinstance(document, dict):
-        raise BadSource(
-            f"{file}: it contains a JSON {type(document).__name__} instead of an object"
-        )
+        raise BadSource(f"{file}: it contains a JSON {type(document).__name__}, not an object")
     elif "kind" in document and "at" in document:
         _add_record(found, file, document)
     elif isinstance(document.get("data"), dict) and "result" in document["data"]:
         _read_series(found, file, document["data"]["result"])
     elif all(frame in document for frame in FRAMES):
-        bundle = next(
-            filter(BUNDLE.fullmatch, (path_name, "/".join(path_name.split("/")[-3:]))), ""
-        )
+        bundle = next(filter(BUNDLE.fullmatch, (label, "/".join(label.split("/")[-3:]))), "")
         _add_bundle_data(found, file, bundle, document)
     elif (
         document
@@ -253,25 +236,22 @@ def _read_document(found: Imported, file: Path, path_name: str, document: Any) -
         for name, one in document.items():
             _read_document(found, file, name, one)
     else:
-        _add_report(found, file, _broker_of(file, path_name, document), document)
+        _add_report(found, file, _broker_of(file, label, document), document)
 
 
-def _broker_of(file: Path, path_name: str, report: Json) -> str:
+def _broker_of(file: Path, label: str, report: Json) -> str:
     """Return the broker that a load report is about.
 
-    Its file has the broker's name; or the name `load-report`, in a folder with the broker's name,
-    if there is one; otherwise the broker is that of the report's URL. Errors: `BadSource` if there
-    is no name.
+    The file has its name, or is a file `load-report` in a folder with its name; otherwise the
+    report's URL names it. Errors: `BadSource` if there is no name.
     """
-    *folders, name = path_name.split("/")
+    *folders, name = label.split("/")
     if not name.startswith(LOAD_REPORT):
         return name
     url = str(report.get("webServiceUrl") or report.get("webServiceUrlTls") or "")
     broker = folders[-1] if folders else url.rpartition("//")[2]
     if not broker:
-        raise BadSource(
-            f"{file}: its broker is not named; put it into a folder with the broker's name"
-        )
+        raise BadSource(f"{file}: it names no broker; put it into a folder with the broker's name")
     return broker
 
 
@@ -300,9 +280,7 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
 
 def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
     if not bundle:
-        raise BadSource(
-            f"{file}: it is bundle data; save it at a path that ends with TENANT/NAMESPACE/0x…_0x…"
-        )
+        raise BadSource(f"{file}: it is bundle data; save it as TENANT/NAMESPACE/0x…_0x…")
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     kept = {frame: data[frame] for frame in FRAMES}
     found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
@@ -329,16 +307,14 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
                 _add_bundle_data(found, file, path[1], data)
             path = None
     if len(found.reports) + len(found.records) == before:
-        raise BadSource(
-            f"{file}: it lists znodes of /loadbalance without their data; dump the data as well"
-        )
+        raise BadSource(f"{file}: it lists znodes of /loadbalance without data; dump the data, too")
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")
-"""Names of the metric that counts the bundles split by the leader; they depend on the release."""
+"""Names of the metric that counts the bundles split by the leader."""
 
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
-"""Names of the metric that counts the bundles shed by the leader; they depend on the release."""
+"""Names of the metric that counts the bundles shed by the leader."""
 
 
 def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
@@ -375,7 +351,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge reports with those built from other queries for the same times."""
+    """Merge reports with those from other queries for the same times."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -403,7 +379,7 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first date and time in a text, in UTC by default; None if the text contains none.
+    """Return the first date and time in a text, in UTC by default, or None.
 
     An integer counts as milliseconds since 1970.
     """

@@ -283,7 +283,7 @@ def _arithmetic_lines(
         seen = seen.where(F.col("moment") <= F.lit(asked.at))
     last = seen.agg(F.max("moment").alias("moment"))
     keys = moments.join(last, "moment").select(*cases.KEY)
-    found = cases.case_lines(keys, moments, tables, plan)
+    found = cases.cases_of_keys(keys, moments, tables, plan)
     row = found.select(
         "case", _utc_text("moment"), F.expr("moment = cycle").alias("itself")
     ).first()

@@ -17,9 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Maximum seconds from a cycle to its first unload, and from one of its unloads to the next, for
-unloads without a recorded cause.
-"""
+"""Maximum seconds between a cycle and its unloads without a recorded cause, and between these."""
 
 NEAR = 60.0
 """Seconds that the unloads of a cycle may take; Pulsar waits at most this long for each bundle."""
@@ -44,10 +42,7 @@ UNREPORTED = "the broker that it names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 FEW = 2_000
-"""Maximum number of rows that are broadcast.
-
-They are first collected in the driver, within the limit `spark_tuning.SUMMARIES`.
-"""
+"""Maximum number of rows that are broadcast, within `spark_tuning.SUMMARIES`."""
 
 
 COLUMNS = (
@@ -154,8 +149,7 @@ def _unix_seconds(time: str) -> Column:
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
-    """Add `reported` and `owned` (time and bundles of the broker's last report before the unload),
-    and `ended`.
+    """Add `reported` and `owned` (time and bundles of the broker's last report), and `ended`.
 
     `ended` is true if the broker unloaded all its bundles or never reported again.
     """
@@ -190,8 +184,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
 
 
 def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `split`, true if the bundle had just been split or was a part of such a bundle, and
-    `unseen`.
+    """Add `split`, true if the bundle or its parent had just been split, and `unseen`.
 
     `unseen` is true if no report has listed the bundle since the split.
     """

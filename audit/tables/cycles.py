@@ -52,7 +52,7 @@ MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 
 def minutes_as_interval(count: Column) -> Column:
-    """Convert a number of minutes to an interval; null if it is out of bounds."""
+    """Convert a number of minutes to an interval; null if out of bounds."""
     seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
@@ -65,9 +65,8 @@ def _shortest_interval() -> Column:
 def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    The time before the first recorded start of a leader is also a term, and so is the time after a
-    quarantined record of a leader. These are not `led`, because it is unknown what the leader knew
-    before.
+    The times before the first recorded start of a leader and after a quarantined record of a leader
+    are also terms, but not `led`: it is unknown what the leader knew before.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -91,19 +90,16 @@ def _leader_starts(silver: Silver) -> DataFrame:
 
 
 def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `led`, true if a leader of the cluster is recorded to have started by the time of
-    `cycle`.
-    """
+    """Add `led`, true if a leader is recorded to have started by the time of `cycle`."""
     first = _leader_starts(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
     return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return each day `of` a cluster with records, with `first`, `last`, `reported` and `ran`.
+    """Return each day `of` a cluster with records: `first`, `last`, `reported` and `ran`.
 
-    `first` and `last` are the times of records; `reported` is true if a broker reported, `ran` if a
-    cycle ran. The rows are few, and are computed at once.
+    `reported` is true if a broker reported, `ran` if a cycle ran. The rows are few.
     """
     no = F.lit(False)
     kinds = (
@@ -129,9 +125,8 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
 
-    `since` and `until` are the term of the leader, `upto` is the time before which its unloads are,
-    `doubt` is the reason why the cycle cannot be judged, and `settings` are the last recorded ones
-    with the plan's overrides.
+    `since` and `until` are the leader's term, its unloads are before `upto`, `doubt` is the reason
+    why it cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
@@ -157,8 +152,7 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `lost_report` and `lost_unload`, the times of quarantined records that may matter to a
-    cycle.
+    """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
 
     They are the last report of an unknown broker up to `SKEW` after the cycle, and the last unload
     of an unknown bundle up to `NEAR` after it.
@@ -219,8 +213,7 @@ TRACE = 1e-8
 def _is_forgotten() -> Column:
     """True once the leader's data from before the history can no longer matter.
 
-    By then, the grace period is over, each bundle has been reported often enough, and the weight of
-    earlier usage is negligible.
+    Then the grace period is over, samples are complete, and earlier usage has no weight.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
@@ -245,7 +238,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies of the plan's cycles, which a small job finds.
 
-    TransferShedder is not among them, because it decides by load data instead of load reports.
+    Without TransferShedder, which decides by load data instead of load reports.
     """
     ran, documented = (
         in_period_of(made["cycles"], plan),
@@ -368,9 +361,7 @@ def _assumed_cycles(
 
 
 def _known_on(days: DataFrame) -> DataFrame:
-    """Return `cluster` and `of`: the days on which a broker reported, and the day after each of
-    them.
-    """
+    """Return `cluster` and `of`: the days with a broker's report, and the day after each."""
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()
 
@@ -378,9 +369,8 @@ def _known_on(days: DataFrame) -> DataFrame:
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
-    The first moment is the start of the interval; the last is the first unload that was certainly
-    shed, or the end of the interval. A moment between them is the first unload that may have been
-    shed.
+    They are the start of the interval, and the first unload that was certainly shed or the end of
+    the interval; between these, the first unload that may have been shed.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)
@@ -405,7 +395,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later, and those that later records can
-    affect.
-    """
+    """Return the cycles that may have run at a time or later, or that later records affect."""
     return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cluster", "cycle")

@@ -27,7 +27,7 @@ BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>
 AGO = "map<string, double>"
 
 
-def case_lines(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
     """Return a row for each key: the columns of `KEY`, and `case`, an input line for
     `pulsar-conformance ask`.
 

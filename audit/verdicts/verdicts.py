@@ -119,7 +119,7 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
         moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
-        lines = cases.case_lines(broken.select(*KEY), moments, made, plan)
+        lines = cases.cases_of_keys(broken.select(*KEY), moments, made, plan)
         lines = broken.join(lines, list(KEY))
         rows = found.join(lines, [*KEY, "rule"], "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")

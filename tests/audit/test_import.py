@@ -251,9 +251,9 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
         ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
-        ("load-report", json.dumps(REPORTS[0][2]), "its broker is not named"),
-        ("number.json", "[7]", "it contains a JSON int instead of an object"),
-        ("znodes.txt", "get /loadbalance/brokers/b1\n", "of /loadbalance without their data"),
+        ("load-report", json.dumps(REPORTS[0][2]), "it names no broker"),
+        ("number.json", "[7]", "it contains a JSON int, not an object"),
+        ("znodes.txt", "get /loadbalance/brokers/b1\n", "of /loadbalance without data"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_by_name(imported, tmp_path, name, content, problem):
