@@ -26,7 +26,7 @@ from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
 
 ABOUT = frozenset({"profile", "readings", "rule"})
-"""Fields that the suite adds to saved cases; they are not part of the question."""
+"""Fields that the suite adds to saved cases, and that are not part of the question."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
@@ -43,7 +43,7 @@ class BadLine(UserError):
 
 @dataclass
 class Group:
-    """Consecutive questions of one operation, sent together."""
+    """Consecutive questions about one operation, which are sent together."""
 
     operation: str = ""
     first: int = 0
@@ -52,7 +52,7 @@ class Group:
 
 
 Row = tuple[int, bytes]
-"""A line with its number."""
+"""Number of a line, and its text."""
 
 
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
@@ -71,7 +71,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         if row is not None and not row[1].strip():
             continue
         if begun and (row is None or _is_question(begun, row[1])):
-            yield BadLine(begun[0][0], f"it {problem or _wrong_in(begun)}")
+            yield BadLine(begun[0][0], f"it {problem or _problem_in(begun)}")
             left = [] if row is None else [row]
             again.extendleft(reversed([*_next_values(begun), *left]))
             begun, problem = [], ""
@@ -80,7 +80,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         begun.append(row)
         if len(begun) > 1 and not row[1].startswith(b"}"):
             continue
-        wrong, value = _read(begun)
+        wrong, value = _parse_value(begun)
         first, text = begun[0][0], begun[0][1].strip()
         if not wrong:
             yield first, value
@@ -92,7 +92,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         begun, problem = [], ""
 
 
-def _read(begun: list[Row]) -> tuple[str, JSON]:
+def _parse_value(begun: list[Row]) -> tuple[str, JSON]:
     """Parse lines as one value; return the problem (empty if none) and the value."""
     try:
         return "", parse_line(b"".join(line for _, line in begun))
@@ -100,15 +100,15 @@ def _read(begun: list[Row]) -> tuple[str, JSON]:
         return str(error), None
 
 
-def _wrong_in(begun: list[Row]) -> str:
-    return _read(begun)[0]
+def _problem_in(begun: list[Row]) -> str:
+    return _parse_value(begun)[0]
 
 
 def _is_question(begun: list[Row], line: bytes) -> bool:
     """True if a line is a complete question and not part of an unfinished value."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
-    wrong, value = _read([(0, line)])
+    wrong, value = _parse_value([(0, line)])
     return not wrong and isinstance(value, dict) and "case" in value
 
 
@@ -122,7 +122,7 @@ def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
     """Yield operation and case of each question in a value, and each part that is not one."""
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
-        yield BadLine(number, f"it isn't of the form {FORM}")
+        yield BadLine(number, f"it is not of the form {FORM}")
         return
     for one in asked:
         try:
@@ -135,7 +135,7 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
     """Return a question's operation and case; raise BadLine if it is invalid."""
     form = {"ask", "case"}
     if not isinstance(found, dict) or not form <= set(found) <= form | ABOUT:
-        raise BadLine(number, f"it isn't of the form {FORM}")
+        raise BadLine(number, f"it is not of the form {FORM}")
     operation = found["ask"]
     if operation not in OPERATIONS:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
@@ -146,7 +146,7 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
     return operation, found["case"]
 
 
-def _asked(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | BadLine]]:
+def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | BadLine]]:
     for one in values(lines):
         if isinstance(one, BadLine):
             yield one.number, one
@@ -157,7 +157,7 @@ def _asked(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | Bad
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
     """Yield questions in groups of up to `size`, in order, with invalid lines in between."""
     group = Group()
-    for number, one in _asked(lines):
+    for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
         if group.cases and operation != group.operation:
             yield group
@@ -241,14 +241,14 @@ def _profile_of(files: Iterable[str]) -> str:
         named |= {found: name} if isinstance(found, str) else {}
     if len(named) > 1:
         named_by_file = ", ".join(f"{name} names {profile}" for profile, name in named.items())
-        raise UserError(f"{named_by_file}; ask them one by one, or name a profile with --judge-by")
+        raise UserError(f"{named_by_file}; ask them separately, or give a profile with --judge-by")
     return next(iter(named), DEFAULT_PROFILE)
 
 
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("a batch holds at least 1 case")
+        raise argparse.ArgumentTypeError("a batch has at least 1 case; give 1 or more")
     return number
 
 

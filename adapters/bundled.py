@@ -37,9 +37,9 @@ class Sample:
     """The file that the program runs, or the folder that it compiles."""
     version: tuple[str, ...]
     least: int
-    """Minimum version of the program."""
+    """Minimum version of the program that runs it."""
     series: str = ""
-    """Leading part of the version that is left out of `least`, if any."""
+    """Leading part of the program's version that `least` omits, if any."""
 
     def command(self) -> list[str]:
         """Return the command that starts it. Raises NotBuilt."""
@@ -115,7 +115,7 @@ def connect_sample(
 ) -> Connection:
     """Connect to one of the sample implementations."""
     if rest not in BUNDLED:
-        problem = f"{rest!r} is no sample; there are {', '.join(BUNDLED)}"
+        problem = f"{rest!r} is not a sample; choose from {', '.join(BUNDLED)}"
         raise AdapterError("start", problem, "", "", name)
     if lacking := BUNDLED[rest].lacking():
         raise AdapterError("start", lacking, "install it, or run without this adapter", "", name)

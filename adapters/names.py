@@ -32,7 +32,7 @@ FORMS: Mapping[str, str] = {
 }
 """Formats of the names of each built-in kind."""
 BREAK = "\n"
-"""Where a format may be broken into lines."""
+"""Place where the form of a name may be broken into lines."""
 
 
 def form_lines(width: int = WIDTH) -> Iterator[str]:
@@ -54,14 +54,14 @@ def connect(
     """
     check_name(name)
     kind, _, rest = name.partition(":")
-    return _loaded(kind, name)(rest, name, profile, readings, limits or Limits())
+    return _load_kind(kind, name)(rest, name, profile, readings, limits or Limits())
 
 
 def check_name(name: str) -> None:
     """Raise AdapterError if a name's kind is not installed, or if the name contains a secret."""
     kind = name.partition(":")[0]
-    if kind not in _kinds():
-        raise AdapterError("start", _unknown(name, kind))
+    if kind not in _entry_points():
+        raise AdapterError("start", _unknown_name_text(name, kind))
     if printable(name, lines=False) != name:
         problem = f"{name!r} contains an unprintable character"
         raise AdapterError("start", problem, "write its name in plain text")
@@ -71,7 +71,7 @@ def check_name(name: str) -> None:
 
 def _check_rest(kind: str, name: str) -> None:
     """Check the rest of a name with the `check` function of the kind's module, if it has one."""
-    check = getattr(sys.modules[_loaded(kind, name).__module__], "check", None)
+    check = getattr(sys.modules[_load_kind(kind, name).__module__], "check", None)
     if check is not None:
         try:
             check(name.partition(":")[2])
@@ -82,12 +82,14 @@ def _check_rest(kind: str, name: str) -> None:
 def check_no_secret(name: str) -> None:
     """Raise AdapterError for a URL with a password, which would appear in reports."""
     if name.startswith(("cluster:http:", "cluster:https:")) and "@" in name.partition(",")[0]:
-        problem = "a URL must hold no secret: use $PULSAR_CONFORMANCE_TOKEN or token-file=FILE"
+        problem = (
+            "a URL must not contain a secret: use $PULSAR_CONFORMANCE_TOKEN or token-file=FILE"
+        )
         raise AdapterError("start", problem)
 
 
 @cache
-def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
+def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of each kind; usually one, unless several packages define it."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for one in entry_points(group=GROUP):
@@ -95,9 +97,9 @@ def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
     return {kind: tuple(by_value.values()) for kind, by_value in found.items()}
 
 
-def _loaded(kind: str, name: str) -> Connect:
+def _load_kind(kind: str, name: str) -> Connect:
     """Return the function that connects to a kind of implementation."""
-    first, *others = _kinds()[kind]
+    first, *others = _entry_points()[kind]
     if others:
         packages = " and ".join(map(_package, (first, *others)))
         problem = f"{kind}: is defined by {packages}"
@@ -114,10 +116,10 @@ def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else "an unknown package"
 
 
-def _unknown(name: str, kind: str) -> str:
+def _unknown_name_text(name: str, kind: str) -> str:
     if kind in FORMS:
         return f"{name!r} can't be found: install pulsar-conformance, for example by pip install ."
-    written = {**FORMS, **{one: f"{one}:..." for one in _kinds() if one not in FORMS}}
+    written = {**FORMS, **{one: f"{one}:..." for one in _entry_points() if one not in FORMS}}
     near = get_close_matches(kind, written, n=1)
     meant = f"; did you mean {written[near[0]]}?" if near else ""
-    return f"{name!r} names no adapter; there are {', '.join(written.values())}{meant}"
+    return f"{name!r} is not an adapter; choose from {', '.join(written.values())}{meant}"

@@ -50,7 +50,7 @@ class Access:
         """Parse the options given by a user. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
-            raise BadUrl(f"a URL must hold no secret: give a token in ${TOKEN} or a file")
+            raise BadUrl(f"a URL must not contain a secret: give a token in ${TOKEN} or a file")
         if parts.path.rstrip("/") or parts.query or parts.fragment:
             raise BadUrl(f"{url}: write scheme, host and port alone, as in http://localhost:8080")
         token = os.environ.get(TOKEN)
@@ -83,7 +83,9 @@ class AdminApi:
 
     def __init__(self, access: Access) -> None:
         self.access = access
-        self._client = Client(_stays_secure, token=access.token, trust=access.trust, keep=True)
+        self._client = Client(
+            _check_stays_secure, token=access.token, trust=access.trust, keep=True
+        )
 
     def of(self, broker: str) -> str:
         """Return a broker's admin URL, given its registered name `host:port`."""
@@ -123,7 +125,7 @@ class AdminApi:
         return _read(self._client.ask(method, url, encoded, seconds), text=text)
 
 
-def _stays_secure(url: str, to: str) -> None:
+def _check_stays_secure(url: str, to: str) -> None:
     """Check that a redirect does not leave TLS, which protects the token. Errors: `NoAnswer`."""
     try:
         parts = _split(to)

@@ -1,4 +1,4 @@
-"""Questions that a cluster can answer without being changed, by rule; and its answers."""
+"""The questions that a cluster can answer without being changed, by rule, and its answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OwnQuestions:
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
-        """Return the sequences of questions that can be asked, by the rule that they test."""
+        """Return the sequences of questions that can be asked, by the rule that each tests."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -43,33 +43,33 @@ class OwnQuestions:
         return ANSWERS[operation](self, case)
 
     def _rows(self) -> Iterator[tuple[str, Row]]:
-        for case in self._divided():
+        for case in self._division_cases():
             yield "BUNDLE-01", (("bundles.create", case),)
-        for case in self._located():
+        for case in self._location_cases():
             for rule in ("BUNDLE-04", "BUNDLE-11"):
                 yield rule, (("bundles.locate", case),)
             again = {**case, "topics": case["topics"][::-1]}
             yield "BUNDLE-05", (("bundles.locate", case), ("bundles.locate", again))
-        for case in self._partitioned():
+        for case in self._partition_cases():
             yield "BUNDLE-07", (("bundles.locate", case),)
-        for case in self._reported():
+        for case in self._report_cases():
             for rule in ("REPORT-01", "REPORT-02"):
                 yield rule, (("report.read", case),)
-        for case in self._configured():
+        for case in self._configuration_cases():
             for rule in ("MANAGER-01", "MANAGER-02", "MANAGER-03", "MANAGER-05"):
                 yield rule, (("manager.choose", case),)
 
-    def _divided(self) -> list[JSON]:
+    def _division_cases(self) -> list[JSON]:
         """Return a case for each number of bundles found in a namespace."""
         counts = {len(cuts) - 1 for cuts in self._state.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 
-    def _located(self) -> Iterator[JSON]:
+    def _location_cases(self) -> Iterator[JSON]:
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts):
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
-    def _partitioned(self) -> Iterator[JSON]:
+    def _partition_cases(self) -> Iterator[JSON]:
         """Yield questions about made-up partitions: a bundle can be looked up without a topic."""
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
@@ -77,12 +77,12 @@ class OwnQuestions:
                 topics = [f"{topic}{number}" for number in range(PARTITIONS)]
                 yield {"boundaries": list(cuts), "topics": topics}
 
-    def _reported(self) -> Iterator[JSON]:
+    def _report_cases(self) -> Iterator[JSON]:
         for broker in self._state.managers():
             if self._state.configured(broker) in ("simple", "modular"):
                 yield {"report": self._state.look.reports[broker]}
 
-    def _configured(self) -> list[JSON]:
+    def _configuration_cases(self) -> list[JSON]:
         """Return the configuration of each broker whose report shows its load manager."""
         found = []
         for broker in sorted(self._state.managers()):
@@ -99,7 +99,9 @@ class OwnQuestions:
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Return the boundaries of a namespace with that many bundles; incorrect ones first."""
+        """Return the boundaries of an existing namespace with that many bundles, an incorrect one
+        if there is any.
+        """
         having = {
             space: cuts
             for space, cuts in self._state.boundaries.items()
@@ -138,7 +140,7 @@ class OwnQuestions:
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """Return the running load manager according to reports, preferring a wrong one."""
+        """Return the running load manager by the brokers' reports, a wrong one if there is any."""
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, bundle_of
-from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.reference.answers.managers import MANAGERS
 from pulsar_conformance.reference.cluster import RESOURCES
@@ -27,7 +27,7 @@ MADE_UP = "persistent://{}/conformance-{}"
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The state that was read.
+    """The state of a cluster, as it was read.
 
     Attributes:
         cluster: its name.
@@ -42,7 +42,7 @@ class ClusterState:
 
     cluster: str
     version: str
-    look: Look
+    look: Observation
     boundaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     namespaces: int = 0
@@ -56,7 +56,7 @@ class ClusterState:
 
     def managers(self) -> dict[str, str]:
         """Return the load manager that wrote each broker's report, if the format shows it."""
-        shapes = {broker: shape_of(report) for broker, report in self.look.reports.items()}
+        shapes = {broker: report_manager(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
@@ -72,8 +72,8 @@ class ClusterState:
         return {bundle: brokers for bundle, brokers in sorted(found.items()) if len(brokers) > 1}
 
 
-def shape_of(report: Any) -> str | None:
-    """Return the load manager whose reports have this format, or None."""
+def report_manager(report: Any) -> str | None:
+    """Return the load manager whose reports have this format; None if the format is unknown."""
     if not isinstance(report, dict):
         return None
     top = any(report.get(name) is not None for name in RESOURCES)
@@ -85,7 +85,7 @@ def shape_of(report: Any) -> str | None:
 class Reader:
     """Reads a cluster; every request is a GET."""
 
-    def __init__(self, api: AdminApi, looker: Looker) -> None:
+    def __init__(self, api: AdminApi, looker: ClusterObserver) -> None:
         self._api = api
         self._looker = looker
         self._asked = 0
@@ -100,10 +100,10 @@ class Reader:
             if cuts is not None:
                 boundaries[space] = cuts
                 topics[space] = self._topics(space)
-        dynamic = self._tried(f"{ADMIN}/brokers/configuration/values", {})
+        dynamic = self._get_or_default(f"{ADMIN}/brokers/configuration/values", {})
         return ClusterState(
             cluster=self._looker.cluster,
-            version=str(self._tried(f"{ADMIN}/brokers/version", "", text=True)),
+            version=str(self._get_or_default(f"{ADMIN}/brokers/version", "", text=True)),
             look=look,
             boundaries=boundaries,
             topics=topics,
@@ -114,7 +114,7 @@ class Reader:
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
         """Return a namespace's boundaries; None if it was deleted or is not readable."""
-        reply = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
+        reply = self._get_or_default(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = reply.get("boundaries") if isinstance(reply, dict) else None
         return tuple(cuts) if cuts else None
 
@@ -130,16 +130,18 @@ class Reader:
         return str(reply).strip().strip('"')
 
     def _topics(self, space: str) -> tuple[str, ...]:
-        reply = self._tried(f"{ADMIN}/persistent/{quote(space)}", [])
-        there = sorted(filter(_plain, reply)) if isinstance(reply, list) else []
+        reply = self._get_or_default(f"{ADMIN}/persistent/{quote(space)}", [])
+        there = sorted(filter(_has_plain_namespace, reply)) if isinstance(reply, list) else []
         made_up = (MADE_UP.format(space, number) for number in range(MOST_TOPICS))
         return tuple([*there, *made_up][:MOST_TOPICS])
 
     def _class(self, broker: str) -> str:
-        reply = self._tried(f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker))
+        reply = self._get_or_default(
+            f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker)
+        )
         return str(reply.get(MANAGER, "")) if isinstance(reply, dict) else ""
 
-    def _tried(
+    def _get_or_default(
         self, path: str, otherwise: Any, base: str | None = None, *, text: bool = False
     ) -> Any:
         try:
@@ -154,6 +156,6 @@ def users(sight: Sight) -> list[str]:
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 
 
-def _plain(topic: object) -> bool:
-    """True for the name of a topic whose namespace has two parts."""
+def _has_plain_namespace(topic: object) -> bool:
+    """True if a topic's namespace has two parts."""
     return isinstance(topic, str) and topic.startswith("persistent://") and topic.count("/") == 4

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.operated import stories
 from pulsar_conformance.adapters.operated.address import PATIENCE, Address
 from pulsar_conformance.adapters.operated.asked import OwnQuestions
 from pulsar_conformance.adapters.operated.cluster_state import Reader
-from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.adapters.operated.remarks import remark_lines
 from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
@@ -29,9 +29,9 @@ class OperatedConnection(Connection):
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name
         self._api = AdminApi(address.access)
-        self._looker: Looker | None = None
+        self._looker: ClusterObserver | None = None
         try:
-            self._looker = Looker.of(self._api, address.cluster)
+            self._looker = ClusterObserver.of(self._api, address.cluster)
             reader = Reader(self._api, self._looker)
             state = reader.read()
         except (NoAnswer, NoCluster) as error:

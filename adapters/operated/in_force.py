@@ -23,7 +23,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
 """The parser of each type; values of other types stay text."""
 
 
-def documented(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return the documented settings with their types, except unreadable values.
 
     The broker's other settings, which may include secrets, are ignored.

@@ -1,4 +1,4 @@
-"""Observations of a cluster; all brokers are asked at the same time."""
+"""Observations of a cluster, for which all its brokers are asked at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.operated.in_force import documented
+from pulsar_conformance.adapters.operated.in_force import documented_settings
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.specs.errors import UserError
 
@@ -29,18 +29,18 @@ BY_REASON = "brk_lb_unload_broker_breakdown_total"
 
 GLOBAL = "global"
 RARELY = 10
-"""Number of observations between readings of groups, which take a request for each namespace."""
+"""Number of observations after which groups are read; that takes a request for each namespace."""
 
 Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """An ambiguous or unknown cluster; the message says what to add."""
+    """A cluster that is unknown or not specified; the message names those to choose from."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """One observation: the owners, settings and load reports of the brokers that answered."""
+class Observation:
+    """The owners, settings and load reports of the brokers that answered."""
 
     sight: Sight
     reports: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Look:
     """The parts that could not be read, each with the reason."""
 
 
-class Looker:
+class ClusterObserver:
     """Observes one cluster repeatedly."""
 
     def __init__(self, api: AdminApi, cluster: str) -> None:
@@ -60,29 +60,31 @@ class Looker:
         self._groups: dict[str, str] = {}
 
     @classmethod
-    def of(cls, api: AdminApi, cluster: str | None) -> Looker:
-        """Return an observer of the named cluster, or of the only one.
+    def of(cls, api: AdminApi, cluster: str | None) -> ClusterObserver:
+        """Return an observer of the cluster with this name, or of the only cluster.
 
         Errors: `NoCluster`, `NoAnswer`.
         """
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
         if cluster is not None and cluster not in found:
-            raise NoCluster(f"--cluster {cluster}: there are {', '.join(found) or 'none'}")
+            raise NoCluster(
+                f"--cluster {cluster}: it is unknown; choose from {', '.join(found) or 'none'}"
+            )
         if cluster is None and len(found) != 1:
             raise NoCluster(f"choose one with --cluster: {', '.join(found) or 'there is none'}")
         return cls(api, cluster or found[0])
 
-    def look(self, before: Sight) -> Look:
+    def look(self, before: Sight) -> Observation:
         """Observe the cluster's current state.
 
         Errors: `NoAnswer` if no broker lists the active ones.
         """
         troubles: dict[str, str] = {}
         brokers = self._brokers()
-        leader = self._tried("leader", troubles, self._leader)
-        settings = self._tried("settings", troubles, lambda: self._settings(leader))
+        leader = self._read_part("leader", troubles, self._leader)
+        settings = self._read_part("settings", troubles, lambda: self._settings(leader))
         known = before if settings is None else Sight(settings=settings)
-        ask = partial(self._broker, reports=not known.is_extensible)
+        ask = partial(self._read_broker, reports=not known.is_extensible)
         answers = dict(zip(brokers, self._pool.map(ask, brokers), strict=True))
         owners, reports, silent = {}, {}, set()
         for broker, (held, report, why) in answers.items():
@@ -93,20 +95,22 @@ class Looker:
                 silent.add(broker)
             if why:
                 troubles[broker] = why
-        domains = self._tried("domains", troubles, self._domains)
-        shed = self._tried("causes of unloading", troubles, lambda: self._shed(leader))
+        domains = self._read_part("domains", troubles, self._domains)
+        shed = self._read_part("causes of unloading", troubles, lambda: self._count_shed(leader))
         now = Sight(
             owners=owners,
             silent=frozenset(silent),
             leader=leader if leader is not None else before.leader,
             settings=known.settings,
             domains=before.domains if domains is None else domains,
-            groups=self._in_groups(owners, troubles),
+            groups=self._read_groups(owners, troubles),
             shed=shed,
         )
-        divided = self._tried("splits", troubles, lambda: self._divided(before, now)) or {}
+        divided = (
+            self._read_part("splits", troubles, lambda: self._replaced_bundles(before, now)) or {}
+        )
         self._looks += 1
-        return Look(Sight(**{**vars(now), "divided": divided}), reports, troubles)
+        return Observation(Sight(**{**vars(now), "divided": divided}), reports, troubles)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -125,8 +129,8 @@ class Looker:
                 return self._known
         raise errors[0]
 
-    def _broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles and load report, and why something is missing, if it is."""
+    def _read_broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
+        """Return a broker's bundles, its load report, and the reason if one of them is missing."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -157,26 +161,28 @@ class Looker:
         """Return the leader's effective settings, as far as they are documented."""
         base = self._api.of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
-        return documented(reply)
+        return documented_settings(reply)
 
     def _domains(self) -> dict[str, frozenset[str]]:
         reply = self._ask(f"{ADMIN}/clusters/{quote(self.cluster)}/failureDomains")
         return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
-    def _shed(self, leader: str | None) -> float | None:
+    def _count_shed(self, leader: str | None) -> float | None:
         """Return how many bundles the leader has shed since its election."""
         if leader is None:
             return None
         reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
         by_hand = [one for one in reply if one.get("dimensions", {}).get("reason") == "Admin"]
-        return _total(reply, UNLOADED) - _total(by_hand, BY_REASON)
+        return _sum_of_metric(reply, UNLOADED) - _sum_of_metric(by_hand, BY_REASON)
 
-    def _in_groups(
+    def _read_groups(
         self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
     ) -> dict[str, frozenset[str]]:
         spaces = {bundle.rpartition("/")[0] for held in owners.values() for bundle in held}
         every = self._looks % RARELY == 0
-        asked = [one for one in spaces if _of_users(one) and (every or one not in self._groups)]
+        asked = [
+            one for one in spaces if _is_user_namespace(one) and (every or one not in self._groups)
+        ]
 
         def group(space: str) -> str:
             _, path, _ = requests.read_group(space)
@@ -198,13 +204,13 @@ class Looker:
         base = self._api.of(self._known[0]) if self._known else None
         return self._api.get(path, base, text=True)
 
-    def _divided(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
-        """Return the bundles that no longer exist, with those that replaced them."""
+    def _replaced_bundles(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
+        """Return the bundles that no longer exist, each with the bundles that replaced it."""
         has = now.holder()
         missing = [bundle for bundle in before.holder() if bundle not in has]
         found = {}
         for space in sorted({one.rpartition("/")[0] for one in missing}):
-            if not _of_users(space):
+            if not _is_user_namespace(space):
                 continue
             reply = self._ask(f"{ADMIN}/namespaces/{quote(space)}/bundles")
             cuts = reply["boundaries"]
@@ -217,10 +223,12 @@ class Looker:
         return found
 
     @staticmethod
-    def _tried(
+    def _read_part(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """Read a part of the state; on failure, record why and return None."""
+        """Return the result of `read`; if it fails, record the reason in `troubles` and return
+        None.
+        """
         try:
             return read()
         except NoAnswer as error:
@@ -230,11 +238,11 @@ class Looker:
         return None
 
 
-def _total(told: Iterable[Any], name: str) -> float:
+def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
     """Return the sum of a metric, 0 if absent."""
-    return float(sum(one.get("metrics", {}).get(name, 0) for one in told))
+    return float(sum(one.get("metrics", {}).get(name, 0) for one in samples))
 
 
-def _of_users(namespace: str) -> bool:
+def _is_user_namespace(namespace: str) -> bool:
     """True unless brokers use the namespace themselves (`pulsar/HOST:PORT`)."""
     return namespace.count("/") == 1 and ":" not in namespace

@@ -34,7 +34,7 @@ def remark_lines(
         yield f"{name}: {MOST_NAMESPACES} of the namespaces were asked about"
     for bundle, owners in islice(state.owned_twice().items(), MOST):
         yield f"{name}: owned twice: {bundle}, by {' and '.join(owners)}"
-    yield from (f"{name}: {line}" for line in _spread(state))
+    yield from (f"{name}: {line}" for line in _distribution_lines(state))
     other = [
         f"{setting}={value} ({defaults[setting]})"
         for setting, value in sorted(sight.settings.items())
@@ -48,7 +48,7 @@ def remark_lines(
         yield f"{name}: {UNASKED}"
 
 
-def _spread(state: ClusterState) -> Iterator[str]:
+def _distribution_lines(state: ClusterState) -> Iterator[str]:
     """Yield failure domains with their brokers, and groups with their namespaces' domains."""
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
@@ -63,11 +63,11 @@ def _spread(state: ClusterState) -> Iterator[str]:
             for broker, held in sight.owners.items()
             if members & {bundle.rpartition("/")[0] for bundle in held}
         ]
-        domains = _counts(domain for domain, _ in serving)
+        domains = _count_text(domain for domain, _ in serving)
         spaces = counted(len(members), "namespace")
         served_by = f"{counted(len(serving), 'broker')} ({domains})" if serving else "no broker"
         yield f"anti-affinity group {group}: {spaces}, served by {served_by}"
 
 
-def _counts(names: Iterable[str]) -> str:
+def _count_text(names: Iterable[str]) -> str:
     return ", ".join(f"{count} in {name}" for name, count in sorted(Counter(names).items()))

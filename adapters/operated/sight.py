@@ -39,5 +39,5 @@ class Sight:
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def holder(self) -> dict[str, str]:
-        """Return the owner of each owned bundle."""
+        """Return the owner of each bundle that has one."""
         return {bundle: broker for broker, held in self.owners.items() for bundle in held}

@@ -74,7 +74,7 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
             cluster = PlayedCluster(api, state, tenant)
             story = PlayedStory(cluster, tenant, state)
             steps = [story.happen(kind, about) for kind, about in _events(case)]
-            busy = _busy(api, state) if _kept_apart(case) else None
+            busy = _load_problem(api, state) if _is_about_separation(case) else None
             return {"unsupported": f"{CANNOT}: {busy}"} if busy else {"steps": steps}
         except CannotUndo as error:
             return {"unsupported": str(error)}
@@ -91,14 +91,18 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
 def unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return why a story cannot be played, if so, and the settings to change for it."""
-    why = next(filter(None, _hindrances(state, case)), None)
+    """Return the reason why a story cannot be played, or None, and the settings to change for
+    it.
+    """
+    why = next(filter(None, _reasons_against(state, case)), None)
     if why:
         return why, {}
-    if _kept_apart(case) and (why := _busy(api, state)):
+    if _is_about_separation(case) and (why := _load_problem(api, state)):
         return why, {}
     wanted = {
-        name: value for name, value in case["settings"].items() if not _in_force(state, name, value)
+        name: value
+        for name, value in case["settings"].items()
+        if not _is_in_force(state, name, value)
     }
     dynamic = api.get(f"{ADMIN}/brokers/configuration") if wanted else ()
     stuck = next((name for name in wanted if name not in dynamic), None)
@@ -113,14 +117,14 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [next(iter(event.items())) for event in case["events"]]
 
 
-def _kept_apart(case: Mapping[str, Any]) -> bool:
+def _is_about_separation(case: Mapping[str, Any]) -> bool:
     """True for stories about groups or domains, whose rules apply only if no broker is
     overloaded.
     """
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
-def _hindrances(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
+def _reasons_against(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
     """Yield reasons, other than settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
@@ -141,7 +145,7 @@ def _hindrances(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | 
                 yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
             yield "the brokers' files are not changed"
-    if state.sight.domains and _kept_apart(case):
+    if state.sight.domains and _is_about_separation(case):
         yield "the cluster has failure domains of its own"
     default = state.sight.settings.get(NUMBER)
     if default != PLENTY and any(
@@ -150,15 +154,15 @@ def _hindrances(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | 
         yield f"a namespace without a requested number gets {default} bundles"
 
 
-def _in_force(state: ClusterState, name: str, value: Any) -> bool:
+def _is_in_force(state: ClusterState, name: str, value: Any) -> bool:
     now = state.sight.settings.get(name)
     if isinstance(value, str) and isinstance(now, str):
         return value.rpartition(".")[2] == now.rpartition(".")[2]
     return bool(now == value)
 
 
-def _busy(api: AdminApi, state: ClusterState) -> str | None:
-    """Return why load may influence placement; None if no broker is busy.
+def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
+    """Return the reason why load may influence placement; None if no broker is busy.
 
     Errors: `NoAnswer`.
     """
@@ -196,7 +200,7 @@ def own_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
         stories.append((DOMAINS, _domains(brokers)))
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
-        if not any(_hindrances(state, case)):
+        if not any(_reasons_against(state, case)):
             yield from ((rule, ((REPLAY, case),)) for rule in rules)
 
 
@@ -222,7 +226,7 @@ def _ownership(*, split: bool) -> list[JSON]:
     ]
 
 
-def _grouped(space: str, group: str) -> list[JSON]:
+def _set_group_event(space: str, group: str) -> list[JSON]:
     return [
         {"namespace": {"name": space, "bundles": 1}},
         {"group": {"namespace": space, "group": group}},
@@ -232,9 +236,16 @@ def _grouped(space: str, group: str) -> list[JSON]:
 
 def _groups(brokers: int) -> list[JSON]:
     """Return events of a group with as many namespaces as brokers; one moves to another group."""
-    alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
+    alike = [
+        event for number in range(brokers) for event in _set_group_event(f"shop/g{number}", "alike")
+    ]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
-    return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]
+    return [
+        *alike,
+        leaves,
+        *_set_group_event("shop/late", "other"),
+        *_set_group_event("shop/last", "alike"),
+    ]
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
@@ -246,9 +257,9 @@ def _domains(brokers: list[str]) -> list[JSON]:
     ]
     return [
         *homes,
-        *(event for number in range(2) for event in _grouped(f"shop/d{number}", "apart")),
+        *(event for number in range(2) for event in _set_group_event(f"shop/d{number}", "apart")),
         *({"domain": {"name": name, "brokers": []}} for name in ("north", "south")),
-        *_grouped("shop/d2", "apart"),
+        *_set_group_event("shop/d2", "apart"),
         *homes,
         {"domain": {"name": "south", "brokers": [*south, *north]}},
     ]

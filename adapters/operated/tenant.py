@@ -39,7 +39,7 @@ SECONDS = 20.0
 
 
 class LeftBehind(Exception):
-    """Changes that could not be undone, with the reason."""
+    """Changes that could not be undone; the message lists them with the reason."""
 
 
 class NotTheMainThread(Exception):
@@ -62,7 +62,9 @@ class OwnTenant:
 
     def create(self) -> None:
         """Create the tenant. Errors: `NoAnswer`."""
-        self._later(f"tenant {self.name}", partial(self._gone, f"{ADMIN}/tenants/{self.name}"))
+        self._register_undo(
+            f"tenant {self.name}", partial(self._delete_path, f"{ADMIN}/tenants/{self.name}")
+        )
         self.ask(requests.create_tenant(self.name, self._state.cluster))
 
     def ask(self, request: requests.Request) -> None:
@@ -72,7 +74,7 @@ class OwnTenant:
     def namespace(self, name: str, bundles: int | None) -> None:
         """Create a namespace in the tenant. Errors: `NoAnswer`."""
         space = f"{self.name}/{name}"
-        self._later(f"namespace {space}", partial(self._empty, space))
+        self._register_undo(f"namespace {space}", partial(self._delete_namespace, space))
         self.ask(requests.create_namespace(space, bundles))
 
     def domain(self, name: str, brokers: list[str]) -> None:
@@ -81,7 +83,7 @@ class OwnTenant:
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"
         if all(known != what for known, _ in self._undo):
-            self._later(what, partial(self._gone, request[1]))
+            self._register_undo(what, partial(self._delete_path, request[1]))
         self.ask(request)
 
     def setting(self, name: str, value: str) -> None:
@@ -93,7 +95,9 @@ class OwnTenant:
             raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be restored")
         # The former settings are recorded in the tenant, for a later run to find.
         self.namespace(marker, 1)
-        self._later(f"setting {name}", partial(self._set_back, name, kept, unset=before is None))
+        self._register_undo(
+            f"setting {name}", partial(self._restore_setting, name, kept, unset=before is None)
+        )
         self._set(name, value)
 
     def undo(self) -> None:
@@ -113,31 +117,33 @@ class OwnTenant:
                     why = str(error) if expected else f"{type(error).__name__}: {error}"
             if left:
                 names = f"left behind in {self._state.cluster}: {', '.join(left)}"
-                raise LeftBehind(f"{names}; remove it with pulsar-admin ({why})")
+                raise LeftBehind(f"{names} ({why}); remove what is left with pulsar-admin")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until a condition is true. Errors: `Unsettled`, `NoAnswer`."""
         self._alarm.until(holds, what, SECONDS)
 
-    def _later(self, what: str, undone: Callable[[], None]) -> None:
-        """Register how to undo a change, before it is known whether the change succeeds."""
+    def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
+        """Register the function that undoes a change, before it is known whether the change
+        succeeds.
+        """
         self._undo.append((what, undone))
 
-    def _gone(self, path: str) -> None:
-        self.wait_until(lambda: self._deleted(path), f"{path} is deleted")
+    def _delete_path(self, path: str) -> None:
+        self.wait_until(lambda: self._try_to_delete(path), f"{path} is deleted")
 
-    def _empty(self, space: str) -> None:
+    def _delete_namespace(self, space: str) -> None:
         def emptied() -> bool:
             with suppress(NoAnswer):
                 for topic in self._api.get(f"{ADMIN}/persistent/{quote(space)}"):
                     _, path, _ = requests.create_topic(topic)
-                    self._deleted(f"{path}?force=true")
-            return self._deleted(f"{ADMIN}/namespaces/{quote(space)}")
+                    self._try_to_delete(f"{path}?force=true")
+            return self._try_to_delete(f"{ADMIN}/namespaces/{quote(space)}")
 
         self.wait_until(emptied, f"{space} is deleted")
 
-    def _deleted(self, path: str) -> bool:
-        """Delete an object; return True once it is gone.
+    def _try_to_delete(self, path: str) -> bool:
+        """Request the deletion of an object; return True if it is gone.
 
         Errors: `NoAnswer` if retrying is pointless.
         """
@@ -153,25 +159,26 @@ class OwnTenant:
         self.ask(requests.set_dynamic(name, value))
         self.wait_until(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
-    def _set_back(self, name: str, value: str, *, unset: bool) -> None:
-        """Restore the former value; if it was unset, then unset it, as brokers keep the last
-        value.
+    def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
+        """Restore the former value of a setting.
+
+        If the setting was unset, it is unset after that, because brokers keep the last value.
         """
         self._set(name, value)
         if unset:
-            self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")
+            self._delete_path(f"{ADMIN}/brokers/configuration/{quote(name)}")
 
     def _in_force(self, name: str) -> set[str]:
         path = f"{ADMIN}/brokers/configuration/runtime"
         brokers = map(self._api.of, self._state.sight.owners)
-        return {_bare(str(self._api.get(path, base).get(name, ""))) for base in brokers}
+        return {_without_quotes(str(self._api.get(path, base).get(name, ""))) for base in brokers}
 
     def _dynamic(self) -> dict[str, str]:
         values: dict[str, str] = self._api.get(f"{ADMIN}/brokers/configuration/values")
         return values
 
 
-def _bare(text: str) -> str:
+def _without_quotes(text: str) -> str:
     within = re.fullmatch(r"Optional\[(.*)\]", text)
     return within[1] if within else text
 
@@ -183,7 +190,7 @@ def signals_deferred() -> Iterator[None]:
     A deferred signal then becomes an interrupt whose message includes that error.
     """
     came: list[int] = []
-    with _handling(lambda number, _: came.append(number), ENDING):
+    with _handle_signals(lambda number, _: came.append(number), ENDING):
         try:
             yield
         except Exception as error:
@@ -199,13 +206,17 @@ def interrupted_by_every_signal() -> AbstractContextManager[None]:
 
     Errors: `NotTheMainThread` in other threads, which cannot catch signals.
     """
-    return _handling(signal.default_int_handler, ENDING[1:])
+    return _handle_signals(signal.default_int_handler, ENDING[1:])
 
 
 @contextmanager
-def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> Iterator[None]:
+def _handle_signals(
+    handler: Callable[[int, Any], object], numbers: Iterable[int]
+) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
-        raise NotTheMainThread("a cluster is changed from the main thread alone: " + WHY_MAIN)
+        raise NotTheMainThread(
+            "this is not the main thread, from which alone a cluster is changed: " + WHY_MAIN
+        )
     former = {one: signal.signal(one, handler) for one in numbers}
     try:
         yield
@@ -215,7 +226,7 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
 
 
 def left(api: AdminApi, state: ClusterState) -> Iterator[str]:
-    """Yield what earlier runs did not undo, one tenant per line."""
+    """Yield the changes that earlier runs did not undo, one tenant per line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

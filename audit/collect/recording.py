@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
-from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import (
     Entry,
@@ -42,7 +42,7 @@ broker is gone.
 class Recorder:
     """Observes one cluster, and records its changes."""
 
-    def __init__(self, looker: Looker, recording: Recording, tell: Tell) -> None:
+    def __init__(self, looker: ClusterObserver, recording: Recording, tell: Tell) -> None:
         self._looker = looker
         self._recording = recording
         self._tell = tell
@@ -151,7 +151,7 @@ def _load_report_entry(broker: str, report: object) -> Entry:
     return {"kind": "load_report", "broker": broker, "report": report}
 
 
-def describe_recording(cluster: str, look: Look) -> str:
+def describe_recording(cluster: str, look: Observation) -> str:
     """Describe what is recorded and what cannot be observed, with the consequences for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     if look.sight.is_extensible:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi, BadUrl
 from pulsar_conformance.adapters.arguments import seconds
-from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.audit.collect.files import CannotWrite, Recording
 from pulsar_conformance.audit.collect.recording import Recorder
 from pulsar_conformance.specs.text import counted
@@ -44,7 +44,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for",
         type=seconds,
-        dest="lasting",
+        dest="duration",
         metavar="SECONDS",
         help="how long to record (until interrupted)",
     )
@@ -96,7 +96,7 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
     try:
-        looker = Looker.of(api, args.cluster)
+        looker = ClusterObserver.of(api, args.cluster)
         try:
             recording = Recording(folder, looker.cluster)
             yield Recorder(looker, recording, print_error), recording

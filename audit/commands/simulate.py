@@ -29,12 +29,12 @@ from pulsar_conformance.audit.simulation.reporting import (
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
-from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, start_of
+from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, read_start
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
-    simulated,
-    simulator,
-    swept,
+    make_simulator,
+    simulate_worlds,
+    sweep,
     words_as_variant,
 )
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld, world_titles
@@ -47,7 +47,7 @@ CYCLES, MOST_CYCLES = 200, 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add implementations, worlds, comparisons, and output."""
+    """Add the arguments for implementations, worlds, comparisons and output."""
     worlds = columns([("", name, title) for name, title in world_titles().items()])
     parser.epilog = "\n".join(["worlds:", *worlds, "", parser.epilog or ""])
     parser.add_argument(
@@ -150,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="search for the smallest cluster that never comes to rest, and show its cycles",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--moves", action="store_true", help="with --json, print every move, too")
+    parser.add_argument("--moves", action="store_true", help="with --json, also print every move")
     parser.add_argument(
         "--publish", type=Path, metavar="DIR", help="write the figures and a page about them"
     )
@@ -167,15 +167,15 @@ def _run(args: argparse.Namespace) -> int:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MOST_CYCLES}")
     if args.smallest:
         return _search(args)
-    start = start_of(args)
+    start = read_start(args)
     worlds, variants = start.worlds, variants_of(args, start)
     readings = chosen_readings(args.reading)
     courses = [
         course
         for variant in variants
-        for course in simulated(variant, worlds, args.cycles, readings)
+        for course in simulate_worlds(variant, worlds, args.cycles, readings)
     ]
-    for line in _printed(args, courses, worlds):
+    for line in _output_lines(args, courses, worlds):
         print(line)
     if args.publish:
         _publish(args.publish, courses)
@@ -214,7 +214,7 @@ def _search(args: argparse.Namespace) -> int:
         raise BadWorld("--smallest: it takes one variant; leave out --compare and --sweep")
     [variant] = variants_of(args, Start([], USUAL_STRATEGY, None))
     with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
-        simulate = simulator(variant, connection, args.cycles)
+        simulate = make_simulator(variant, connection, args.cycles)
         found = smallest_restless(simulate, args.seed, EXAMPLES)
     if found is None:
         none = f"none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
@@ -229,7 +229,7 @@ EXAMPLES = 200
 """Number of clusters drawn in search of one that never comes to rest."""
 
 
-def _printed(
+def _output_lines(
     args: argparse.Namespace, courses: list[SimulatedCourse], worlds: list[SimulatedWorld]
 ) -> Iterator[str]:
     if args.json:
@@ -257,5 +257,5 @@ def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
     )
     variants = [usual, *(words_as_variant(text, usual) for text in args.compare)]
     if args.sweep:
-        variants = list(swept(args.sweep, variants))
+        variants = list(sweep(args.sweep, variants))
     return list({one.decides: one for one in reversed(variants)}.values())[::-1]

@@ -1,4 +1,4 @@
-"""The record of a simulation, cycle by cycle."""
+"""The course of a simulation, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cached_property
 from pulsar_conformance.audit.simulation.worlds import SimulatedWorld
 
 SHEDDING, FAILOVER = "shed", "failover"
-"""Reasons of a move."""
+"""Reasons why a bundle moves."""
 
 
 @dataclass(frozen=True)
 class BundleMove:
-    """A bundle that lost its owner in a cycle, and where it went.
+    """A bundle that lost its owner in a cycle, and its next owner.
 
     `target` is None if no broker got the bundle, and equal to `source` if the bundle returned.
     """
@@ -30,7 +30,7 @@ class BundleMove:
 
 @dataclass(frozen=True)
 class SimulatedCycle:
-    """One cycle: usage before its decisions, and the consequences."""
+    """One cycle: usage before its decisions, and their consequences."""
 
     number: int
     usage: Mapping[str, float]
@@ -38,15 +38,15 @@ class SimulatedCycle:
     traffic: float
     """Bytes per second of all bundles, with or without an owner."""
     reported: float
-    """Bytes per second in the reports of all brokers."""
+    """Sum of the bytes per second that all brokers report."""
     moves: tuple[BundleMove, ...]
     splits: Mapping[str, tuple[str, ...]]
     owners: Mapping[str, str | None]
     """The owner of each bundle after the cycle."""
     refused: tuple[str, ...] = ()
-    """Decisions that cannot be carried out, such as unloading another broker's bundle."""
+    """Decisions that cannot be carried out, such as the unload of another broker's bundle."""
     kept: int = 0
-    """Number of bundles that were shed but returned, since placement chose their owner."""
+    """Number of bundles that were shed and then placed on the same broker."""
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:
@@ -56,7 +56,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A simulated world, the implementation that decided in it, and all cycles."""
+    """A simulated world, the implementation that decided in it, and all its cycles."""
 
     world: SimulatedWorld
     variant: str

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 FINE = 1024
-"""Averages are multiples of one divided by this number, so that sums are exact."""
+"""Number whose reciprocal divides all averages, so that sums are exact."""
 
 
 def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
@@ -27,24 +27,24 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
 
 
 class LeaderMemory:
-    """Averages of bundles, their last unloads, and brokers' smoothed usage.
+    """A leader's averages of bundles, the last unloads, and brokers' smoothed usage.
 
-    In a full window, each new sample has a weight of one divided by the window's size. A broker's
-    earlier usage is combined into one number with the history setting; a `usageHistory` of this
-    number has the same effect as the full list. [THRESHOLD-07]
+    In a full window, each new sample has a weight of one divided by the size of the window. A
+    broker's earlier usage is combined into one number with the history setting; a `usageHistory` of
+    this number has the same effect as the full list. [THRESHOLD-07]
     """
 
     def __init__(self, settings: Json, defaults: Mapping[str, Any], minutes: float) -> None:
         self.settings, self._defaults, self.minutes = settings, defaults, minutes
         self.data: dict[str, Json] = {}
         self.unloaded: dict[str, int] = {}
-        """Number of the cycle of the last unload of each bundle."""
+        """Number of the cycle in which each bundle was last unloaded."""
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
         """Set a bundle's averages as if its load had always been the same."""
         self.data[bundle] = {
-            frame: {**_named(rates), "numSamples": size, "maxSamples": size}
+            frame: {**_rates_by_name(rates), "numSamples": size, "maxSamples": size}
             for frame, size in WINDOWS.items()
         }
 
@@ -52,12 +52,12 @@ class LeaderMemory:
         """Add a bundle's sample. [DATA-01]"""
         known = self.data.get(bundle)
         if known is None:
-            zero = {**_named((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
+            zero = {**_rates_by_name((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
             known = {frame: {**zero, "maxSamples": size} for frame, size in WINDOWS.items()}
         self.data[bundle] = {frame: _with_sample(data, rates) for frame, data in known.items()}
 
     def forget(self, bundle: str) -> None:
-        """Remove a bundle that was split."""
+        """Remove the averages of a bundle that was split."""
         self.data.pop(bundle, None)
         self.unloaded.pop(bundle, None)
 
@@ -68,7 +68,7 @@ class LeaderMemory:
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
-        """Return a cycle's `shed.select` case, and add its usage to the histories."""
+        """Return the `shed.select` case of a cycle, whose usage is then added to the histories."""
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         case = {
             "strategy": strategy,
@@ -107,7 +107,7 @@ class LeaderMemory:
         }
 
 
-def _named(rates: Rates) -> dict[str, float]:
+def _rates_by_name(rates: Rates) -> dict[str, float]:
     return dict(zip(RATE_FIELDS, rates, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The simulation loop: each decision of an implementation changes its next question."""
+"""The simulation loop, in which each decision of an implementation changes its next question."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ PLACING: Mapping[str, str] = {
     OTHERS: "the implementation chooses among the brokers other than the former owner",
     LEAST_USED: "the world chooses the least used broker, which may be the former owner",
 }
-"""Ways of choosing the broker for an unloaded bundle, and the candidates of each."""
+"""Ways of choosing the broker for an unloaded bundle, each with its candidates."""
 
 DECLINED = ("failed", "refused", "unsupported")
-"""Keys of answers that are none."""
+"""Keys of replies that are not answers."""
 
 PLANNING = ("AvgShedder",)
-"""Strategies that are their own placement."""
+"""Strategies that also place the bundles that they shed."""
 
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 """Strategies that count over several cycles."""
 
 
 class Decider(Protocol):
-    """An implementation that answers: a connection to it, or the model itself."""
+    """An implementation that answers questions: a connection to one, or the model itself."""
 
     adapter: str
 
@@ -65,11 +65,12 @@ class Decider(Protocol):
 
 @dataclass(frozen=True)
 class Deciding:
-    """How an implementation is asked.
+    """The way in which an implementation is asked.
 
-    If `remembers`, it is asked `shed.cycles` about all cycles so far, for a strategy that keeps its
-    own memory. Such a strategy also plans where its unloads go, by itself or by naming the next
-    owner, and may decline to place other bundles; these go to the least used broker.
+    If `remembers`, it is asked `shed.cycles` about all cycles so far, because its strategy has a
+    memory of its own. Such a strategy also plans the destinations of its unloads, by itself or by
+    naming the next owner, and may decline to place other bundles; these go to the least used
+    broker.
     """
 
     strategy: str | None
@@ -87,7 +88,7 @@ def deciding_by(
     released: str | None,
     operations: Collection[str],
 ) -> Deciding:
-    """Return how to ask an implementation that offers these operations.
+    """Return the way to ask an implementation that offers these operations.
 
     `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
@@ -130,7 +131,7 @@ class Simulation:
         return self.course([self.cycle(number) for number in range(cycles)], variant)
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
-        """Return simulated cycles together with the strategy and settings that applied."""
+        """Return simulated cycles with the strategy and the settings that applied."""
         strategy = self.deciding.strategy
         return SimulatedCourse(
             self.world, variant, strategy, self.settings, self.minutes, tuple(cycles)
@@ -142,7 +143,9 @@ class Simulation:
         self._apply_events(cycle)
         rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
         brokers = self._reports(rates)
-        moves = self._place_all(cycle, self._ownerless(), brokers, FAILOVER)
+        moves = self._place_bundles(
+            cycle, self._release_bundles_of_absent_brokers(), brokers, FAILOVER
+        )
         if moves:
             brokers = self._reports(rates)
         for name, now in rates.items():
@@ -153,7 +156,7 @@ class Simulation:
         moves += self._shed(cycle, brokers)
         return SimulatedCycle(
             cycle,
-            {name: _busiest(said) for name, said in brokers.items()},
+            {name: _highest_usage(said) for name, said in brokers.items()},
             sum(one[2] + one[3] for one in rates.values()),
             sum(said["msgThroughputIn"] + said["msgThroughputOut"] for said in brokers.values()),
             tuple(moves),
@@ -182,8 +185,8 @@ class Simulation:
             if event.cycle == cycle:
                 self.up[event.broker] = event.up
 
-    def _ownerless(self) -> list[str]:
-        """Return the bundles whose owner is down or absent, and remove their owner."""
+    def _release_bundles_of_absent_brokers(self) -> list[str]:
+        """Remove the owner of each bundle whose broker is down or absent; return these bundles."""
         found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
         for name in found:
             self.owner[name] = None
@@ -223,7 +226,7 @@ class Simulation:
                 self._refused.append(f"{broker} unloads {bundle}, which {owner} owns")
             elif bundle not in bundles:
                 bundles.append(bundle)
-        moves = self._place_all(cycle, bundles, brokers, SHEDDING, named)
+        moves = self._place_bundles(cycle, bundles, brokers, SHEDDING, named)
         if self.deciding.placing == ITSELF:
             moves, placed = [one for one in moves if one.target != one.source], len(moves)
             self._kept = placed - len(moves)
@@ -249,16 +252,16 @@ class Simulation:
         return list(answer["unload"])
 
     def _ask(self, operation: str, case: Json) -> Json:
-        return self._answered(operation, self.connection.ask(operation, [case])[0])
+        return self._checked_answer(operation, self.connection.ask(operation, [case])[0])
 
-    def _answered(self, operation: str, answer: Mapping[str, Any]) -> Json:
+    def _checked_answer(self, operation: str, answer: Mapping[str, Any]) -> Json:
         reason = next((answer[how] for how in DECLINED if how in answer), None)
         if reason is not None:
             name = self.connection.adapter
             raise BadWorld(f"{name} does not answer {operation} in {self.world.name}: {reason}")
         return dict(answer)
 
-    def _place_all(
+    def _place_bundles(
         self,
         cycle: int,
         bundles: list[str],
@@ -266,12 +269,12 @@ class Simulation:
         why: str,
         named: Mapping[str, str] = MappingProxyType({}),
     ) -> list[BundleMove]:
-        """Assign bundles, one after another, to the brokers named or chosen for them."""
+        """Assign bundles, one after another, to the brokers that are named or chosen for them."""
         assigned: dict[str, list[str]] = defaultdict(list)
         moves = []
         for bundle in bundles:
             source = self.owner[bundle]
-            target = named.get(bundle) or self._placed(bundle, brokers, assigned)
+            target = named.get(bundle) or self._choose_broker(bundle, brokers, assigned)
             if target is not None and target not in brokers:
                 self._refused.append(f"{bundle} is placed on {target}, which is not up")
                 target = None
@@ -282,7 +285,7 @@ class Simulation:
             moves.append(BundleMove(cycle, bundle, source, target, why, clients))
         return moves
 
-    def _placed(
+    def _choose_broker(
         self, bundle: str, brokers: dict[str, Json], assigned: Mapping[str, list[str]]
     ) -> str | None:
         placing, owner = self.deciding.placing, self.owner[bundle]
@@ -294,12 +297,12 @@ class Simulation:
             case = self.leader.placing_question(bundle, among, brokers, assigned)
             answer = self.connection.ask(PLACE, [case])[0]
             if "broker" in answer or not self.deciding.remembers:
-                found: str | None = self._answered(PLACE, answer)["broker"]
+                found: str | None = self._checked_answer(PLACE, answer)["broker"]
                 return found
-        return min(among, key=lambda name: (self._expected(name), name))
+        return min(among, key=lambda name: (self._expected_usage(name), name))
 
-    def _expected(self, name: str) -> float:
-        """Return a broker's usage including the bundles assigned to it since its report."""
+    def _expected_usage(self, name: str) -> float:
+        """Return a broker's usage, including bundles that were assigned to it since its report."""
         names = [bundle for bundle, owner in self.owner.items() if owner == name]
         data = [self.leader.data[one]["shortTermData"] for one in names]
         carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
@@ -326,19 +329,19 @@ class Simulation:
         self._refused += [f"{name} is to be split, but there is no such bundle" for name in unknown]
         known = [name for name in dict.fromkeys(chosen) if name in self.bundles]
         divisible = [name for name in known if HashRange.parse(name).width > 1]
-        return {name: self._halves(name, cycle, rates) for name in divisible}
+        return {name: self._halve_bundle(name, cycle, rates) for name in divisible}
 
     def _stats(self, name: str, cycle: int, rates: Mapping[str, Rates]) -> Json:
         topics = self._topics(name, cycle)
         counts = {"topics": topics, "producerCount": topics // 2, "consumerCount": topics // 4}
         return {**dict(zip(RATE_FIELDS, rates[name], strict=True)), **counts}
 
-    def _halves(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
-        """Replace a bundle by its halves, which stay on its broker and share its traffic."""
+    def _halve_bundle(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
+        """Replace a bundle by two halves, which stay on its broker and share its traffic."""
         whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
         topics, number = self._topics_at_split(bundle, cycle), self._number.pop(name)
-        carried = self._divided(number, bundle.rates)
-        now = self._divided(number, rates.pop(name))
+        carried = self._divide_rates(number, bundle.rates)
+        now = self._divide_rates(number, rates.pop(name))
         self.leader.forget(name)
         halves = whole.cut([middle_by_size(whole)])
         parts = tuple(f"{namespace_of(name)}/{part.name}" for part in halves)
@@ -349,8 +352,10 @@ class Simulation:
             self.leader.sample(part, present)
         return parts
 
-    def _divided(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
-        """Divide traffic between two halves; the traffic of a single topic stays in the first."""
+    def _divide_rates(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
+        """Divide rates between two halves; those of a bundle with a single busy topic stay in the
+        first.
+        """
         if number == self.world.hot:
             return rates, (0.0, 0.0, 0.0, 0.0)
         messages_in, messages_out, bytes_in, bytes_out = rates
@@ -358,13 +363,13 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the initial number of topics of a half that now has half of the bundle's
-        topics.
+        """Return the initial number of topics with which a half has half of the bundle's topics
+        now.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown
 
 
-def _busiest(said: Json) -> float:
+def _highest_usage(said: Json) -> float:
     used = [one["usage"] for one in said.values() if isinstance(one, dict) and "limit" in one]
     return float(max(used, default=0.0))

@@ -17,14 +17,14 @@ from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
 
 PAUSE = 10
-"""Assumed seconds for which the topics of an unloaded bundle are unavailable."""
+"""Seconds for which the topics of an unloaded bundle are assumed to be unavailable."""
 
 USUAL_OVERLOAD = 85
 REPEATS = 3
-"""Number of repetitions in a row after which a part of the course counts as its period."""
+"""Number of consecutive repetitions after which a part of the course counts as its period."""
 
 QUIET = 4
-"""A varying load counts as at rest if the last 1/N of the course has no unloads."""
+"""Number N: with a varying load, the course is at rest if its last 1/N has no unloads."""
 
 DIGITS = 2
 
@@ -38,27 +38,29 @@ class Measures:
     cycles: int
     minutes: float
     rest: int | None
-    """Cycles until at rest; None if unloads go on, or went on until too recently to tell."""
+    """Number of cycles until the cluster is at rest; None if unloads continue, or ended too
+    recently to tell.
+    """
     period: int | None
-    """Number of cycles after which an endless course repeats itself, or None."""
+    """Number of cycles after which an endless course repeats itself; None otherwise."""
     unloads: int
     unloads_of_one: int
     """Number of unloads of the bundle that was unloaded most often."""
     to_and_fro: int
     """Number of unloads that returned a bundle to the broker it had just left."""
     kept: int
-    """Number of decisions without effect, since placement chose the owner."""
+    """Number of unloads without effect, because placement chose the same broker."""
     failovers: int
     splits: int
     pause_seconds: int
     """Seconds without service, summed over unloaded bundles."""
     reconnects: int
     over_minutes: float
-    """Minutes over the overload threshold, summed over brokers."""
+    """Minutes for which brokers were above the overload threshold, summed over brokers."""
     spread_first: float
     spread_mean: float
     spread_last: float
-    """Range from the least to the most used broker."""
+    """Difference between the most and the least used broker at the end, in percentage points."""
     deviation_last: float
 
     def as_json(self) -> dict[str, Any]:
@@ -67,7 +69,7 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end, or why they do not."""
+        """The number of cycles until unloads end, or the way in which they continue."""
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
@@ -87,7 +89,7 @@ class _Measured:
         course, cycles = self.course, self.course.cycles
         every = Counter(move.bundle for move in course.sheds)
         moves = [move for cycle in cycles for move in cycle.moves]
-        spreads = [_spread(cycle) for cycle in cycles]
+        spreads = [_usage_range(cycle) for cycle in cycles]
         rest = rest_of(course)
         return Measures(
             world=course.world.name,
@@ -104,7 +106,7 @@ class _Measured:
             splits=sum(len(cycle.splits) for cycle in cycles),
             pause_seconds=PAUSE * len(moves),
             reconnects=sum(move.clients for move in moves),
-            over_minutes=self._over * course.minutes,
+            over_minutes=self._overloaded_cycles * course.minutes,
             spread_first=spreads[0],
             spread_mean=round(fmean(spreads), DIGITS),
             spread_last=spreads[-1],
@@ -112,7 +114,7 @@ class _Measured:
         )
 
     @cached_property
-    def _over(self) -> int:
+    def _overloaded_cycles(self) -> int:
         threshold = overload_percentage(self.course)
         usages = (used for cycle in self.course.cycles for used in cycle.usage.values())
         return sum(used > threshold for used in usages)
@@ -142,7 +144,7 @@ def grace_cycles(course: SimulatedCourse) -> int:
     return math.floor(float(str(course.settings.get(GRACE, 0))) / course.minutes)
 
 
-def _spread(cycle: SimulatedCycle) -> float:
+def _usage_range(cycle: SimulatedCycle) -> float:
     used = cycle.usage.values()
     return round(max(used) - min(used), DIGITS) if used else 0.0
 
@@ -150,8 +152,8 @@ def _spread(cycle: SimulatedCycle) -> float:
 def rest_of(course: SimulatedCourse) -> int | None:
     """Return the number of cycles until unloads end; None if they may not have ended.
 
-    They have ended if the last cycles, more than a grace period and all after the last event, have
-    none. If the load varies, the last quarter of all cycles must also have none.
+    They have ended if the last cycles, more than a grace period and all of them after the last
+    event, have no unloads. If the load varies, the last quarter of all cycles must have none, too.
     """
     last = max((move.cycle for move in course.sheds), default=-1)
     quiet = len(course.cycles) - 1 - max(last, course.last_event)
@@ -162,7 +164,9 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the number of cycles after which owners repeat; None unless they do so at the end."""
+    """Return the number of cycles after which the owners repeat, up to the end; None if they do
+    not.
+    """
     if not course.world.is_constant:
         return None
     states = [tuple(sorted(cycle.owners.items(), key=str)) for cycle in course.cycles]

@@ -14,15 +14,15 @@ from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
 
 POINTS = 400
-"""Maximum number of points of a line, taken at equal distances."""
+"""Maximum number of points of a line, at equal distances."""
 
 MOST_MARKS = 1000
 BUNDLES = 50
 TO_AND_FRO = 2
-"""Minimum number of unloads of a listed bundle."""
+"""Number of unloads from which on a bundle is listed."""
 
 STOPS = 8
-"""Maximum number of brokers listed for the moves of a bundle."""
+"""Maximum number of brokers that are listed for a bundle."""
 
 
 def write_simulation_page(courses: Sequence[SimulatedCourse], file: Path) -> None:
@@ -49,12 +49,12 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
         "average": [average_usage(cycle) for cycle in shown],
         "limit": [limit_of(course, cycle) for cycle in shown],
         "brokers": [
-            {"name": name, "used": [_rounded(cycle.usage.get(name)) for cycle in shown]}
+            {"name": name, "used": [_round_if_known(cycle.usage.get(name)) for cycle in shown]}
             for name in brokers
         ],
         "left_out": 0,
         "marks": _moves_and_splits(course)[:MOST_MARKS],
-        "bundles": _ways(course),
+        "bundles": _returning_bundles(course),
         "ends": [[name, _percent(first.get(name)), _percent(last.get(name))] for name in brokers],
     }
 
@@ -63,7 +63,7 @@ def _seconds(course: SimulatedCourse, cycle: int) -> float:
     return cycle * course.minutes * 60
 
 
-def _rounded(used: float | None) -> float | None:
+def _round_if_known(used: float | None) -> float | None:
     return None if used is None else round(used, 1)
 
 
@@ -72,7 +72,9 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and false: they violate no rule."""
+    """Return rows of seconds, kind, broker, description, and false, because they violate no
+    rule.
+    """
     rows: list[list[Any]] = []
     for cycle in course.cycles:
         at = _seconds(course, cycle.number)
@@ -83,8 +85,8 @@ def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
     return rows
 
 
-def _ways(course: SimulatedCourse) -> list[list[Any]]:
-    """Return bundles unloaded repeatedly: name, number of unloads, and the brokers in order."""
+def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
+    """Return bundles unloaded repeatedly: name, number of unloads, and their brokers in order."""
     ways: dict[str, list[str]] = {}
     for move in course.sheds:
         ways.setdefault(move.bundle, [str(move.source)]).append(str(move.target))

@@ -20,7 +20,7 @@ LEGEND = (
     "between the least and the most used broker, in the first cycle and in the last."
 )
 WIDEST = 24
-"""Maximum width of a variant's name; longer ones are shortened, and explained below."""
+"""Maximum width of a variant's name; longer names are shortened, and listed below the table."""
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
@@ -46,13 +46,17 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Shorten names for table columns: without common words, reduced to values, or numbered."""
+    """Return a short name for each variant: without common words, reduced to values, or
+    numbered.
+    """
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     own = [[word for word in each if word not in common] or each for each in words]
     plain = [" ".join(each).replace("strategy=", "").replace("profile=", "") for each in own]
-    values = [" ".join(_value(word) for word in each) for each in own]
-    alone = [" ".join(_value(word) for word in each if "strategy=" in word) for each in words]
+    values = [" ".join(_value_in_word(word) for word in each) for each in own]
+    alone = [
+        " ".join(_value_in_word(word) for word in each if "strategy=" in word) for each in words
+    ]
     numbers = [f"({number})" for number, _ in enumerate(names, 1)]
     for found in (plain, values, alone):
         if max(map(len, found)) <= WIDEST and len(set(found)) == len(found):
@@ -60,8 +64,8 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, numbers, strict=True))
 
 
-def _value(word: str) -> str:
-    """Return the value of a setting or strategy, or the version of released Pulsar."""
+def _value_in_word(word: str) -> str:
+    """Return the value of a setting or strategy, or the version of a released Pulsar."""
     return word.rpartition("=")[2].removeprefix("pulsar:")
 
 
@@ -92,7 +96,7 @@ def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def fault_text(fault: LoopFault) -> str:
-    """Format a violated rule and where it is first violated, as one sentence."""
+    """Format a violated rule and its first violation as one sentence."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
     return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
 
@@ -105,18 +109,18 @@ def league_lines(measured: Sequence[Measures]) -> Iterator[str]:
     widths = {
         world: max(len(world), *(len(cells[name, world]) for name in names)) for world in worlds
     }
-    for shown in blocks(widths, WIDTH - GAP - max(map(len, short.values()))):
+    for shown in column_groups(widths, WIDTH - GAP - max(map(len, short.values()))):
         rows = [(short[name], *(cells[name, world] for world in shown)) for name in names]
         yield from table(("", *shown), rows, numbers=True)
         yield ""
 
 
 GAP = 3
-"""Blanks between two columns of a table."""
+"""Number of spaces between two columns of a table."""
 
 
-def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return groups of columns, each of which fits in the given width."""
+def column_groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
+    """Return groups of columns, each of which fits into `room` characters."""
     found: list[list[str]] = []
     left = 0
     for name, width in widths.items():
@@ -129,7 +133,7 @@ def blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
 
 
 def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
-    """Return a Markdown page about simulations, given the output of `course_as_json`."""
+    """Return a Markdown page that compares strategies, given the results of `course_as_json`."""
     names = [field.name for field in fields(Measures)]
     measured = [Measures(**{name: one[name] for name in names}) for one in records]
     worlds = {one["world"]: one["title"] for one in records}

@@ -1,4 +1,4 @@
-"""Rules about the long run, checked on a simulation."""
+"""Rules about the long run, which simulations are checked by."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pulsar_conformance.audit.simulation.measures import (
 from pulsar_conformance.specs import Rule, load
 
 IN_BALANCE = 1
-"""Maximum difference between brokers of a balanced cluster, in percentage points."""
+"""Difference between brokers, in percentage points, up to which a cluster is balanced."""
 
 IDLE = 10
-"""Usage in percent up to which a broker counts as idle."""
+"""Usage in percent up to which a broker is idle."""
 
 EXACT = 0.5
 """Tolerance of sums, in bytes per second."""
@@ -28,7 +28,7 @@ EXACT = 0.5
 
 @dataclass(frozen=True)
 class LoopFault:
-    """A rule that a simulation violates: the first place, and the number of places."""
+    """A rule that a simulation violates: the first violation, and the number of violations."""
 
     rule: Rule
     cycle: int
@@ -48,10 +48,10 @@ def loop_rules() -> Mapping[str, Rule]:
 
 
 Faults = Iterator[tuple[int, str]]
-"""Numbers of cycles, with the problem in each."""
+"""Numbers of cycles with a violation, each with its description."""
 
 
-def _within_grace(course: SimulatedCourse) -> Faults:
+def _unloads_within_grace(course: SimulatedCourse) -> Faults:
     grace, last = grace_cycles(course), dict[str, int]()
     for move in course.sheds:
         before = last.get(move.bundle)
@@ -61,7 +61,7 @@ def _within_grace(course: SimulatedCourse) -> Faults:
         last[move.bundle] = move.cycle
 
 
-def _to_busier(course: SimulatedCourse) -> Faults:
+def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
     for cycle in course.cycles:
         for move in cycle.sheds:
             source = cycle.usage.get(move.source or "")
@@ -71,7 +71,7 @@ def _to_busier(course: SimulatedCourse) -> Faults:
                 yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}"
 
 
-def _back(course: SimulatedCourse) -> Faults:
+def _returns_within_period(course: SimulatedCourse) -> Faults:
     for first, second in returns(course):
         yield (
             second.cycle,
@@ -79,7 +79,7 @@ def _back(course: SimulatedCourse) -> Faults:
         )
 
 
-def _not_left_alone(course: SimulatedCourse) -> Faults:
+def _unloads_in_balance(course: SimulatedCourse) -> Faults:
     for cycle in course.cycles if course.world.is_constant else ():
         used = cycle.usage.values()
         if max(used) - min(used) > IN_BALANCE or max(used) > overload_percentage(course):
@@ -89,7 +89,7 @@ def _not_left_alone(course: SimulatedCourse) -> Faults:
             yield cycle.number, f"{text}{max(used):g} %"
 
 
-def _stays_overloaded(course: SimulatedCourse) -> Faults:
+def _overload_beside_idle_brokers(course: SimulatedCourse) -> Faults:
     last, threshold = course.cycles[-1], overload_percentage(course)
     if rest_of(course) is None or len(last.usage) < 1:
         return
@@ -100,7 +100,7 @@ def _stays_overloaded(course: SimulatedCourse) -> Faults:
             yield last.number, f"{name} stays at {used:g} % while {idle[0]} is idle"
 
 
-def _lost(course: SimulatedCourse) -> Faults:
+def _losses(course: SimulatedCourse) -> Faults:
     for cycle in course.cycles:
         for text in cycle.refused:
             yield cycle.number, text
@@ -111,25 +111,25 @@ def _lost(course: SimulatedCourse) -> Faults:
             yield cycle.number, f"{cycle.reported:.0f} of {cycle.traffic:.0f} bytes/s are reported"
 
 
-def _never_at_rest(course: SimulatedCourse) -> Faults:
+def _endless_courses(course: SimulatedCourse) -> Faults:
     period = period_of(course)
     if course.world.is_constant and rest_of(course) is None and period is not None:
         yield len(course.cycles) - 1, f"owners repeat themselves every {period} cycles"
 
 
 CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
-    "LOOP-01": _within_grace,
-    "LOOP-02": _to_busier,
-    "LOOP-03": _back,
-    "LOOP-04": _not_left_alone,
-    "LOOP-05": _stays_overloaded,
-    "LOOP-06": _lost,
-    "LOOP-07": _never_at_rest,
+    "LOOP-01": _unloads_within_grace,
+    "LOOP-02": _moves_to_busier_brokers,
+    "LOOP-03": _returns_within_period,
+    "LOOP-04": _unloads_in_balance,
+    "LOOP-05": _overload_beside_idle_brokers,
+    "LOOP-06": _losses,
+    "LOOP-07": _endless_courses,
 }
 
 
 def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
-    """Return the rules that a simulation violates, each with the first place."""
+    """Return the rules that a simulation violates, each with its first violation."""
     found = []
     for name, rule in loop_rules().items():
         faults = list(CHECKS[name](course))

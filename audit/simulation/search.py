@@ -1,4 +1,4 @@
-"""Search for the smallest cluster that keeps unloading under constant load."""
+"""Search for the smallest cluster that never comes to rest under constant load."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from pulsar_conformance.audit.simulation.worlds import (
 
 MOST_BROKERS, MOST_BUNDLES = 4, 6
 PERCENTS = 60
-"""Maximum usage of a broker by one bundle, in percent; usages are multiples of five."""
+"""Maximum usage of a broker by one bundle, in percent; all usages are multiples of five."""
 
 STEP = 5
 
 Loads = list[list[int]]
-"""Usages of each broker by its bundles, in percent."""
+"""Usage of each broker by each of its bundles, in percent."""
 
 
 def drawn_loads() -> st.SearchStrategy[Loads]:
@@ -39,7 +39,7 @@ def drawn_loads() -> st.SearchStrategy[Loads]:
 
 
 def cluster_of(drawn: Loads) -> SimulatedWorld:
-    """Build the world for a drawn load."""
+    """Return the world with these loads."""
     names = iter(bundle_names(sum(map(len, drawn))))
     capacity = CAPACITY * MEGABYTE
     brokers, bundles = [], []
@@ -56,7 +56,9 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
 def smallest_restless(
     simulate: Callable[[SimulatedWorld], SimulatedCourse], seed: int, examples: int
 ) -> SimulatedCourse | None:
-    """Return the smallest cluster found whose owners repeat for ever, as a simulation, or None."""
+    """Return the simulation of the smallest cluster found that repeats itself without end, or
+    None.
+    """
 
     def restless(drawn: Loads) -> bool:
         return measures_of(simulate(cluster_of(drawn))).period is not None
@@ -80,7 +82,7 @@ STORY = 8
 
 
 def story_lines(course: SimulatedCourse) -> Iterator[str]:
-    """Yield the first cycles with unloads: usage before, and each move."""
+    """Yield the first cycles with unloads: the usage before them, and each move."""
     shown = [cycle for cycle in course.cycles if cycle.sheds][:STORY]
     for cycle in shown:
         used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())

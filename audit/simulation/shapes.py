@@ -1,4 +1,4 @@
-"""Load over time: the factor of a bundle's traffic in each cycle.
+"""Load over time: a factor for each bundle's traffic in each cycle.
 
 Randomness depends only on the seed, the bundle and the cycle, never on decisions.
 """
@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 Shape = Callable[[int, int], float]
-"""Returns the factor of a bundle, given its number and the cycle."""
+"""Returns the factor for a bundle, given its number and the number of the cycle."""
 
 DAY = 1440
 """Minutes in a day."""
@@ -40,7 +40,7 @@ def _daily(
 def _bursty(
     seed: int, bundle: int, cycle: int, share: float = 0.05, by: float = 4, cycles: int = 5
 ) -> float:
-    """Return `by` in a random fraction of windows, which last some cycles, else 1."""
+    """Return `by` in a random share of the windows, which last a number of cycles; otherwise 1."""
     return by if chance_of(seed, "burst", bundle, cycle // cycles) < share else 1.0
 
 
@@ -55,7 +55,7 @@ def _drifting(
 def _hot(
     _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = 10
 ) -> float:
-    """Return `by` for one bundle from some cycle on, else 1."""
+    """Return `by` for one bundle from a cycle on; otherwise 1."""
     return by if bundle == number and cycle >= begin else 1.0
 
 
@@ -69,7 +69,7 @@ SHAPES: Mapping[str, Callable[..., float]] = {
 
 
 def load_shape(kind: str, seed: int, options: Mapping[str, Any]) -> Shape:
-    """Return a load function with its seed and options.
+    """Return the function of a kind, with its seed and options.
 
     Errors: `TypeError` for an unknown option.
     """

@@ -1,4 +1,4 @@
-"""Worlds built from brokers' reports at one moment."""
+"""Worlds built from the load reports of one moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.worlds import (
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources whose use grows with traffic; the use of memory is constant."""
+"""Resources whose usage grows with traffic; that of memory is constant."""
 
 
 def snapshot_world(
@@ -37,32 +37,34 @@ def snapshot_world(
             every = tuple((recorded or {}).get(bundle, ()))
             bundles.append(SimulatedBundle(bundle, broker, rates, topics, every))
     if not bundles:
-        raise BadWorld(f"{name}: the reports name no bundles, so nothing could move")
-    scales = [_scales(said, carried_by(said)) for said in brokers.values()]
+        raise BadWorld(
+            f"{name}: the reports contain no bundles, so nothing could move; give other reports"
+        )
+    scales = [_percent_by_traffic(said, carried_by(said)) for said in brokers.values()]
     mean = {
-        resource: _mean([one[resource] for one in scales if resource in one])
+        resource: _mean_of([one[resource] for one in scales if resource in one])
         for resource in SCALING
     }
     simulated = tuple(
-        SimulatedBroker(broker, _uses(said, scale, mean))
+        SimulatedBroker(broker, _resource_usage(said, scale, mean))
         for (broker, said), scale in zip(brokers.items(), scales, strict=True)
     )
     title = f"{len(simulated)} brokers as they were reported"
     return SimulatedWorld(name, title, simulated, tuple(bundles), settings, notes=tuple(notes))
 
 
-def _mean(values: list[float]) -> float:
+def _mean_of(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
 def rates_in(said: Json) -> Rates:
-    """Return the rates in a report or in bundle data."""
+    """Return the rates in a report, or in bundle data."""
     first, second, third, fourth = (float(said.get(field, 0)) for field in RATE_FIELDS)
     return first, second, third, fourth
 
 
 def carried_by(said: Json) -> float:
-    """Return the bytes per second in a report."""
+    """Return the total bytes per second in a report."""
     return sum(rates_in(said)[2:])
 
 
@@ -71,15 +73,15 @@ def _percent_used(said: Json, resource: str) -> float:
     return 100 * used["usage"] / used["limit"] if used["limit"] else 0.0
 
 
-def _scales(said: Json, carried: float) -> dict[str, float]:
-    """Return each resource's percentage per byte per second; empty without traffic."""
+def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
+    """Return each resource's percentage for each byte per second; empty without traffic."""
     return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
-def _uses(
+def _resource_usage(
     said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return each resource's fixed use, and its use per byte per second."""
+    """Return each resource's fixed percentage, and its percentage for each byte per second."""
     fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
     return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}

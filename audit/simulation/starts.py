@@ -1,4 +1,4 @@
-"""Where a simulation starts: a named world, a file, load reports, a recorded history."""
+"""Starts of simulations: a named world, a file, load reports, or a recorded history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ USUAL_STRATEGY = "ThresholdShedder"
 
 
 class Start(NamedTuple):
-    """Worlds to simulate, the strategy in their settings, and the profile if reports name it."""
+    """Worlds to simulate, the strategy in their settings, and the profile that reports suggest, if
+    any.
+    """
 
     worlds: list[SimulatedWorld]
     strategy: str
@@ -44,8 +46,10 @@ class Start(NamedTuple):
 SOURCES = "--world NAME, --reports DIR, --metrics FILE, --from URL and --history PATH"
 
 
-def start_of(args: argparse.Namespace) -> Start:
-    """Return the start given by arguments. Errors: `BadWorld`, and those of reading a cluster."""
+def read_start(args: argparse.Namespace) -> Start:
+    """Return the start that the arguments give. Errors: `BadWorld`, and those of reading a
+    cluster.
+    """
     snapshot = args.reports or args.metrics or args.url
     given = (args.world, args.reports, args.metrics, args.url, args.history)
     if sum(map(bool, given)) != 1:
@@ -78,7 +82,7 @@ def _world(name: str, seed: int) -> SimulatedWorld:
 
 
 OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
-"""Arguments with the same meaning as in `case`, which has more."""
+"""Arguments with the same meaning as for `case`, which has more."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
@@ -104,7 +108,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 def recorded_world(path: Path) -> SimulatedWorld:
     """Return the world of a recorded history: its first owners, and its load cycle by cycle.
 
-    Only the first cluster of the history is simulated. Errors: `BadWorld`.
+    Only the first cluster in the history is simulated. Errors: `BadWorld`.
     """
     reports: dict[str, list[Json]] = defaultdict(list)
     settings: Json = {}
@@ -126,7 +130,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
             known = given if isinstance(given, dict) else {}
             settings = {name: value for name, value in known.items() if value != ""}
     if not reports:
-        raise BadWorld(f"--history {path}: it has no load reports")
+        raise BadWorld(f"--history {path}: it contains no load reports; give another history")
     first = {broker: max(each, key=carried_by) for broker, each in reports.items()}
     recorded, owner = _recorded_loads(reports)
     for broker, said in first.items():
@@ -153,17 +157,19 @@ def _recorded_loads(
             for bundle, now in stats.items():
                 owner.setdefault(bundle, broker)
                 seen[bundle][place] = rates_in(now)
-    return {bundle: _filled(rates, length) for bundle, rates in seen.items()}, owner
+    return {bundle: _fill_gaps(rates, length) for bundle, rates in seen.items()}, owner
 
 
 ABSENT = 3
-"""Reports in a row without a bundle until it counts as gone, as after a split."""
+"""Number of consecutive reports without a bundle after which it counts as gone, as after a
+split.
+"""
 
 NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
 
 
-def _filled(seen: Mapping[int, Rates], length: int) -> list[Rates]:
-    """Fill gaps with the last known rates; before the first and after the last, there are none."""
+def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
+    """Fill gaps with the last known rates; there are none before the first and after the last."""
     found: list[Rates] = []
     latest, place_of_latest = NOTHING, -ABSENT
     for place in range(length):
@@ -187,7 +193,7 @@ def _records(path: Path) -> Iterator[Json]:
 
 
 def _record(line: str) -> Json | None:
-    """Parse a line's record; None for a damaged one, which an audit would also leave out."""
+    """Return the record in a line; None for a damaged line, which an audit would also leave out."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -31,7 +31,7 @@ MOST_VALUES = 100
 
 @dataclass(frozen=True)
 class Variant:
-    """An implementation with a strategy and settings."""
+    """An implementation with its strategy and settings."""
 
     adapter: str
     profile: str
@@ -41,19 +41,19 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """The words that select it in `--compare`."""
+        """The words that select the variant in `--compare`."""
         given = [f"{name}={value}" for name, value in self.settings.items()]
         own = [f"{PROFILE}={self.profile}"] if self.profile != DEFAULT_PROFILE else []
         return " ".join((self.adapter, *own, f"{STRATEGY}={self.strategy}", *given))
 
     @property
     def decides(self) -> tuple[object, ...]:
-        """Everything that decisions depend on."""
+        """All that the variant's decisions depend on."""
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
     def released(self) -> str | None:
-        """The released profile that supplies the defaults of undocumented settings."""
+        """The released profile with the defaults of undocumented settings, or None."""
         kind, _, rest = self.adapter.partition(":")
         if kind == "pulsar":
             version = rest.partition(",")[0]
@@ -92,8 +92,8 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
 SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
 
 
-def swept(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
-    """Yield each variant with each value of `NAME=FIRST..LAST/STEP`. Errors: `BadWorld`."""
+def sweep(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield each variant with each value in `NAME=FIRST..LAST/STEP`. Errors: `BadWorld`."""
     found = SWEEP.fullmatch(text)
     try:
         if found is None:
@@ -106,25 +106,25 @@ def swept(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
         ) from None
     count = int((last - first) / step) + 1 if step else 0
     if not 1 <= count <= MOST_VALUES:
-        raise BadWorld(f"--sweep {text}: it has {count} values; there may be 1 to {MOST_VALUES}")
+        raise BadWorld(f"--sweep {text}: it has {count} values; give 1 to {MOST_VALUES}")
     for variant in variants:
         for value in (first + step * place for place in range(count)):
             given = given_settings([f"{found[1]}={value.normalize():f}"])
             yield replace(variant, settings={**variant.settings, **given})
 
 
-def simulated(
+def simulate_worlds(
     variant: Variant, worlds: Sequence[SimulatedWorld], cycles: int, readings: Mapping[str, str]
 ) -> Iterator[SimulatedCourse]:
-    """Yield the simulation of every world under a variant. Errors: `BadWorld`, `AdapterError`."""
+    """Yield the simulation of each world with a variant. Errors: `BadWorld`, `AdapterError`."""
     with connect(variant.adapter, variant.profile, readings) as connection:
-        yield from map(simulator(variant, connection, cycles), worlds)
+        yield from map(make_simulator(variant, connection, cycles), worlds)
 
 
-def simulator(
+def make_simulator(
     variant: Variant, connection: Connection, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
-    """Return a function that simulates a world under a variant. Errors: as in `simulated`."""
+    """Return a function that simulates a world with a variant. Errors: as in `simulate_worlds`."""
     deciding = deciding_by(
         variant.strategy,
         variant.settings,
@@ -150,4 +150,6 @@ def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorl
             raise BadWorld(f"{variant.adapter}: {problem}; choose another --world")
     if hello.strategies and variant.strategy not in hello.strategies:
         known = ", ".join(hello.strategies)
-        raise BadWorld(f"{variant.adapter}: it has no {variant.strategy}; there are {known}")
+        raise BadWorld(
+            f"{variant.adapter}: it does not offer {variant.strategy}; choose from {known}"
+        )

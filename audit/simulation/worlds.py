@@ -16,11 +16,11 @@ from pulsar_conformance.specs.errors import UserError, there_are
 
 Json = dict[str, Any]
 Rates = tuple[float, float, float, float]
-"""Messages per second in and out, bytes per second in and out."""
+"""Messages per second in and out, and bytes per second in and out."""
 
 MEGABYTE = 1_000_000
 CAPACITY = 1000
-"""Default traffic at which a broker is at 100 %, in megabytes per second."""
+"""Default traffic at which a broker's usage is 100 %, in megabytes per second."""
 
 BYTES_OF_MESSAGE = 10_000
 
@@ -31,14 +31,14 @@ class BadWorld(UserError):
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker; each resource has a fixed usage, and usage per byte per second."""
+    """A broker; each resource has a fixed usage, and a usage for each byte per second."""
 
     name: str
     uses: Mapping[str, tuple[float, float]]
     up: bool = True
 
     def percents(self, throughput: float) -> dict[str, float]:
-        """Return each resource's percentage at this traffic."""
+        """Return the percentage of each resource at this traffic, in bytes per second."""
         return {
             resource: round(min(fixed + each * throughput, 100.0), 6)
             for resource, (fixed, each) in self.uses.items()
@@ -49,8 +49,8 @@ class SimulatedBroker:
 class SimulatedBundle:
     """A bundle with its first owner, its traffic before any factor, and its topics.
 
-    `recorded` are rates by cycle, which replace the world's load function; after the last, they
-    stay the same.
+    `recorded` are rates by cycle, which replace the world's load function; after the last one, they
+    do not change.
     """
 
     name: str
@@ -79,12 +79,12 @@ class SimulatedWorld:
     bundles: tuple[SimulatedBundle, ...]
     settings: Mapping[str, Any]
     shape: Shape | None = None
-    """Returns the factor of each bundle in each cycle; None for a constant factor of 1."""
+    """Returns the factor for each bundle in each cycle; None if all factors are 1."""
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
-    """Number of topics that each bundle gains in a cycle; bundles are split only if this is set."""
+    """Number of topics that each bundle gains in a cycle; bundles are split only if it is not 0."""
     hot: int | None = None
-    """Number of a bundle with a single busy topic, whose traffic no split divides."""
+    """Number of the bundle with a single busy topic, whose traffic no split divides."""
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -94,7 +94,7 @@ class SimulatedWorld:
 
 
 @cache
-def _bundled() -> Json:
+def _read_worlds() -> Json:
     text = files("pulsar_conformance.audit.simulation").joinpath("worlds.yaml").read_text("utf-8")
     found: Json = yaml.safe_load(text)
     return found
@@ -102,17 +102,17 @@ def _bundled() -> Json:
 
 def world_titles() -> dict[str, str]:
     """Return the title of each built-in world, by name."""
-    return {name: data["title"] for name, data in _bundled()["worlds"].items()}
+    return {name: data["title"] for name, data in _read_worlds()["worlds"].items()}
 
 
 def usual_settings() -> Json:
     """Return the default settings of a world."""
-    return dict(_bundled()["settings"])
+    return dict(_read_worlds()["settings"])
 
 
 def named_world(name: str, seed: int = 0) -> SimulatedWorld:
     """Return a built-in world. Errors: `BadWorld`."""
-    worlds = _bundled()["worlds"]
+    worlds = _read_worlds()["worlds"]
     if name not in worlds:
         raise BadWorld(f"--world {name}: there is no such world; {there_are(name, worlds)}")
     return world_of(name, worlds[name], seed)
@@ -122,14 +122,14 @@ KEYS = ("title", "brokers", "load", "events", "settings", "topics")
 
 
 def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
-    """Build a world from data in the format of `worlds.yaml`. Errors: `BadWorld`."""
+    """Return the world that data in the format of `worlds.yaml` describe. Errors: `BadWorld`."""
     if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
         raise BadWorld(f"{name}: a world is an object with a list of brokers")
     if unknown := next((key for key in data if key not in KEYS), None):
         raise BadWorld(f"{name}: a world has no {unknown}; {there_are(unknown, KEYS)}")
     try:
         topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
-        brokers, bundles = _cluster(data["brokers"], topics["first"], seed)
+        brokers, bundles = _parse_cluster(data["brokers"], topics["first"], seed)
         events = tuple(
             BrokerEvent(one["cycle"], brokers[one["broker"] - 1].name, one["up"])
             for one in data.get("events", ())
@@ -140,7 +140,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
             tuple(brokers),
             tuple(bundles),
             {**usual_settings(), **data.get("settings", {})},
-            _shape(name, data.get("load", {}), seed),
+            _parse_shape(name, data.get("load", {}), seed),
             events,
             topics["each_cycle"],
             data["load"].get("number", 0) if data.get("load", {}).get("shape") == "hot" else None,
@@ -149,7 +149,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
         raise BadWorld(f"{name}: it does not describe a world: {wrong!r}") from None
 
 
-def _shape(name: str, load: Json, seed: int) -> Shape | None:
+def _parse_shape(name: str, load: Json, seed: int) -> Shape | None:
     kind = load.get("shape", "constant")
     if kind not in SHAPES:
         raise BadWorld(f"{name}: no load has the shape {kind}; {there_are(kind, SHAPES)}")
@@ -157,7 +157,7 @@ def _shape(name: str, load: Json, seed: int) -> Shape | None:
     return None if kind == "constant" else load_shape(kind, seed, options)
 
 
-def _cluster(
+def _parse_cluster(
     described: Sequence[Json], topics: int, seed: int
 ) -> tuple[list[SimulatedBroker], list[SimulatedBundle]]:
     each = [one for one in described for _ in range(one.get("count", 1))]
@@ -170,7 +170,7 @@ def _cluster(
         name = f"broker-{number}"
         brokers.append(SimulatedBroker(name, {"cpu": (idle, 100 / capacity)}, one.get("up", True)))
         carried = (one["usage"] - idle) / 100 * capacity
-        shares = list(_shares(one["bundles"], one.get("skew"), len(bundles), seed))
+        shares = list(_traffic_shares(one["bundles"], one.get("skew"), len(bundles), seed))
         for share in shares:
             rates = rates_carrying(carried * share)
             bundles.append(SimulatedBundle(ranges[len(bundles)], name, rates, topics))
@@ -183,8 +183,8 @@ def rates_carrying(throughput: float) -> Rates:
     return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
 
 
-def _shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
-    """Yield each bundle's fraction of a broker's traffic; with `skew`, by a power law."""
+def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
+    """Yield each bundle's share of a broker's traffic; with `skew`, by a power law."""
     heavy = [
         1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
         for one in range(count)

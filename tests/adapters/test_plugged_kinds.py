@@ -45,13 +45,13 @@ def test_an_unknown_kind_is_compared_with_the_added_ones_too():
 def test_a_kind_of_two_packages_is_refused(monkeypatch):
     twice = [EntryPoint("mine", f"{one}:connect", names.GROUP) for one in ("first", "second")]
     monkeypatch.setattr(names, "entry_points", lambda group: twice)
-    names._kinds.cache_clear()
+    names._entry_points.cache_clear()
     with pytest.raises(AdapterError, match="uninstall one of them"):
         names.connect("mine:x", "documented-3.0", {})
     monkeypatch.undo()
-    names._kinds.cache_clear()
+    names._entry_points.cache_clear()
 
 
 def test_our_own_kinds_are_all_described():
-    assert set(names._kinds()) == set(names.FORMS)
+    assert set(names._entry_points()) == set(names.FORMS)
     assert names.FORMS["sample"] == f"sample:{'|'.join(bundled.BUNDLED)}"

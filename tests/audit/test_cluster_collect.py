@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi
-from pulsar_conformance.adapters.operated.in_force import documented
-from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.in_force import documented_settings
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.files import Recording
 from pulsar_conformance.audit.collect.recording import Recorder
@@ -38,7 +38,9 @@ class Recorded:
     def __init__(self, cluster, folder, seconds=5.0):
         self.folder, self.told = folder, []
         api = AdminApi(Access(cluster.url, seconds=seconds))
-        self._recorder = Recorder(Looker.of(api, None), Recording(folder, "eu-1"), self.told.append)
+        self._recorder = Recorder(
+            ClusterObserver.of(api, None), Recording(folder, "eu-1"), self.told.append
+        )
         self._first = True
 
     def look(self):
@@ -102,14 +104,14 @@ def test_settings_are_read_as_a_broker_writes_them():
         "loadBalancerHistoryResourcePercentage": "much",
         "loadManagerClassName": "null",
     }
-    assert documented(told) == {
+    assert documented_settings(told) == {
         "defaultNumberOfNamespaceBundles": 4,
         "loadBalancerOverrideBrokerNicSpeedGbps": 1.5,
         "loadBalancerBandwithInResourceWeight": 0.5,
         "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,topic_count",
         "loadBalancerLoadSheddingStrategy": "org.acme.Shedder",
     }
-    assert documented({"loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"}) == {}
+    assert documented_settings({"loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"}) == {}
 
 
 def test_nothing_new_is_nothing_but_reports(recorded):
@@ -267,7 +269,7 @@ class SeenAgain:
         self.at = datetime.fromisoformat(line["at"])
         owners = {broker: frozenset(held) for broker, held in line["owners"].items()}
         settings = {"loadManagerClassName": line["manager"]}
-        return Look(
+        return Observation(
             Sight(owners=owners, leader=line["leader"], settings=settings, shed=line["shed"]),
             {},
             {},

@@ -107,10 +107,10 @@ def test_a_damaged_history_is_replayed_without_its_damage(capsys):
 
 
 def test_a_bundle_that_is_reported_no_more_carries_nothing():
-    from pulsar_conformance.audit.simulation.starts import NOTHING, _filled
+    from pulsar_conformance.audit.simulation.starts import NOTHING, _fill_gaps
 
     rates = (1.0, 1.0, 10.0, 10.0)
-    filled = _filled({1: rates, 3: rates}, 8)
+    filled = _fill_gaps({1: rates, 3: rates}, 8)
     assert filled == [NOTHING, *[rates] * 5, NOTHING, NOTHING]
 
 
@@ -137,7 +137,7 @@ MISTAKES = [
     (("--world", "nowhere"), "--world nowhere: there is no such world"),
     (("--world", "crash", "--reports", "x"), "give one of"),
     (("--world", "crash", "--cycles", "0"), "--cycles 0: give a number from 1"),
-    (("--world", "crash", "--strategy", "Shedder"), "it has no Shedder; there are"),
+    (("--world", "crash", "--strategy", "Shedder"), "it does not offer Shedder; choose from"),
     (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),

@@ -37,12 +37,12 @@ def test_clusters_that_change_on_one_day_are_rebuilt_together():
 
 def test_of_two_changes_the_earlier_counts_for_each_cluster():
     one, two = Renewal({"a": START + DAY, "b": START}), Renewal({"a": START}, START + HOUR)
-    both = one.also(two)
+    both = one.merged_with(two)
     assert (both.named, both.others) == ({"a": START, "b": START}, START + HOUR)
-    assert both == two.also(one)
-    assert one.also(Renewal()) == one
-    assert one.earlier(HOUR).since == START - HOUR
-    assert not Renewal().earlier(HOUR)
+    assert both == two.merged_with(one)
+    assert one.merged_with(Renewal()) == one
+    assert one.moved_earlier(HOUR).since == START - HOUR
+    assert not Renewal().moved_earlier(HOUR)
 
 
 def test_of_many_clusters_those_that_change_first_are_named():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.audit.simulation.variants import Variant, simulated
+from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
@@ -272,7 +272,7 @@ def change_number(browser, case):
 def expected_course(profile):
     """The course of the world as the command simulates it."""
     variant = Variant("reference", profile, "ThresholdShedder", {})
-    [course] = simulated(variant, [named_world(WORLD)], CYCLES, {})
+    [course] = simulate_worlds(variant, [named_world(WORLD)], CYCLES, {})
     return course
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.cluster.host import ClusterHost
-from pulsar_conformance.adapters.operated.looking import Looker
+from pulsar_conformance.adapters.operated.looking import ClusterObserver
 from pulsar_conformance.audit.collect.files import Recording
 from pulsar_conformance.audit.collect.recording import Recorder
 
@@ -140,7 +140,7 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
         if recorder is None:
             [broker] = cluster.brokers.values()
             api = AdminApi(Access(f"http://{broker.ports.broker}"))
-            looker = Looker.of(api, None)
+            looker = ClusterObserver.of(api, None)
             recording = Recording(Path(history), looker.cluster)
             recorder = Recorder(looker, recording, lambda text: print(text, file=sys.stderr))
             recorder.observe(first=True)

@@ -102,7 +102,7 @@ LINES = {
     "a setting for nobody": ((*RUN, "--setting", "a=b"), "only pulsar:VERSION takes settings"),
     "a setting without a name": ((*RUN, "--setting", "=b"), "write NAME=VALUE"),
     "a name too long": (("explain", "x" * 5000), "File name too long"),
-    "a batch of nothing": (("ask", "reference", "--batch", "0"), "holds at least 1 case"),
+    "a batch of nothing": (("ask", "reference", "--batch", "0"), "has at least 1 case"),
     "an unclosed quotation": (("check", "exec:'"), "No closing quotation"),
 }
 
