@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
 from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, manager_by_settings
@@ -37,7 +37,7 @@ class Live:
 
 def observe(api: AdminApi, cluster: str | None) -> Live:
     """Read a cluster without changing anything. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
-    with closing(Looker.of(api, cluster)) as looker:
+    with closing(ClusterObserver.of(api, cluster)) as looker:
         look = looker.look(Sight())
         troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
         leader = api.of(look.sight.leader) if look.sight.leader else None
@@ -66,7 +66,7 @@ def _version(api: AdminApi, broker: str | None) -> str:
     return ""
 
 
-def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
+def _constraints(look: Observation, policies: Mapping[str, Any]) -> Constraints:
     return Constraints(
         policies_of("isolation policies", policies) if policies else (),
         {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
@@ -75,7 +75,7 @@ def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
     )
 
 
-def _ahead(look: Look) -> dict[str, list[str]]:
+def _ahead(look: Observation) -> dict[str, list[str]]:
     """Return the bundles assigned to each broker that no report lists yet."""
     reported = {
         bundle

@@ -18,7 +18,7 @@ from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.records import records
 from pulsar_conformance.audit.pipeline import reading, spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
-from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.reading import records_step
 from pulsar_conformance.audit.pipeline.running import build_tables
 from pulsar_conformance.audit.pipeline.steps import INCREMENTAL, build_steps
 from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
@@ -146,7 +146,7 @@ PLAN = AuditPlan.of("documented-3.0")
 
 def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
     """The marks of a run, or of one that ends after so many tables."""
-    first = source(store, str(history), current_files(store.spark, str(history)))
+    first = records_step(store, str(history), current_files(store.spark, str(history)))
     every = list(build_steps(first, plan, None))
     with spark_tuning.tasks_at_once(store.spark) as tasks:
 

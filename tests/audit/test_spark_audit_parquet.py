@@ -191,7 +191,7 @@ def test_only_errors_about_files_are_taken_for_damaged_files(
     def broken(_spark, _path):
         raise error
 
-    monkeypatch.setattr(parquets, "_together", broken)
+    monkeypatch.setattr(parquets, "_open_together", broken)
     if of_files:
         assert reasons(told(session, tmp_path)) == {None: 60}
     else:

@@ -21,7 +21,7 @@ from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.marks import DONE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.reading import records_step
 from pulsar_conformance.audit.pipeline.running import build_tables
 from pulsar_conformance.audit.pipeline.steps import COMPARED, build_steps, fingerprints
 from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
@@ -97,7 +97,7 @@ def history(tmp_path_factory):
 
 def every_step(store, history, plan=None, asked=None):
     there = current_files(store.spark, str(history))
-    first = source(store, str(history), there)
+    first = records_step(store, str(history), there)
     return list(build_steps(first, plan or AuditPlan.of(PROFILE), asked))
 
 
