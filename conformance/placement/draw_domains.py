@@ -271,11 +271,9 @@ def served(case: Json, random: Random) -> None:
     most = random.choice((1, 2, 5))
     counts = [random.randint(1, most) for _ in brokers]
     counts[random.randrange(len(brokers))] = random.randint(0, most - 1)
-    taken = 0
-    for name, count in zip(brokers, counts, strict=True):
-        for _ in range(count):
-            taken += 1
-            _serve(case, name, NAMESPACE, taken, ahead=random.random() < 0.2)
+    owners = [name for name, count in zip(brokers, counts, strict=True) for _ in range(count)]
+    for place, name in enumerate(owners[: ROOM - 1], start=1):
+        _serve(case, name, NAMESPACE, place, ahead=random.random() < 0.2)
 
 
 def crowded(case: Json, random: Random) -> None:
