@@ -28,11 +28,17 @@ SECOND, MINUTE = 1000, 60_000
 
 
 def is_asked(case: Case) -> bool:
-    """True if a case asks for TransferShedder, or leaves the choice to the extensible manager."""
+    """True if a case asks for TransferShedder, or leaves the choice to the extensible manager.
+
+    Errors: `Unsupported` if the release does not have that manager.
+    """
     settings = case["settings"]
     named = case["strategy"] or settings.get(STRATEGY)
     if named is None:
-        return names_extensible(settings)
+        extensible = names_extensible(settings)
+        if extensible and not exists(SHEDDER):
+            raise Unsupported("the release has no extensible load manager")
+        return extensible
     return str(named).rpartition(".")[2] == "TransferShedder" and exists(SHEDDER)
 
 
