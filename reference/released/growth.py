@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -17,7 +18,7 @@ from pulsar_conformance.reference.candidates import (
 )
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 from pulsar_conformance.reference.released.java import in_map, wrap_int
 from pulsar_conformance.reference.released.loads import Json, Leader
 
@@ -46,17 +47,31 @@ class SplitterTask:
 
     @cached_property
     def stats(self) -> list[tuple[str, Json]]:
-        """The latest statistics of each bundle, in report order.
-
-        A bundle that its owner does not list is ignored, as the leader ignores removed bundles.
-        """
-        known = self.known
+        """The latest statistics of each bundle, in report order."""
         return [
             (bundle, stats)
-            for name in known.brokers
-            for bundle, stats in known.report(name).get("lastStats", {}).items()
-            if known.way("removed-bundle") == "split" or bundle in known.owned(name)
+            for name in self.known.brokers
+            for bundle, stats in self.known.report(name).get("lastStats", {}).items()
         ]
+
+    @cached_property
+    def _cuts(self) -> Mapping[str, list[int]]:
+        """The boundaries of each namespace, given by the bundles that brokers own."""
+        cuts: dict[str, set[int]] = defaultdict(lambda: {0, FULL_UPPER})
+        for bundle in (one for name in self.known.brokers for one in self.known.owned(name)):
+            part = HashRange.parse(bundle)
+            cuts[namespace_of(bundle)] |= {part.lower, part.upper}
+        return defaultdict(lambda: [0, FULL_UPPER], {one: sorted(cuts[one]) for one in cuts})
+
+    def _whole(self, bundle: str) -> str:
+        """Return why a bundle that exceeds a limit stays whole; empty if it is split."""
+        part = HashRange.parse(bundle)
+        if part.upper - part.lower <= 1:
+            return "it is one hash wide"
+        if self.known.way("removed-bundle") == "split":
+            return ""
+        exists = (part.lower, part.upper) in pairwise(self._cuts[namespace_of(bundle)])
+        return "" if exists else f"it no longer exists ({self._place('removed-bundle')})"
 
     @cached_property
     def limits(self) -> dict[str, float]:
@@ -90,30 +105,37 @@ class SplitterTask:
     @cached_property
     def decided(self) -> Mapping[str, str]:
         """The reason why each bundle is not split; empty for those that are."""
-        found, taken = {}, Counter[str]()
-        most = int(self.known.number(MAX_BUNDLES))
-        counted = self.known.way("room") == "counted"
+        found, taken = dict[str, str](), Counter[str]()
         for bundle, stats in self.stats:
             space = namespace_of(bundle)
-            bundles = int(self.known.case["namespaceBundles"].get(space, 1))
-            if self.has_too_few_topics(stats):
-                found[bundle] = f"it has fewer than 2 topics ({self._place('few-topics')})"
-            elif not self.over(bundle, stats):
-                found[bundle] = "nothing is exceeded"
-            elif bundles + (taken[space] if counted else 0) >= most:
-                found[bundle] = f"{space} has {most} bundles at most"
-            else:
-                found[bundle] = ""
-                taken[space] += 1
+            why = self._stays(bundle, stats, taken[space])
+            taken[space] += not why
+            # Two reports may have a bundle that moved; either is enough to split it.
+            if not why and found.get(bundle):
+                del found[bundle]
+            if not why or bundle not in found:
+                found[bundle] = why
         return found
+
+    def _stays(self, bundle: str, stats: Json, taken: int) -> str:
+        """Return why a bundle is not chosen, after others of its namespace; empty if it is."""
+        if self.has_too_few_topics(stats):
+            return f"it has fewer than 2 topics ({self._place('few-topics')})"
+        if not self.over(bundle, stats):
+            return "nothing is exceeded"
+        space, most = namespace_of(bundle), int(self.known.number(MAX_BUNDLES))
+        bundles = int(self.known.case["namespaceBundles"].get(space, 1))
+        counted = self.known.way("room") == "counted"
+        full = bundles + (taken if counted else 0) >= most
+        return f"{space} has {most} bundles at most" if full else ""
 
     @cached_property
     def split(self) -> Sequence[str]:
-        """The bundles to split, except those whose range is a single hash."""
+        """The bundles to split."""
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
-        return [one for one in in_map(chosen) if _wide(one)]
+        return [one for one in in_map(chosen) if not self._whole(one)]
 
     @property
     def unload(self) -> Sequence[str]:
@@ -130,7 +152,7 @@ class SplitterTask:
                 f"{plain(Fraction(value))} > {plain(Fraction(self.limits[name]))} ({name})"
                 for name, value in self.over(bundle, stats).items()
             )
-            why = self.decided[bundle] or ("" if _wide(bundle) else "it is one hash wide")
+            why = self.decided[bundle] or self._whole(bundle)
             yield Step(bundle, f"stays whole: {why}" if why else f"split: {over}")
             if bundle not in self.known.case["bundles"]:
                 unknown = f"the leader has no data of it ({self._place('unknown-growth')})"
@@ -140,8 +162,3 @@ class SplitterTask:
 
     def _place(self, way: str) -> str:
         return self.known.release.place(way)
-
-
-def _wide(bundle: str) -> bool:
-    part = HashRange.parse(bundle)
-    return part.upper - part.lower > 1

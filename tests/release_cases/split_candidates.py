@@ -48,6 +48,29 @@ def switches_of_splitting(rng, version):
     )
 
 
+@branch("bundles.split_candidates", weight=2)
+def bundles_that_are_gone(rng, version):
+    """checkBundleDataExistInNamespaceBundles: bundles of reports that are no longer the namespace's."""
+    quarters, halves = names("shop/eu", 4), names("shop/eu", 2)
+    owned = rng.choice([quarters, quarters[:2], quarters[1:], halves, halves[1:], []])
+    known = [*quarters, *halves, *names("shop/eu", 1)]
+    cut = rng.randint(0, len(owned))
+    brokers = {
+        name: {
+            "bundles": mine,
+            "lastStats": {one: {"topics": rng.choice([1, 2000])} for one in rng.sample(known, 3)},
+        }
+        for name, mine in (("b1", owned[:cut]), ("b2", owned[cut:]))
+    }
+    return {
+        "settings": {"loadBalancerNamespaceMaximumBundles": rng.choice([128, 128, 5, 6])},
+        "leader": True,
+        "brokers": brokers,
+        "bundles": {},
+        "namespaceBundles": {"shop/eu": 4},
+    }
+
+
 @branch("bundles.split_candidates", weight=3)
 def topics_over_the_limit(rng, version):
     """BundleSplitterTask: fewer than two topics are skipped (not in 2.4), topics > limit."""
