@@ -47,14 +47,18 @@ class ReportDue:
         """
         before, now = (Broker.read("broker", self.case[name]) for name in ("written", "now"))
         counts = (exact(self.case[name].get("numBundles", 0)) for name in ("written", "now"))
-        weight = weights(self.settings)
-        then, since = (weighted_maximum(one, weight).percent for one in (before, now))
+        then, since = map(self.usage, ("written", "now"))
         return {
             "messages": change_in_percent(before.rates.messages, now.rates.messages),
             "bytes": change_in_percent(before.rates.throughput, now.rates.throughput),
             "bundles": change_in_percent(*counts),
             "usage": abs(since - then),
         }
+
+    def usage(self, name: str) -> Percent:
+        """Return the usage, `written` or `now`, whose change counts. [REPORT-13]"""
+        broker = Broker.read("broker", self.case[name])
+        return weighted_maximum(broker, weights(self.settings)).percent
 
     @cached_property
     def changed(self) -> list[str]:

@@ -14,13 +14,17 @@ from pulsar_conformance.reference.written import ReportDue, TopBundles
 
 def due(context: Context, case: Case) -> Derivation:
     """Answer `report.due`. [REPORT-13 … 17]"""
-    report = ReportDue(case, context.settings(case))
+    return due_of(ReportDue(case, context.settings(case)))
+
+
+def due_of(report: ReportDue) -> Derivation:
+    """Return whether a report is due, with the changes."""
 
     def explain() -> Iterator[Step]:
         if report.first:
             yield Step("due", "nothing has been written yet")
             return
-        yield Step("written", f"{plain(exact(case['seconds']))} s ago")
+        yield Step("written", f"{plain(exact(report.case['seconds']))} s ago")
         for name, change in report.changes.items():
             unit = "points" if name == "usage" else "%"
             yield Step(name, "from 0" if change is None else f"{plain(change)} {unit} changed")

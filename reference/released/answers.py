@@ -217,6 +217,8 @@ def answer_of_release(
 ) -> Derivation:
     """Return a release's answer to a question: its own, or else the documented one."""
     documented = answers.ANSWERS[operation]
+    if operation == "report.due":
+        return reports.due(context, case, release)
     if documented in OWN:
         return OWN[documented](context, case, release)
     return documented(context, case)

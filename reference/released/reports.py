@@ -1,18 +1,30 @@
-"""Parsing of load reports in a release, `LoadReportDeserializer.deserialize`."""
+"""Load reports in a release: when one is written, and how it is read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from pulsar_conformance.reference.answers.extensions import due_of
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
-from pulsar_conformance.reference.context import Case
+from pulsar_conformance.reference.context import Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.numbers import Percent, exact
 from pulsar_conformance.reference.released.configuration import DOUBLE, V2_10, WHOLE_NUMBER
 from pulsar_conformance.reference.released.java import INT
+from pulsar_conformance.reference.released.loads import Leader
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.reports import BUNDLE, CHANGES, COUNTS, NESTED, STATS
+from pulsar_conformance.reference.reports import (
+    BUNDLE,
+    CHANGES,
+    COUNTS,
+    LEAST_MILLIS,
+    NESTED,
+    STATS,
+)
+from pulsar_conformance.reference.written import ReportDue
 
 STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
@@ -31,10 +43,39 @@ SUMMED: Mapping[str, str] = {
 }
 """Totals of a simple report, each with the field of its bundles that is summed."""
 
+LEAST_SECONDS = 5
+"""Seconds between two checks of the load in 2.4, LoadManagerShared."""
+
 SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
 OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOut")
 """Suffixes of the allocation fields of a simple report."""
+
+
+def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """Return whether a broker writes its load data now."""
+    return due_of(_ReleasedDue(case, context.settings(case), release))
+
+
+@dataclass(frozen=True)
+class _ReleasedDue(ReportDue):
+    """A `report.due` case with the usage that a release compares."""
+
+    release: ReleasedWays
+
+    @property
+    def too_soon(self) -> bool:
+        """True before the minimum interval has passed, which 2.4 has as a constant."""
+        if LEAST_MILLIS in self.settings.defaults:
+            return super().too_soon
+        return self.case["seconds"] < LEAST_SECONDS
+
+    def usage(self, name: str) -> Percent:
+        """Return the usage, `written` or `now`, whose change counts."""
+        modular = self.case["manager"] == "modular"
+        weighted = modular and self.release.ways["reported-change"] == "weighted"
+        one = {"brokers": {name: self.case[name]}, "bundles": {}}
+        return 100 * exact(Leader(one, self.settings, self.release).usage(name, weighted)[0])
 
 
 class _Mismatch(Exception):

@@ -118,3 +118,45 @@ def test_numbers_as_text_and_missing_parts_are_read_as_jackson_reads_them(profil
 
 def test_a_number_that_no_answer_holds_is_unsupported():
     assert "-1" in read("released-3.0", msgRateIn=-1)["unsupported"]
+
+
+def chosen(profile, owned, *reports, **settings):
+    """The bundles that a leader splits: `owned` are b1's, `reports` have counts of topics."""
+    brokers = {
+        f"b{place}": {"lastStats": {name: {"topics": count} for name, count in stats.items()}}
+        for place, stats in enumerate(reports, start=1)
+    }
+    brokers["b1"]["bundles"] = owned
+    case = {"settings": settings, "leader": True, "brokers": {**brokers, "b3": {}}, "bundles": {}}
+    case["namespaceBundles"] = {"t/ns": len(owned)}
+    return Model(profile).answer("bundles.split_candidates", case)["split"]
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_bundle_that_no_longer_exists_takes_room_but_is_not_split_since_4_2(profile):
+    gone = {f"t/ns/{WHOLE}": 2000}
+    since_4_2 = profile in ("released-4.2", "released-5.0")
+    assert bool(chosen(profile, [FIRST, SECOND], gone)) is not since_4_2
+    tight = {"loadBalancerNamespaceMaximumBundles": 3}
+    both = chosen(profile, [FIRST, SECOND], {**gone, FIRST: 2000}, **tight)
+    assert FIRST not in both or profile == "released-2.4"
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_bundle_that_moved_is_split_if_either_report_exceeds_a_limit(profile):
+    found = chosen(profile, [FIRST, SECOND], {FIRST: 2000}, {FIRST: 2, SECOND: 2000})
+    assert sorted(found) == [FIRST, SECOND]
+    assert chosen(profile, [FIRST, SECOND], {FIRST: 2}, {FIRST: 2000}) == [FIRST]
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_change_of_a_resource_without_weight_is_reported_at_once_before_4_0(profile):
+    cpu = ({"cpu": {"usage": usage, "limit": 100}} for usage in (10, 60))
+    settings = {"loadBalancerCPUResourceWeight": 0}
+    case = {**dict(zip(("written", "now"), cpu, strict=True)), "settings": settings}
+    asked = [
+        Model(profile).answer("report.due", {**case, "manager": manager, "seconds": seconds})["due"]
+        for manager, seconds in (("modular", 60), ("modular", 4), ("extensible", 60))
+    ]
+    plain = profile in ("released-2.4", "released-2.10", "released-3.0")
+    assert asked == [plain, False, True]

@@ -120,7 +120,7 @@ def due(release: Release, case: Case) -> Answer:
     a manager that the release does not have.
     """
     configuration = release.configuration(case["settings"])
-    least = int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
+    least = _least_millis(release, configuration)
     if case["written"] is not None and case["seconds"] * 1000 < least:
         raise Unsupported(f"the release checks its trigger only every {least} ms (PulsarService)")
     if case["manager"] == "extensible" and not exists(REPORTER):
@@ -135,6 +135,15 @@ def due(release: Release, case: Case) -> Answer:
     return {"due": bool(call(java, "needBrokerDataUpdate"))}
 
 
+def _least_millis(release: Release, configuration: Java) -> int:
+    """Return the milliseconds between two checks, which 2.4 has as a constant."""
+    if not release.configurations.knows(LEAST_MILLIS):
+        return int(java_class(SHARED).LOAD_REPORT_UPDATE_MIMIMUM_INTERVAL)
+    return int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
+
+
+LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
+SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 CLOCK = "java.lang.System"
 
 
