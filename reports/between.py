@@ -15,6 +15,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.conformance.compare.changes_text import case_of, why_without
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.broker import broker_settings
 
@@ -37,9 +38,9 @@ INTRODUCTION = """\
 
 Each release and the next one are asked the same drawn cases. Where the two decide differently, the
 page of the pair shows the smallest case, both decisions by the arithmetic of the model, and the
-place in Pulsar's source. What no case can show, such as the effect of a class name that does not
-exist, follows from the source. The last lines of each pair are about settings. All of it is about
-the modular load manager, unless another one is named.
+place in Pulsar's source. A difference that no drawn case shows has a case of its own, or the reason
+why no case can show it; tests ask the classes of each release either way. The last lines of each
+pair are about settings. All of it is about the modular load manager, unless another one is named.
 
 `pulsar-conformance changes OLDER NEWER` compares two releases of your choice, and `--all` all six;
 `nox -s changes` writes these pages.
@@ -123,9 +124,16 @@ def _section(pair: Json) -> str:
         lines.append("No drawn case is decided differently.")
     if pair["unshown"]:
         lines += ["", "Known from the source, and shown by no drawn case:", ""]
-        lines += _table(("what", older, newer), map(_described, pair["unshown"]))
+        rows = [(*_described(one), _case(one["name"])) for one in pair["unshown"]]
+        lines += _table(("what", older, newer, "case"), rows)
     lines += _settings(pair["settings"])
     return "".join(f"{line}\n" for line in lines)
+
+
+def _case(name: str) -> str:
+    """Return the file of the case that shows a way, or why there is none."""
+    file = case_of(name)
+    return f"`{file}`" if file else why_without(name)
 
 
 def _settings(changed: Sequence[Json]) -> Iterator[str]:

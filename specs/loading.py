@@ -156,6 +156,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
                 for value, one in entry["alternatives"].items()
             },
             entry.get("since", ""),
+            entry.get("without_case", ""),
         )
         for name, entry in data.items()
     }

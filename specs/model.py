@@ -178,12 +178,14 @@ class Way:
 
     Attributes:
         since: the version that introduced the point; empty if it always existed.
+        without_case: the reason why no case can show the alternatives; empty if one can.
     """
 
     id: str
     question: str
     alternatives: Mapping[str, Taken]
     since: str = ""
+    without_case: str = ""
 
 
 @dataclass(frozen=True)

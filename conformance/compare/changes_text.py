@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.pulsar.versions import order
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
 from pulsar_conformance.conformance.compare.differences import (
@@ -73,12 +73,26 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
     """Yield these changes as text, each with its place in the source."""
     if not changed:
         return
-    yield from ("", "changed as well, and shown by no case")
+    yield from ("", "changed as well, and shown by no drawn case")
     for one in changed:
         yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
+        file = case_of(one.name)
+        yield from paragraph(f"case: {file}" if file else why_without(one.name), 4)
         for place, version in enumerate(versions):
             where = _own_place(one, (one.older, one.newer)[place])
             yield from paragraph(f"{version}: {_means(one, place)}{where}", 4)
+
+
+def case_of(name: str) -> str:
+    """Return the file of the case that shows a way; empty if there is none."""
+    file = f"fixtures/ways/{name}.json"
+    return file if fixtures.shipped(file).exists() else ""
+
+
+def why_without(name: str) -> str:
+    """Return the reason why no case can show a way or a reading; empty if one could."""
+    known = specs.load().ways
+    return known[name].without_case if name in known else ""
 
 
 def _own_place(one: Factor, value: str) -> str:

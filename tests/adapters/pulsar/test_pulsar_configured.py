@@ -1,4 +1,4 @@
-"""Settings of each release, and what it makes of names that do not exist, asked of its classes."""
+"""Settings of each release, and its ways that no case can show, asked of its classes."""
 
 import functools
 import json
@@ -51,3 +51,16 @@ def test_a_strategy_that_does_not_exist_has_the_effect_that_the_profile_names(ve
         assert version in SINCE_2_11
         return
     assert asked(version)[way] == taken
+
+
+@pytest.mark.parametrize("version", releases())
+def test_a_bundle_that_placement_would_return_to_its_owner_is_unloaded_as_the_profile_says(version):
+    taken = specs.load().ways_of(profile_of(version))["destination"]
+    assert (asked(version)["destination"] == "asked") == (taken == "asked")
+
+
+@pytest.mark.parametrize("version", releases())
+@pytest.mark.parametrize("way", ["kept-averages", "unsupported-algorithm", "unreachable-metadata"])
+def test_what_no_case_can_show_is_done_as_the_profile_says(version, way):
+    found = asked(version)[way]
+    assert found in ("unspoken", specs.load().ways_of(profile_of(version))[way])

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pulsar_conformance.adapters.pulsar.nearest import outcome
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
@@ -15,10 +16,12 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare import changes as compared
 from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
+    case_of,
     profile_of,
     settings_lines,
     unshown,
     unshown_lines,
+    why_without,
 )
 from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
@@ -243,6 +246,19 @@ def test_what_no_case_shows_is_told_in_words():
     shown = SimpleNamespace(found=[SimpleNamespace(cause=SimpleNamespace(factors=[way]))])
     assert way not in unshown([shown], versions)
     assert list(unshown_lines([], versions)) == []
+
+
+def test_each_change_that_no_drawn_case_shows_has_a_case_or_a_reason_why_none_can():
+    for file in sorted((TESTS.parent / "reports/changes").glob("*.json")):
+        [pair] = json.loads(file.read_text("utf-8"))
+        for name in (one["name"] for one in pair["unshown"]):
+            case = case_of(name)
+            assert bool(case) != bool(why_without(name)), name
+            if case:
+                saved = json.loads((TESTS.parent / case).read_text("utf-8"))
+                profiles = profile_of(pair["older"]), profile_of(pair["newer"])
+                older, newer = (Model(one).answer(saved["ask"], saved["case"]) for one in profiles)
+                assert outcome(older) != outcome(newer), name
 
 
 def test_a_setting_that_only_the_newer_release_reads_is_explained_by_its_way():
