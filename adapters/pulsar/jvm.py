@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -68,9 +69,22 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
     """Return an error if classes could not be loaded, which is no decision of the release."""
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
-    said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="
-    return CannotLoad(said)
+    return CannotLoad(unloadable(str(error.toString())))
 
+
+def unloadable(text: str) -> str:
+    """Return what to do about a `LinkageError`, given its text."""
+    compiled = COMPILED.search(text)
+    if compiled:
+        return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; let JAVA_HOME name one"
+    return f"a class cannot be loaded, {text}; {WHOLE}, and a plug-in's in classpath="
+
+
+COMPILED = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
+"""The error for a class that was compiled for a newer Java, with the version of its file."""
+
+CLASS_FILES = 44
+"""Difference between the version of a class file and that of Java."""
 
 WHOLE = "check that all jars are present and complete"
 """The hint if a class is missing."""

@@ -194,7 +194,6 @@ def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]
         for method in java.getDeclaredMethods():
             fixed = modifier.PRIVATE | modifier.STATIC | modifier.FINAL
             if names.intersection(_names(method)) and not int(method.getModifiers()) & fixed:
-                method.setAccessible(True)
                 found.append(method)
         java = java.getSuperclass()
     return found
@@ -202,6 +201,7 @@ def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]
 
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
     """Stub a method for any arguments."""
+    method.setAccessible(True)
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
     method.invoke(stubber.when(shell), java_list(map(_anything, kinds)).toArray())
 

@@ -48,6 +48,7 @@ def changed(release: Release, case: Case) -> Answer:
         "isCurrentClusterAllowed": True,
         "Namespaces.unloadAsync": unload,
         "clientAppId": "",
+        "execute": lambda task: task.run(),
     }
     service = Service(release.configuration({}), replies=replies)
     clusters = service.shells.unconstructed(CLUSTERS)

@@ -30,6 +30,9 @@ STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
 """The strategy of a release that has no setting for it."""
 
+BY_NAME, ENDED = "selectBrokerForBundle", "onUnloadAttemptCompleted"
+"""Methods of strategies since 5.0.1."""
+
 MINUTE = 60_000
 SLACK = 2_000
 """Maximum milliseconds between the clock of the cycle and that of the case. A bundle that was
@@ -122,16 +125,22 @@ class _Row:
             if int(recent.get(bundle)) != before.get(bundle):
                 self._moments[bundle] = minutes
         unloads = list(_unloaded(self._service, self._chosen))
-        if not self._plans:
-            return unloads
-        return [{**one, "to": self._planned(one["bundle"])} for one in unloads]
+        if self._plans:
+            unloads = [{**one, "to": self._planned(one["bundle"])} for one in unloads]
+        if hasattr(self._strategy, ENDED):
+            self._strategy.onUnloadAttemptCompleted()
+        return unloads
 
     def _planned(self, bundle: str) -> str:
         """Return where a strategy that also places sends a bundle that it shed."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
-        found = self._strategy.selectBroker(brokers, data, load, self._configuration)
+        rest = (data, load, self._configuration)
+        if hasattr(self._strategy, BY_NAME):
+            found = self._strategy.selectBrokerForBundle(brokers, bundle, *rest)
+        else:
+            found = self._strategy.selectBroker(brokers, *rest)
         return broker_name(found.get())
 
     def remember(self, case: Case) -> None:
@@ -241,6 +250,10 @@ class _RecordedShedder:
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
         """Forward the change to the strategy."""
         self._strategy.onActiveBrokersChange(brokers)
+
+    @jpype.JOverride
+    def onUnloadAttemptCompleted(self) -> None:  # noqa: N802  Pulsar's
+        """Ignore the end of a cycle, which the strategy learns once its plans are known."""
 
 
 def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:

@@ -211,6 +211,13 @@ class _RecordedPlacer:
         return self._strategy.selectBroker(among, *others)
 
     @jpype.JOverride
+    def selectBrokerForBundle(  # noqa: N802  Pulsar's
+        self, among: Java, _bundle: Java, *others: Java
+    ) -> Java:
+        """Return the choice for a bundle with a name, since 5.0.1."""
+        return self.selectBroker(among, *others)
+
+    @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
         """Forward the change to the strategy."""
         self._strategy.onActiveBrokersChange(brokers)

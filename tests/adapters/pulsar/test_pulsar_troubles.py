@@ -9,7 +9,7 @@ pytest.importorskip("jpype", reason="needs the extra pulsar")
 
 from pulsar_conformance.adapters import python_host
 from pulsar_conformance.adapters.errors import AdapterTrouble
-from pulsar_conformance.adapters.pulsar import host, shells
+from pulsar_conformance.adapters.pulsar import host, jvm, shells
 
 
 class Frame:
@@ -80,3 +80,10 @@ def test_a_plug_ins_exception_shows_its_own_frame_and_pulsars(tmp_path):
         f"called by {manager}.decide(Some.java:2)"
     )
     assert host.describe(error, frozenset()) == f"java.lang.X: why at {manager}.decide(Some.java:2)"
+
+
+def test_a_release_that_needs_a_newer_java_says_which():
+    compiled = "has been compiled by a more recent version of the Java Runtime"
+    said = f"java.lang.UnsupportedClassVersionError: A {compiled} (class file version 65.0)"
+    assert jvm.unloadable(said) == "it needs Java 21 or newer; let JAVA_HOME name one"
+    assert "all jars are present" in jvm.unloadable("java.lang.NoClassDefFoundError: A")
