@@ -124,8 +124,8 @@ def _section(pair: Json) -> str:
         lines.append("No drawn case is decided differently.")
     if pair["unshown"]:
         lines += ["", "Known from the source, and shown by no drawn case:", ""]
-        rows = [(*_described(one), _case(one["name"])) for one in pair["unshown"]]
-        lines += _table(("what", older, newer, "case"), rows)
+        with_cases = ((*_described(one), _case(one["name"])) for one in pair["unshown"])
+        lines += _table(("what", older, newer, "case"), with_cases)
     lines += _settings(pair["settings"])
     return "".join(f"{line}\n" for line in lines)
 

@@ -68,7 +68,7 @@ class _ReleasedDue(ReportDue):
         """True before the minimum interval has passed, which 2.4 has as a constant."""
         if LEAST_MILLIS in self.settings.defaults:
             return super().too_soon
-        return self.case["seconds"] < LEAST_SECONDS
+        return exact(self.case["seconds"]) < LEAST_SECONDS
 
     def usage(self, name: str) -> Percent:
         """Return the usage, `written` or `now`, whose change counts."""
