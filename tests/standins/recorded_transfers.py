@@ -119,12 +119,12 @@ class Transferring(Troubled):
 
 
 def _json(found):
-    """The value of a Java Optional as JSON, without its times."""
+    """The value of a Java Optional as JSON; of its times, only that of the report."""
     if found.isEmpty():
         return None
     mapper = jpype.JClass("org.apache.pulsar.common.util.ObjectMapperFactory").getMapper()
     told = json.loads(str(mapper.writer().writeValueAsString(found.get())))
-    return {name: one for name, one in told.items() if name not in ("updatedAt", "reportedAt")}
+    return {name: one for name, one in told.items() if name != "updatedAt"}
 
 
 def begin(story: Transferring) -> subprocess.Popen:
