@@ -133,12 +133,12 @@ def with_loads_exchanged(question: Question, random: Random) -> Question:
     known = case.get("bundles")
     if isinstance(known, dict) and known:
         loads = random.sample(list(known.values()), len(known))
-        names = [*known, *(bundle for bundle in _owned(case) if bundle not in known)]
+        names = [*known, *(bundle for bundle in _reported_bundles(case) if bundle not in known)]
         case["bundles"] = dict(zip(random.sample(names, len(names)), loads, strict=False))
     return Question(operation, case)
 
 
-def _owned(case: Json) -> list[str]:
+def _reported_bundles(case: Json) -> list[str]:
     """Return the bundles that brokers report."""
     brokers = case.get("brokers")
     reports = brokers.values() if isinstance(brokers, dict) else ()

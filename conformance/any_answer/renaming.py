@@ -78,13 +78,13 @@ def with_new_names(names: Mapping[str, str], case: Json) -> Json:
     return {**with_names(case, names), **kept}
 
 
-def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
+def _new_names(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
     return {name: renaming(number) for number, name in enumerate(sorted(set(names)))}
 
 
 def broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each broker in the cases to a new name."""
-    return _numbered(chain.from_iterable(map(_brokers_in, cases)), renaming)
+    return _new_names(chain.from_iterable(map(_brokers_in, cases)), renaming)
 
 
 def _brokers_in(case: Json) -> Iterator[str]:
@@ -104,7 +104,7 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     found = set(chain.from_iterable(map(texts, parts)))
     bundles = [text for text in found if is_bundle(text)]
     spaces = [text for text in found if "/" in text and not is_bundle(text)]
-    names = _numbered([*spaces, *(name.rpartition("/")[0] for name in bundles)], renaming)
+    names = _new_names([*spaces, *(name.rpartition("/")[0] for name in bundles)], renaming)
     of_bundles = {}
     for bundle in bundles:
         namespace, _, part = bundle.rpartition("/")
@@ -114,13 +114,13 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each failure domain and anti-affinity group in the cases to a new name."""
-    return _numbered(chain(*map(_domains_in, cases), *map(_groups_in, cases)), renaming)
+    return _new_names(chain(*map(_domains_in, cases), *map(_groups_in, cases)), renaming)
 
 
 def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each failure domain in the cases to a new name, unless a group has the same name."""
     groups = set(chain.from_iterable(map(_groups_in, cases)))
-    return _numbered(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
+    return _new_names(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)
 
 
 def _domains_in(case: Json) -> Iterator[str]:

@@ -196,24 +196,24 @@ def _in_each_cycle(apply: Callable[[Json], Json], case: Json) -> Json:
     return {**case, "cycles": [apply(cycle) for cycle in case["cycles"]]}
 
 
-def _named(
+def _renaming_transformations(
     names_of: Callable[..., Mapping[str, str]], renamings: Mapping[str, Renaming]
 ) -> tuple[Transformation, ...]:
     return tuple(
-        replace(_renaming(name, partial(names_of, renaming)), first_name=renaming(0))
+        replace(_renaming_transformation(name, partial(names_of, renaming)), first_name=renaming(0))
         for name, renaming in renamings.items()
     )
 
 
-def _renaming(name: str, names: Callable[..., Mapping[str, str]]) -> Transformation:
+def _renaming_transformation(name: str, names: Callable[..., Mapping[str, str]]) -> Transformation:
     return Transformation(name, lambda case: with_new_names(names(case), case), names)
 
 
-RENAMED_BROKERS = _named(broker_names, BROKERS)
-RENAMED_NAMESPACES = _named(namespace_names, NAMESPACES)
+RENAMED_BROKERS = _renaming_transformations(broker_names, BROKERS)
+RENAMED_NAMESPACES = _renaming_transformations(namespace_names, NAMESPACES)
 RENAMED_DOMAINS = (
-    *_named(domain_names, DOMAINS),
-    *_named(names_of_domains_alone, DOMAINS_BY_CAPITALS),
+    *_renaming_transformations(domain_names, DOMAINS),
+    *_renaming_transformations(names_of_domains_alone, DOMAINS_BY_CAPITALS),
 )
 SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)

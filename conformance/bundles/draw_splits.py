@@ -138,16 +138,16 @@ def positions(draw: st.DrawFn) -> Trial:
 
 def topic_splits() -> st.SearchStrategy[Trial]:
     """Splits by topics, including pairs with consecutive hashes."""
-    return st.one_of(topic_halves(), neighbours()).map(_alone)
+    return st.one_of(topic_halves(), neighbours()).map(_first_question)
 
 
 @st.composite
 def any_split(draw: st.DrawFn) -> Trial:
     """Splits by any algorithm."""
-    return draw(st.one_of(halves(), positions(), topic_halves().map(_alone)))
+    return draw(st.one_of(halves(), positions(), topic_halves().map(_first_question)))
 
 
-def _alone(trial: Trial) -> Trial:
+def _first_question(trial: Trial) -> Trial:
     return Trial(trial.questions[:1])
 
 

@@ -126,7 +126,9 @@ class _Grower:
 
 
 @st.composite
-def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]) -> Trial:
+def _draw_growth(
+    draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
+) -> Trial:
     """Draw one run with bundles near the threshold `grows`, or near any if it is None."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
@@ -153,14 +155,14 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
         "leader": True,
         "brokers": brokers,
         "bundles": data,
-        "namespaceBundles": _counted(
+        "namespaceBundles": _bundle_counts(
             random, bundles, growing, room, DEFAULT_MOST if most is None else most
         ),
     }
     return Trial.of("bundles.split_candidates", case)
 
 
-def _counted(
+def _bundle_counts(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
     """Return the number of bundles in each namespace: as drawn, or close to the maximum."""
@@ -181,7 +183,7 @@ def growths(
 
     If `full`, namespaces have the maximum number of bundles or nearly so.
     """
-    return _growing(grows, full, settings or {})
+    return _draw_growth(grows, full, settings or {})
 
 
 def switched_off() -> st.SearchStrategy[Trial]:
@@ -251,7 +253,7 @@ def _may_split(growth: Growth) -> list[str]:
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 
 
-def _crowded(growth: Growth) -> set[str]:
+def _crowded_namespaces(growth: Growth) -> set[str]:
     """Return the namespaces that may have more bundles to split than they have room for."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
@@ -260,7 +262,7 @@ def _crowded(growth: Growth) -> set[str]:
 def is_a_candidate(name: str, case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds the threshold is split if its namespace may have more bundles."""
     expect.given(case.enabled, "the leader splits by itself")
-    full = _crowded(case)
+    full = _crowded_namespaces(case)
     for bundle in case.stats:
         over = exceeds(case, bundle, name) and namespace_of(bundle) not in full
         if expect.reached(bool(over)):
@@ -365,7 +367,7 @@ def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: 
     """
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
-    full = _crowded(case)
+    full = _crowded_namespaces(case)
     for bundle, stats in case.stats.items():
         able = stats.topics >= FEWEST_TOPICS and namespace_of(bundle) not in full
         over = [name for name in case.limits if exceeds(case, bundle, name)]

@@ -36,9 +36,9 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
     ends = [int(boundary, 16) for boundary in answer]
     expect.reached()
     whole = len(ends) > 1 and ends[0] == 0 and ends[-1] == FULL_UPPER
-    expect.that(whole, "boundaries from 0x00000000 to 0xffffffff", _shown(answer))
+    expect.that(whole, "boundaries from 0x00000000 to 0xffffffff", _format_boundaries(answer))
     ascending = all(low < high for low, high in pairwise(ends))
-    expect.that(ascending, "boundaries that ascend", _shown(answer))
+    expect.that(ascending, "boundaries that ascend", _format_boundaries(answer))
 
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
@@ -148,7 +148,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
     for topic in coarse.by_topic.keys() & fine.by_topic.keys():
         outer, inner = coarse.by_topic[topic], fine.by_topic[topic]
         expect.reached()
-        nests = _parsed(outer, expect).covers(_parsed(inner, expect))
+        nests = _parse_range(outer, expect).covers(_parse_range(inner, expect))
         expect.that(nests, f"a part of {outer}", f"{inner} for {topic}")
 
 
@@ -287,7 +287,7 @@ def _expect_range_of_hash(expect: Expect, case: Locating, topic: str, bundle: st
     expect.that(bundle == right.name, f"{right.name} holds {value:#010x}", f"{bundle} for {topic}")
 
 
-def _parsed(name: str, expect: Expect) -> HashRange:
+def _parse_range(name: str, expect: Expect) -> HashRange:
     try:
         return HashRange.parse(name)
     except ValueError:
@@ -306,6 +306,6 @@ def _chi_square(counts: list[int]) -> float:
     return sum((count - mean) ** 2 / mean for count in counts)
 
 
-def _shown(boundaries: Boundaries) -> str:
+def _format_boundaries(boundaries: Boundaries) -> str:
     shown = ", ".join(boundaries[:6])
     return shown + (f", … ({len(boundaries)})" if len(boundaries) > 6 else "")

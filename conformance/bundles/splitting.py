@@ -32,7 +32,7 @@ def _splittable(case: FlatCase, expect: Expect) -> HashRange:
     return bundle
 
 
-def _answered(answer: Parts, expect: Expect) -> None:
+def _assume_not_refused(answer: Parts, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
@@ -58,7 +58,7 @@ def _size(part: HashRange) -> int:
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The two parts are equally large; with an odd number of hashes, one has one more."""
-    _answered(answer, expect)
+    _assume_not_refused(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
 
@@ -105,7 +105,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
     (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
-    _answered(answer, expect)
+    _assume_not_refused(answer, expect)
     topics = case["topics"]
     expect.given(case["algorithm"] == TOPICS, f"{TOPICS} is asked for")
     whole = case["bundle"] == WHOLE and topics == cells["topics"]
@@ -150,7 +150,7 @@ def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -
 @SPLIT.check("SPLIT-14", draws=splits.any_split())
 def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The parts cover the bundle without gaps or overlaps."""
-    _answered(answer, expect)
+    _assume_not_refused(answer, expect)
     bundle = HashRange.parse(case["bundle"])
     expect.reached()
     parts = answer.ranges
@@ -201,7 +201,7 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
     expect.given(len(asked) == 3, "a split by the setting, and one by each algorithm")
     (case, answer), *named = asked
     for one in asked:
-        _answered(one.answer, expect)
+        _assume_not_refused(one.answer, expect)
     setting = SELECTING_SETTING[key]
     expect.given(case["algorithm"] is None, "no algorithm is named")
     expect.given(setting in {*case.settings.given, *case.settings.defaults}, f"{setting} is set")
@@ -234,7 +234,7 @@ def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expec
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
 def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """An automatic split by range or by topics gives two parts."""
-    _answered(answer, expect)
+    _assume_not_refused(answer, expect)
     others = (POSITIONS, BY_RATES)
     expect.given(case["by"] == "broker" and _algorithm(case) not in others, "the broker splits")
     _splittable(case, expect)
@@ -251,7 +251,7 @@ def _algorithm(case: FlatCase) -> object:
 
 def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
     """Return the limits of a part and each topic's traffic, if the case has them."""
-    _answered(answer, expect)
+    _assume_not_refused(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
     expect.given(FLOW_MARGIN in case.settings.defaults, "the documents know that algorithm")
     expect.given(expect.readings["split-key"] == "default", "the default selects it")
@@ -277,7 +277,7 @@ def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | Non
     return limits.reached(*total)
 
 
-def _grouped(
+def _parts_and_cuts(
     exchanges: Sequence[Exchange], expect: Expect
 ) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
     """Return the answered parts, and the pair of narrow ranges around each expected cut.
@@ -309,7 +309,7 @@ def _grouped(
 @check_exchanges("SPLIT-28", draws=splits.by_loads())
 def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The bundle is cut before each topic that would exceed a part's limit, and nowhere else."""
-    answer, cuts = _grouped(exchanges, expect)
+    answer, cuts = _parts_and_cuts(exchanges, expect)
     found = _cuts(answer)
     fits = len(found) == len(cuts) and all(
         before.lower < cut < after.upper for cut, (before, after) in zip(found, cuts, strict=True)
@@ -322,7 +322,7 @@ def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) 
 @check_exchanges("SPLIT-29", draws=splits.by_loads())
 def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Each cut is half-way between the topics on both sides of it."""
-    answer, cuts = _grouped(exchanges, expect)
+    answer, cuts = _parts_and_cuts(exchanges, expect)
     for cut, (before, after) in zip(_cuts(answer), cuts, strict=False):
         if before.lower < cut < after.upper:
             low, high = (before.lower + after.lower) // 2, (before.upper + after.upper) // 2

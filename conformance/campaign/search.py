@@ -244,14 +244,14 @@ class _Expected:
     def judgment(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
         """Return a rule's judgment of answers."""
         if self.answers is None or not all(map(outcomes.agrees_with_model, answers, self.answers)):
-            return self._judged(applied, answers)
+            return self._outcome_word(applied, answers)
         if answers is not self.answers and any("unsupported" in one for one in answers):
             return "unsupported"
         if applied.rule.id not in self.words:
-            self.words[applied.rule.id] = self._judged(applied, self.answers)
+            self.words[applied.rule.id] = self._outcome_word(applied, self.answers)
         return self.words[applied.rule.id]
 
-    def _judged(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
+    def _outcome_word(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
         word = applied.outcome(self.trial, answers).word
         illegal = word == "violated" and not applied.judged.evaluator.legal(self.trial)
         return "not_reached" if illegal else word

@@ -98,7 +98,7 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
             raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
         _check_readings(sheet, place)
         deviation = _deviation(entry, list(_cases(sheet, place, file, entry)))
-        if _listed(found, deviation):
+        if _is_listed(found, deviation):
             raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
@@ -149,17 +149,17 @@ def of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviatio
     if any(one.implementation in names for one in listed):
         return []
     found = [one for one in listed if one.product in names]
-    numbers = next((_numbers(name) for name in names if name.partition(" ")[2]), [])
+    numbers = next((_version_numbers(name) for name in names if name.partition(" ")[2]), [])
 
     def distance(one: Deviation) -> tuple[bool, list[int]]:
-        others = _numbers(one.implementation or "")
+        others = _version_numbers(one.implementation or "")
         newer = others > numbers
         return newer, others if newer else [-number for number in others]
 
     return sorted(found, key=distance)
 
 
-def _numbers(name: str) -> list[int]:
+def _version_numbers(name: str) -> list[int]:
     version = name.rpartition(" ")[2].partition("-")[0]
     return [int(number) for number in re.findall(r"\d+", version)]
 
@@ -234,5 +234,5 @@ def _wrong(sheet: Sheet, place: int, problem: str) -> specs.SpecError:
     return sheet.error((place, "rule"), problem)
 
 
-def _listed(found: Sequence[Deviation], new: Deviation) -> bool:
+def _is_listed(found: Sequence[Deviation], new: Deviation) -> bool:
     return any((old.rule, old.implementation) == (new.rule, new.implementation) for old in found)

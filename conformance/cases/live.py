@@ -41,7 +41,7 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
         look = looker.look(Sight())
         troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
         leader = api.of(look.sight.leader) if look.sight.leader else None
-        runtime = _tried(
+        runtime = _object_or_empty(
             api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
         )
         if not look.reports and manager_by_settings(runtime) == EXTENSIBLE:
@@ -52,14 +52,16 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
         if not look.reports:
             raise BadSnapshot("; ".join(look.troubles.values()) or "no broker is active")
         path = f"{ADMIN}/clusters/{quote(looker.cluster)}/namespaceIsolationPolicies"
-        policies = _tried(api, path, None, "isolation policies", troubles)
+        policies = _object_or_empty(api, path, None, "isolation policies", troubles)
         reports = {
             name: saved_report(f"{name}, load-report", one) for name, one in look.reports.items()
         }
-        return Live(reports, runtime, _constraints(look, policies), troubles, _version(api, leader))
+        return Live(
+            reports, runtime, _constraints(look, policies), troubles, _reported_version(api, leader)
+        )
 
 
-def _version(api: AdminApi, broker: str | None) -> str:
+def _reported_version(api: AdminApi, broker: str | None) -> str:
     """Return the Pulsar version that a broker reports, or an empty text."""
     with suppress(NoAnswer):
         return str(api.get(f"{ADMIN}/brokers/version", broker, text=True) or "")
@@ -89,7 +91,7 @@ def _ahead(look: Observation) -> dict[str, list[str]]:
     }
 
 
-def _tried(
+def _object_or_empty(
     api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
     """Return an object; if it cannot be read, record why and return an empty one.

@@ -99,13 +99,13 @@ def read_constraints(
 ) -> Constraints:
     """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
-        policies_of(str(isolation), _written(isolation)) if isolation else (),
+        policies_of(str(isolation), _read_policies(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
         groups_of(str(groups), json_content(groups)) if groups else {},
     )
 
 
-def _written(file: Path) -> Any:
+def _read_policies(file: Path) -> Any:
     """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
     if file.suffix not in (".yaml", ".yml"):
         return json_content(file)
@@ -230,7 +230,7 @@ def placement_question(
         "settings": settings,
         "bundle": bundle,
         "brokers": {name: _without(bundle, snapshot, name) for name in brokers},
-        "bundles": _known(bundle, snapshot),
+        "bundles": _known_bundles(bundle, snapshot),
         "preallocated": {
             name: [one for one in bundles if one != bundle]
             for name, bundles in constraints.ahead.items()
@@ -261,7 +261,7 @@ def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
     return broker
 
 
-def _known(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
+def _known_bundles(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
     known = {**snapshot.latest, **snapshot.data}
     return {name: known[name] for name in (*snapshot.owned, bundle) if name in known}
 
@@ -292,7 +292,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
             "other namespaces"
         )
     for policy in (own,) if own else constraints.policies:
-        yield from _unmatched(policy, brokers)
+        yield from _unmatched_notes(policy, brokers)
     away = {one for each in constraints.domains.values() for one in each} - {*brokers}
     if away:
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
@@ -300,7 +300,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         )
 
 
-def _unmatched(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
+def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
     """Yield a note for each regex that matches no broker."""
     hosts = [host_of(name) for name in brokers]
     for pattern in (*policy.primary, *policy.secondary):

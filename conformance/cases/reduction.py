@@ -42,19 +42,21 @@ def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
             dict.fromkeys(one["namespace"]["name"] for one in spaces if "namespace" in one)
         )
         pairs = [(one, other) for one in names for other in names if one != other]
-        found = first_failing(failing, [_moved(trial, one, other) for one, other in pairs])
+        found = first_failing(
+            failing, [_with_namespace_moved(trial, one, other) for one, other in pairs]
+        )
         if found is None:
             return trial
         trial = found
 
 
-def _moved(trial: Trial, space: str, to: str) -> Trial:
+def _with_namespace_moved(trial: Trial, space: str, to: str) -> Trial:
     gone = [place for place in _places(trial) if _creates(_event(trial, place), space)]
     trial = _without(trial, gone)
     for place in _places(trial):
         [(kind, about)] = _event(trial, place).items()
-        named = {key: _renamed(value, space, to) for key, value in about.items()}
-        trial = _replaced(trial, place, {kind: named})
+        named = {key: _with_namespace(value, space, to) for key, value in about.items()}
+        trial = _with_event(trial, place, {kind: named})
     return trial
 
 
@@ -62,7 +64,7 @@ def _creates(event: Json, space: str) -> bool:
     return "namespace" in event and event["namespace"]["name"] == space
 
 
-def _renamed(value: object, space: str, to: str) -> object:
+def _with_namespace(value: object, space: str, to: str) -> object:
     if not isinstance(value, str):
         return value
     return to if value == space else value.replace(f"://{space}/", f"://{to}/")
@@ -72,10 +74,10 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
     """Replace consecutive events by a single equivalent one while the trial still fails."""
     while True:
         joined = (
-            _without(_replaced(trial, first, one), [second])
+            _without(_with_event(trial, first, one), [second])
             for first, second in pairwise(_places(trial))
             if first[0] == second[0]
-            for one in _together(_event(trial, first), _event(trial, second))
+            for one in _merged_events(_event(trial, first), _event(trial, second))
         )
         found = first_failing(failing, list(joined))
         if found is None:
@@ -83,7 +85,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
         trial = found
 
 
-def _together(first: Json, second: Json) -> Iterator[Json]:
+def _merged_events(first: Json, second: Json) -> Iterator[Json]:
     """Yield single events equivalent to two: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
@@ -127,7 +129,7 @@ def _kept(case: Json, question: int, gone: frozenset[Place]) -> Json:
     return {**case, "events": kept}
 
 
-def _replaced(trial: Trial, place: Place, event: Json) -> Trial:
+def _with_event(trial: Trial, place: Place, event: Json) -> Trial:
     questions = list(trial.questions)
     operation, case = questions[place[0]]
     events = list(_events(case))

@@ -190,7 +190,7 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
     try:
-        return [_handed(name, parse_line(text))]
+        return [_provided_questions(name, parse_line(text))]
     except NotJSON as wrong:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
@@ -216,12 +216,12 @@ def _is_json(line: bytes) -> bool:
 def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
     place = f"{name}, line {number}"
     try:
-        return _handed(place, parse_line(line))
+        return _provided_questions(place, parse_line(line))
     except NotJSON as wrong:
         raise BadCase(f"{place}: it {wrong}") from None
 
 
-def _handed(place: str, data: Any) -> ProvidedQuestions:
+def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
     trial = trial_of(data)
     if trial is None:
         raise BadCase(f'{place}: not of the form {{"ask": OPERATION, "case": {{...}}}}')

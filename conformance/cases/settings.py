@@ -273,9 +273,9 @@ def setting_value(name: str, text: str) -> Any:
     if not text:
         return None
     if name not in settings:
-        return _typed(name, text, _type_of(name))
+        return _parse_value(name, text, _type_of(name))
     setting = settings[name]
-    value = _typed(name, text, setting.type)
+    value = _parse_value(name, text, setting.type)
     if setting.range and not setting.range[0] <= value <= setting.range[1]:
         lowest, highest = setting.range
         raise BadSetting(f"{name}={text}: it must be between {lowest} and {highest}")
@@ -287,7 +287,7 @@ def _type_of(name: str) -> str:
     return "number" if name in specs.load().hidden else broker_settings()[name].type
 
 
-def _typed(name: str, text: str, kind: str) -> Any:
+def _parse_value(name: str, text: str, kind: str) -> Any:
     try:
         return READ[kind](text)
     except ValueError:
@@ -336,7 +336,7 @@ def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
     if given and not any(takes_settings(operation) for operation, _ in trial.questions):
         operations = ", ".join(sorted(trial.operations))
         raise BadSetting(f"--setting {next(iter(given))}: {operations} takes no settings")
-    questions = tuple(_changed(question, given) for question in trial.questions)
+    questions = tuple(_with_settings(question, given) for question in trial.questions)
     return Trial(questions, trial.before)
 
 
@@ -347,7 +347,7 @@ def takes_settings(operation: str) -> bool:
     return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]
 
 
-def _changed(question: Question, given: Mapping[str, Any]) -> Question:
+def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
     operation, case = question
     if not given or not takes_settings(operation) or not isinstance(case, dict):
         return question

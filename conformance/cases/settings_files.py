@@ -152,7 +152,7 @@ def _of_environment(file: Path, text: str) -> Iterator[Entry]:
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not COMMENT.match(line):
-            found.append((f"{file}:{number}", name.strip(), _unquoted(value.strip())))
+            found.append((f"{file}:{number}", name.strip(), _strip_quotes(value.strip())))
     return _variables(found)
 
 
@@ -162,7 +162,7 @@ def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
         yield Entry(place, name.removeprefix(PREFIX), value)
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if quoted else text
 

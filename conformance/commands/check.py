@@ -80,14 +80,16 @@ def check_adapter(
         called = f"{hello.name} {hello.version}".strip()
         found.good(f"says hello in protocol 1: {called}, batches of {hello.batch}")
         _operations(found, connection)
-        _declared(found, connection)
-        operations = _asked(connection)
+        _check_declared_readings(found, connection)
+        operations = _known_operations(connection)
         for operation in operations:
-            found.attempt(f"answers {operation}", connection, partial(_one, connection, operation))
+            found.attempt(
+                f"answers {operation}", connection, partial(_check_one_case, connection, operation)
+            )
         if operations:
             _batches(found, connection, operations)
         title = "answers an operation that it does not know with an error"
-        found.attempt(title, connection, partial(_unknown, connection))
+        found.attempt(title, connection, partial(_check_unknown_operation, connection))
         found.attempt("ends on bye", connection, partial(_ends, connection))
     return found
 
@@ -107,7 +109,7 @@ def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
     return [case for row in rows for name, case in row if name == operation]
 
 
-def _asked(connection: Connection) -> list[str]:
+def _known_operations(connection: Connection) -> list[str]:
     return [name for name in OPERATIONS if name in connection.hello.operations]
 
 
@@ -119,7 +121,7 @@ def _operations(found: Checkup, connection: Connection) -> None:
             near = get_close_matches(name, OPERATIONS, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
             found.bad(f"names operations that exist: there is no {name}{meant}")
-    asked = _asked(connection)
+    asked = _known_operations(connection)
     if not asked:
         known = ", ".join(OPERATIONS)
         found.bad(f"names an operation that can be asked: it offers none of {known}")
@@ -127,7 +129,7 @@ def _operations(found: Checkup, connection: Connection) -> None:
         found.good(f"names operations that exist: {', '.join(asked)}")
 
 
-def _declared(found: Checkup, connection: Connection) -> None:
+def _check_declared_readings(found: Checkup, connection: Connection) -> None:
     """Check the declared readings, and note undocumented strategies."""
     hello = connection.hello
     try:
@@ -143,7 +145,7 @@ def _declared(found: Checkup, connection: Connection) -> None:
             found.note(f"offers {strategy}, {judged}{meant}")
 
 
-def _one(connection: Connection, operation: str) -> str:
+def _check_one_case(connection: Connection, operation: str) -> str:
     answer = connection.ask(operation, _cases(connection, operation)[:1])[0]
     return f"it failed on a legal case: {answer['failed']}" if "failed" in answer else ""
 
@@ -171,18 +173,18 @@ def _ends(connection: Connection) -> str:
 
 def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
     """Return an error if a batch is answered in the wrong order; empty if not."""
-    alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
-    together = [_bare(answer) for answer in connection.ask(operation, cases)]
+    alone = [_without_why(connection.ask(operation, [case])[0]) for case in cases]
+    together = [_without_why(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):
         return ""
     return "asked together, the cases got each other's answers"
 
 
-def _bare(answer: dict[str, JSON]) -> dict[str, JSON]:
+def _without_why(answer: dict[str, JSON]) -> dict[str, JSON]:
     return {name: answer[name] for name in sorted(answer) if name != "why"}
 
 
-def _unknown(connection: Connection) -> str:
+def _check_unknown_operation(connection: Connection) -> str:
     """Check that an unknown operation is answered by `error`, or at least `unsupported`."""
     try:
         answer = connection.ask(NO_SUCH, [{}])[0]

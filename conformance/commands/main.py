@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = next((word for word in words if not word.startswith("-")), "")
     with shown_plainly():
         try:
-            args = _parsed(words, given)
+            args = _parse(words, given)
         except UserError as mistake:
             return complain(str(mistake))
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
@@ -218,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
+def _parse(words: Sequence[str], command: str) -> argparse.Namespace:
     """Parse a command line, with the options of a project file added. Errors: `UserError`."""
     if command and command not in COMMANDS:
         raise UnknownName(command, "command", COMMANDS)

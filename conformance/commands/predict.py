@@ -84,14 +84,14 @@ def _drawn_share(
     """Return the share of correctly predicted answers to drawn questions and to those that reach a
     release's branches.
     """
-    drawn = predictor.share(operation, _drawn(operation, args))
+    drawn = predictor.share(operation, _draw_questions(operation, args))
     if operation not in branches:
         return drawn
     more = predictor.share(operation, branches[operation], as_given=True)
     return Share.of_all([drawn, more], operation)
 
 
-def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
+def _draw_questions(operation: str, args: argparse.Namespace) -> list[Trial]:
     """Return an operation's questions as drawn by the rules."""
     drawn = (operation, args.profile, args.seed, args.examples)
     if args.decisions is None:

@@ -66,7 +66,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             raise UserError(
                 f"{file}: its configuration already includes dynamic settings; drop --dynamic"
             )
-        found = _running(file, args.release)
+        found = _read_running_broker(file, args.release)
     else:
         found = read_settings(Path(file), args.release)
         if args.dynamic:
@@ -78,7 +78,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
     return int(bool(found.without_effect()))
 
 
-def _running(url: str, release: str | None) -> SettingsRead:
+def _read_running_broker(url: str, release: str | None) -> SettingsRead:
     """Read a broker's settings from its admin URL, without changing anything."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
@@ -209,10 +209,10 @@ def _changes(found: SettingsRead) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     """Format a value as in broker.conf, without Pulsar's package names."""
-    return _written(value).removeprefix(PACKAGE).replace(",", ", ")
+    return _conf_text(value).removeprefix(PACKAGE).replace(",", ", ")
 
 
-def _written(value: Any) -> str:
+def _conf_text(value: Any) -> str:
     """Format a value as in broker.conf."""
     if value in (None, ""):
         return "empty"
@@ -253,12 +253,12 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
             facts = (
                 ("  takes", _takes(setting)),
                 ("  default", _default(name, defaults)),
-                *_annotated(annotated, documents),
+                *_describe_annotations(annotated, documents),
             )
             yield from columns(facts)
 
 
-def _annotated(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
+def _describe_annotations(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
     """Yield a setting's annotations in the given documents."""
     if setting.dynamic is None or not documents.intersection(setting.documents):
         return
@@ -280,4 +280,4 @@ def _takes(setting: Setting) -> str:
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
     """Format the profile's default as in broker.conf."""
-    return _written(defaults[name]) if name in defaults else "none is documented"
+    return _conf_text(defaults[name]) if name in defaults else "none is documented"

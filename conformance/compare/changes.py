@@ -98,11 +98,11 @@ class Comparison:
 
     def changes(self, operation: str, seed: int, examples: int) -> Changes:
         """Classify changes in the answers to drawn questions. Errors: `AdapterError`."""
-        trials = self._drawn(operation, seed, examples)
+        trials = self._draw_questions(operation, seed, examples)
         self._progress(f"{operation}: asking both {len(trials)} cases")
         kinds: dict[Cause, list[Difference]] = {}
         apart = 0
-        for one in self._certain([one.trial for one in self._pair.differences(trials)]):
+        for one in self._certain_differences([one.trial for one in self._pair.differences(trials)]):
             cause = self._cause(one)
             if cause is None:
                 apart += 1
@@ -129,7 +129,7 @@ class Comparison:
             if older.get(name) != newer.get(name)
         ]
 
-    def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
+    def _draw_questions(self, operation: str, seed: int, examples: int) -> list[Trial]:
         """Return valid questions that the rules draw for either release, and those for its
         branches.
         """
@@ -159,11 +159,11 @@ class Comparison:
             if all(name in one for one in hidden)
         }
         return [
-            Trial(tuple(_given(one, set_so) for one in trial.questions))
+            Trial(tuple(_with_hidden_settings(one, set_so) for one in trial.questions))
             for trial, set_so in zip(trials, cycle((neutral, {})), strict=False)
         ]
 
-    def _certain(self, trials: Sequence[Trial]) -> list[Difference]:
+    def _certain_differences(self, trials: Sequence[Trial]) -> list[Difference]:
         """Return the questions that are decided differently every time they are asked.
 
         For releases that choose at random, the sets of possible choices must be disjoint.
@@ -183,7 +183,7 @@ class Comparison:
             return None
         if explained:
             return Cause(explained, ())
-        broken = self._broken(difference)
+        broken = self._broken_by_one(difference)
         if any(broken):
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
         return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
@@ -192,8 +192,8 @@ class Comparison:
         self._progress(
             f"{some[0].trial.operation}: looking for the smallest case of {cause_name(cause)}"
         )
-        small = self._smallest(some[0], cause)
-        older, newer = self._broken(small)
+        small = self._smallest_difference(some[0], cause)
+        older, newer = self._broken_by_one(small)
         if any(one.kind == "setting" and one.older is None for one in cause.factors):
             older, newer = (), ()  # Rules about a setting that the older release does not have.
         elif cause.factors:
@@ -205,7 +205,7 @@ class Comparison:
             )
         return Change(cause, len(some), *small, (older, newer))
 
-    def _smallest(self, difference: Difference, cause: Cause) -> Difference:
+    def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
         If the models predict the cause, they search first, because they are a thousand times
@@ -218,7 +218,11 @@ class Comparison:
 
         def asked(candidates: Sequence[Trial]) -> list[bool]:
             legal = [one for one in candidates if self._legal(one)]
-            kept = {id(one.trial) for one in self._certain(legal) if self._cause(one) == cause}
+            kept = {
+                id(one.trial)
+                for one in self._certain_differences(legal)
+                if self._cause(one) == cause
+            }
             return [id(one) in kept for one in candidates]
 
         ways = [(asked, MOST_ASKED)]
@@ -226,21 +230,21 @@ class Comparison:
             ways.insert(0, (foreseen, MOST_FORESEEN))
         for failing, most in ways:
             small = reduce(difference.trial, at_most(failing, most))
-            for one in self._certain([small]):
+            for one in self._certain_differences([small]):
                 if self._cause(one) == cause:
                     return one
         return difference
 
-    def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _broken_by_one(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return, for each release, the documented rules that only this release violates.
 
         Rules that build on others of these are left out.
         """
-        each = [set(_breaches(*two, difference.trial)) for two in self._answered(difference)]
-        older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))
+        each = [set(_breaches(*two, difference.trial)) for two in self._with_answers(difference)]
+        older, newer = (_most_basic(each[place] - each[1 - place]) for place in (0, 1))
         return older, newer
 
-    def _answered(self, difference: Difference) -> Iterator[tuple[JudgedImplementation, Any]]:
+    def _with_answers(self, difference: Difference) -> Iterator[tuple[JudgedImplementation, Any]]:
         return zip(self._pair, difference.answers, strict=True)
 
 
@@ -267,7 +271,7 @@ def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 
 
-def _given(question: Question, hidden: Mapping[str, float]) -> Question:
+def _with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
     """Add settings to a question about shedding."""
     operation, case = question
     if "strategy" not in case or "settings" not in case:
@@ -285,7 +289,7 @@ def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Itera
                 yield rule.id
 
 
-def _lowest(rules: set[str]) -> tuple[str, ...]:
+def _most_basic(rules: set[str]) -> tuple[str, ...]:
     known = specs.load().rules
     return tuple(one for one in known if one in rules and not rules & {*known[one].presupposes})
 

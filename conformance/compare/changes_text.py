@@ -52,10 +52,10 @@ def lines_of(
     for one in changes.found:
         yield ""
         yield from paragraph(f"{cause_name(one.cause)} ({counted(one.cases, 'case')})", 2)
-        yield from _concerned(one, versions, profiles)
+        yield from _describe_subject(one, versions, profiles)
         yield from paper.format_entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
         for place in (0, 1):
-            yield from _decided(one, place, versions, profiles)
+            yield from _describe_decision(one, place, versions, profiles)
 
 
 def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
@@ -209,7 +209,7 @@ def _with_places(one: Factor) -> dict[str, Any]:
     return {**_factor(one), "places": [_place(one, place) for place in (0, 1)]}
 
 
-def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
+def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
     """Yield what changed: the question of a way or reading, the setting, or the rules."""
     every = specs.load()
     for one in change.cause.factors:
@@ -226,7 +226,7 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
         yield from paragraph(f"{UNSPOKEN}.", 4)
 
 
-def _decided(
+def _describe_decision(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
     """Yield a release's decision: the reason, the place in the source, the arithmetic and the

@@ -77,7 +77,7 @@ def _finding(
 ) -> Finding:
     says = implementation.hello.readings.get(reading)
     if evidence is None:
-        return Finding(reading, says, "undecided", _unasked(reading))
+        return Finding(reading, says, "undecided", _why_unasked(reading))
     if not evidence:
         asked = aimed_at(reading, implementation.profile, seed)
         illegal = "every case that would decide this is illegal"
@@ -95,7 +95,7 @@ def _finding(
     return Finding(reading, says, *left)
 
 
-def _unasked(reading: str) -> str:
+def _why_unasked(reading: str) -> str:
     """Return why no case aims at a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):

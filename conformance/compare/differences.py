@@ -53,8 +53,8 @@ class Pair(NamedTuple):
         for difference in differences:
             for place in range(len(self)):
                 for rule in self.breaches(difference, place):
-                    return self._reduced(difference, partial(self._breaks, rule, place))
-        return self._reduced(differences[0], lambda _difference: True)
+                    return self._reduce_difference(difference, partial(self._breaks, rule, place))
+        return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
         """Yield the rules that one of the two violates, except those that build on such a rule."""
@@ -73,7 +73,9 @@ class Pair(NamedTuple):
         [blame] = attribute_faults(AppliedRule(rule, subject), [Fault(trial, answers, outcome)])
         return blame.rule is None
 
-    def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:
+    def _reduce_difference(
+        self, difference: Difference, alike: Callable[[Difference], bool]
+    ) -> Difference:
         """Return a smaller difference of the same kind, or the original if it does not recur."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:

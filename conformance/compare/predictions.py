@@ -110,7 +110,7 @@ class Predictor:
             if outcome.violated:
                 applied = AppliedRule(rule, self.subject)
                 [blame] = attribute_faults(applied, [Fault(trial, [answer], outcome)])
-                return self._predicted(blame.rule or rule.id)
+                return self._describe_rule(blame.rule or rule.id)
         for name, value, model in self._otherwise:
             try:
                 predicted = model.answer(trial.operation, trial.questions[0].case)
@@ -120,7 +120,7 @@ class Predictor:
                 return f"as under {name}={value}"
         return left_open(trial.questions[0].case, *difference.answers)
 
-    def _predicted(self, rule: str) -> str:
+    def _describe_rule(self, rule: str) -> str:
         return f"{rule}: {self._reasons.get(rule) or specs.load().rules[rule].title}"
 
     @property
@@ -133,7 +133,9 @@ class Predictor:
         """The profile's documented rules, including those that the release is known to violate."""
         lineage = specs.load().lineage(self.subject.resolved.profile)
         every = {rule.id: rule for one in lineage for rule in specs.load().rules_of(one.id)}
-        return [one for one in every.values() if one.untestable is None and not _alone(one)]
+        return [
+            one for one in every.values() if one.untestable is None and not _is_about_answers(one)
+        ]
 
     @cached_property
     def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
@@ -172,12 +174,12 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
     neutral = {name: undone.get(name, value) for name, value in of_release.items()}
     given = cycle((neutral, of_release))
     return [
-        Trial(tuple(_given(one, set_so) for one in trial.questions))
+        Trial(tuple(_with_hidden_settings(one, set_so) for one in trial.questions))
         for trial, set_so in zip(trials, given, strict=False)
     ]
 
 
-def _given(question: Question, hidden: Mapping[str, float]) -> Question:
+def _with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
     operation, case = question
     if "settings" not in case:
         return question
@@ -201,7 +203,7 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
     return UNLOADED.format(strategy, "unloads from other brokers")
 
 
-def _alone(rule: specs.Rule) -> bool:
+def _is_about_answers(rule: specs.Rule) -> bool:
     """True if a rule is about answers in general, so that it explains no difference."""
     return rule.area == "ANSWER"
 

@@ -229,30 +229,30 @@ def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
     The simplest value comes first. A strategy with fewer distinct values yields each once.
     """
     found: list[T] = []
-    source = RandomSource(_seed(seeded_by))
-    _draw_into(found, strategy.map(_alone), FIRST_EXAMPLES, source)
+    source = RandomSource(_seed_of_text(seeded_by))
+    _draw_into(found, strategy.map(_as_list), FIRST_EXAMPLES, source)
     attempt = 0
     while len(found) < count:
         before, attempt = len(found), attempt + 1
         wanted = count - before if attempt == 1 else 2 * (count - before) + MORE_VALUES
-        source.seed = _seed(f"{seeded_by}/{attempt}")
+        source.seed = _seed_of_text(f"{seeded_by}/{attempt}")
         if source.endless:
             size = min(VALUES_PER_EXAMPLE, wanted)
             several = st.lists(strategy, min_size=size, max_size=size)
             # The smallest example holds the same value several times.
             ended = _draw_into(found, several, 1 + -(-wanted // size), source)
         else:
-            ended = _draw_into(found, strategy.map(_alone), count, source)
+            ended = _draw_into(found, strategy.map(_as_list), count, source)
         if ended or len(found) == before:
             break
     return found[:count]
 
 
-def _alone(value: T) -> list[T]:
+def _as_list(value: T) -> list[T]:
     return [value]
 
 
-def _seed(text: str) -> int:
+def _seed_of_text(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
 
 

@@ -99,8 +99,8 @@ class Dispatcher:
             asked: Counter[tuple[str, str]] = Counter()
             # Trials with earlier questions stay whole; all other questions may be asked in any
             # order.
-            for part in [trial] if trial.before else map(_alone, trial.questions):
-                known = None if trial.before else self._costly(part, asked)
+            for part in [trial] if trial.before else map(_single_question_trial, trial.questions):
+                known = None if trial.before else self._costly_key(part, asked)
                 if known in self._shared:
                     places.append(self._shared[known])
                     continue
@@ -144,7 +144,7 @@ class Dispatcher:
                 promised.cancel()
             self._waiting.clear()
 
-    def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
+    def _costly_key(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
         """Return the key under which an answer is shared; None if the question is not costly."""
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
@@ -171,7 +171,7 @@ class Dispatcher:
             return None
 
 
-def _alone(question: Question) -> Trial:
+def _single_question_trial(question: Question) -> Trial:
     return Trial((question,))
 
 

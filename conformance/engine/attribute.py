@@ -93,12 +93,12 @@ def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[Blam
     unasked = [one for checks in suspected for one in checks if one.answers is None]
     answers = iter(applied.judged.implementation.answers([one.trial for one in unasked]))
     return [
-        _blame(applied, fault, [_answered(one, answers) for one in checks])
+        _blame(applied, fault, [_with_answers(one, answers) for one in checks])
         for fault, checks in zip(faults, suspected, strict=True)
     ]
 
 
-def _answered(check: PresupposedCheck, answers: Iterator[list[Json]]) -> PresupposedCheck:
+def _with_answers(check: PresupposedCheck, answers: Iterator[list[Json]]) -> PresupposedCheck:
     return check if check.answers is not None else replace(check, answers=next(answers))
 
 

@@ -173,7 +173,7 @@ class Confirmer:
         known = applied.costly and small == fault.trial
         [found] = [fault] if known else own_faults(applied, [small])
         for trial in [small, fault.trial] if small != fault.trial else [small]:
-            alone = self._alone(applied, trial)
+            alone = self._fault_when_alone(applied, trial)
             if alone is None:
                 break
             if alone.outcome.violated:
@@ -186,7 +186,7 @@ class Confirmer:
             return fault
         return found or _with(fault, "an allowed answer when asked again")
 
-    def _alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
+    def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
         """Ask a trial alone after a restart, and return the fault if it still fails.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
@@ -196,7 +196,7 @@ class Confirmer:
         if slow or not self._restarts_left or self._random >= MOST_RANDOM:
             return None
         self._restarts_left -= 1
-        return _asked(applied, trial)
+        return _ask_after_restart(applied, trial)
 
     def _sequence(
         self, applied: AppliedRule, fault: Fault, report: Callable[[int], None]
@@ -219,19 +219,19 @@ class Confirmer:
             if not applied.judged.evaluator.legal(trial):
                 return False
             try:
-                return _asked(applied, trial).outcome.violated
+                return _ask_after_restart(applied, trial).outcome.violated
             except AdapterError:
                 return False
 
         trial = _SequenceSearch(fails, fault.trial).shortest(before)
-        found = None if trial is None else _asked(applied, trial)
+        found = None if trial is None else _ask_after_restart(applied, trial)
         if found is None or not found.outcome.violated:
             self._random += 1
             return None
         return found
 
 
-def _asked(applied: AppliedRule, trial: Trial) -> Fault:
+def _ask_after_restart(applied: AppliedRule, trial: Trial) -> Fault:
     answers = applied.judged.implementation.answers_after_restart(trial)
     return Fault(trial, answers, applied.outcome(trial, answers))
 
@@ -248,10 +248,10 @@ def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | No
     if not applied.costly:
         return next(filter(applied.is_certain, faults[:MOST_UNCERTAIN]), faults[0])
     smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MOST_FAULTS]
-    return next(filter(None, (_recurring(applied, fault) for fault in smallest)), None)
+    return next(filter(None, (_confirm_recurrence(applied, fault) for fault in smallest)), None)
 
 
-def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
+def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
     """Ask a fault again; return it if it recurs, with a remark if it does so only sometimes."""
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MOST_REPEATS
     came = asked = 0
@@ -281,7 +281,7 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
         if _release_differs(example, judged, one.trial):
             continue
         right = example.demanded is None or allows(example, answers)
-        if not right and not _rejected(applied, one.trial, answers):
+        if not right and not _is_rejected(applied, one.trial, answers):
             return one, answers
     return None
 
@@ -299,7 +299,7 @@ def _release_differs(example: fixtures.Example, judged: JudgedImplementation, tr
     return right is not None and not allows(example, right)
 
 
-def _rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:
+def _is_rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:
     """True if a check rejects the answers, or a presupposed rule is violated."""
     judged = applied.judged
     every = specs.load().rules_of(judged.resolved.profile)
@@ -327,9 +327,11 @@ class _SequenceSearch:
         found = next(filter(self._shows, few), None)
         if found is None and not self._shows(before):
             return None
-        return self._simpler(self._fewest(found or self._ending(before)))
+        return self._simplify_cases(
+            self._remove_questions(found or self._sufficient_ending(before))
+        )
 
-    def _ending(self, before: Sequence[Question]) -> Sequence[Question]:
+    def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
         """Return enough of the last questions to reproduce the fault, doubling their number."""
         size = 2 * TRIED_ONE_BY_ONE
         while size < len(before) and not self._shows(before[-size:]):
@@ -339,7 +341,7 @@ class _SequenceSearch:
     def _shows(self, before: Sequence[Question]) -> bool:
         return self._fails(self._trial.after(before))
 
-    def _fewest(self, before: Sequence[Question]) -> Sequence[Question]:
+    def _remove_questions(self, before: Sequence[Question]) -> Sequence[Question]:
         """Remove questions while the fault remains: halves, then quarters, down to single ones."""
         size = len(before) // 2
         while size and len(before) > 1:
@@ -352,7 +354,7 @@ class _SequenceSearch:
                 before, size = found, min(size, len(found) // 2)
         return before
 
-    def _simpler(self, before: Sequence[Question]) -> Trial:
+    def _simplify_cases(self, before: Sequence[Question]) -> Trial:
         """Return the sequence with simplified cases."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CONTENT

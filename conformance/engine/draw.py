@@ -137,12 +137,12 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
     if not (spec.rules[rule].any_operation or spec.profiles[profile].released):
         random = Random(f"{seed}/{profile}/{rule}/varied")
         for place in range(VARIED - 1, len(trials), VARIED):
-            other = _varied(trials[place], random)
+            other = _vary(trials[place], random)
             trials[place] = trials[place] if bad_trial(other, defaults) else other
     return tuple(trials)
 
 
-def _varied(trial: Trial, random: Random) -> Trial:
+def _vary(trial: Trial, random: Random) -> Trial:
     """Return a trial with other names, notation or additions that must not change the answer."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial

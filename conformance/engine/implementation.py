@@ -80,7 +80,7 @@ class Implementation:
         self._asked_readings = Readings.of(profile, pinned)
         self._connection: Connection | None = None
         self._connecting = RLock()
-        connection = self._connected()
+        connection = self._open_connection()
         self.hello = connection.hello
         self.concurrency = connection.concurrency
         self._turn = Semaphore(self.concurrency)
@@ -174,7 +174,7 @@ class Implementation:
         found: list[list[Json]] = [[{}] * len(trial.questions) for trial in trials]
         for row, trial in enumerate(trials):
             for column, question in enumerate(trial.questions):
-                why = self._unsupported(question)
+                why = self._why_unsupported(question)
                 if why:
                     found[row][column] = {"unsupported": why}
                 else:
@@ -196,12 +196,12 @@ class Implementation:
         found: list[Json] = []
         with self._turn:
             self.close()
-            self._connected()
+            self._open_connection()
             self._histories.pop()  # From here on, the questions belong to the trial.
             self._history = None
             for operation, group in groupby(questions, key=itemgetter(0)):
                 together = list(group)
-                reasons = [self._unsupported(question) for question in together]
+                reasons = [self._why_unsupported(question) for question in together]
                 pairs = zip(together, reasons, strict=True)
                 asked = [question.case for question, why in pairs if not why]
                 answers = iter(self._in_batches(operation, asked))
@@ -249,7 +249,7 @@ class Implementation:
         Errors: `AdapterError` if the implementation cannot be started.
         """
         with self._turn:
-            self._connected()
+            self._open_connection()
             try:
                 answers = self._ask(questions[0].operation, [one.case for one in questions])
             except AdapterError as error:
@@ -259,7 +259,7 @@ class Implementation:
         lacking = map(lacking_in, questions, answers)
         return next(((place, text) for place, text in enumerate(lacking) if text), None)
 
-    def _connected(self) -> Connection:
+    def _open_connection(self) -> Connection:
         with self._connecting:
             if self._connection is None:
                 self._history = deque(maxlen=REMEMBERED_QUESTIONS)
@@ -276,7 +276,7 @@ class Implementation:
             batch = cases[first : first + size]
             known = self._known_to_break(operation, batch)
             asked = [case for case, answer in zip(batch, known, strict=True) if answer is None]
-            answers = iter(self._isolated(operation, asked) if asked else ())
+            answers = iter(self._ask_isolated(operation, asked) if asked else ())
             found += [next(answers) if answer is None else answer for answer in known]
         with self._state:
             for case, answer in zip(cases, found, strict=True):
@@ -293,12 +293,12 @@ class Implementation:
             return [None] * len(cases)
         return [breaking.get((operation, canonical(case))) for case in cases]
 
-    def _isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
+    def _ask_isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
         """Return a batch's answers, with `failed` for each case that causes a crash.
 
         Errors: `AdapterError`.
         """
-        connection = self._connected()
+        connection = self._open_connection()
         try:
             return self._ask(operation, cases)
         except ProtocolBreach:
@@ -325,7 +325,7 @@ class Implementation:
         """Send one request; retry only if a concurrent question closed the connection."""
         reconnects = 0
         while True:
-            connection, history = self._connected(), self._history
+            connection, history = self._open_connection(), self._history
             untouched = Untouched(cases if connection.in_process else ())
             try:
                 answers = connection.ask(operation, cases)
@@ -350,7 +350,7 @@ class Implementation:
             self.close()
         return True
 
-    def _unsupported(self, question: Question) -> str | None:
+    def _why_unsupported(self, question: Question) -> str | None:
         """Return why a question need not be asked, as known from hello, or None."""
         operation, case = question
         if operation not in self.hello.operations:

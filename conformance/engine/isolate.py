@@ -99,7 +99,7 @@ class Isolation:
         """Ask the cases of one kind, and bisect them if necessary."""
         self._fruitless = 0
         try:
-            error = self._tried(places)
+            error = self._ask_batch(places)
         except _Hopeless:
             return
         if error is not None:
@@ -118,23 +118,23 @@ class Isolation:
         last = len(places) - 1
         for probed, share in enumerate(PROBES, 1):
             place = places[round(last * share)]
-            if self._alone(place):
+            if self._ask_alone(place):
                 rest = [one for one in places if self._answers[one] is None]
                 self._among(rest, error) if probed == 1 else self._among_unasked(rest)
                 return
         raise _Hopeless
 
-    def _alone(self, place: int) -> bool:
+    def _ask_alone(self, place: int) -> bool:
         """Ask a case alone and keep the outcome; return True if it was answered."""
-        error = self._tried([place])
+        error = self._ask_batch([place])
         if error is not None:
-            self._marked(place, error)
+            self._record_crash(place, error)
         return error is None
 
     def _among_unasked(self, places: list[int]) -> bool:
         """Ask cases in one batch, and bisect them after a crash; return True if there was none."""
-        unknown = self._unknown(places)
-        error = self._tried(unknown) if unknown else None
+        unknown = self._not_known_to_crash(places)
+        error = self._ask_batch(unknown) if unknown else None
         if error is not None:
             self._among(unknown, error, asked=True)
         return error is None
@@ -145,18 +145,18 @@ class Isolation:
         `asked` is true if exactly these cases were asked in one batch.
         """
         if not asked and len(places) < len(self._cases):
-            places = self._unknown(places)
+            places = self._not_known_to_crash(places)
         elif error.index is not None:
             asked = True
         if error.index is not None and asked:
             place = places[error.index]
-            self._marked(place, error)
+            self._record_crash(place, error)
             self._among_unasked([one for one in places if one != place])
         elif len(places) == 1:
             if asked:
-                self._marked(places[0], error)
+                self._record_crash(places[0], error)
             else:
-                self._alone(places[0])
+                self._ask_alone(places[0])
         elif places:
             half = len(places) // 2
             if self._among_unasked(places[:half]):
@@ -164,7 +164,7 @@ class Isolation:
             else:
                 self._among_unasked(places[half:])
 
-    def _unknown(self, places: Sequence[int]) -> list[int]:
+    def _not_known_to_crash(self, places: Sequence[int]) -> list[int]:
         """Return the positions of cases not known to crash it, and mark those that are."""
         unknown = []
         for place in places:
@@ -177,12 +177,12 @@ class Isolation:
                 self._answers[place] = dict(answer)
         return unknown
 
-    def _marked(self, place: int, error: AdapterError) -> None:
+    def _record_crash(self, place: int, error: AdapterError) -> None:
         """Record a case that causes a crash."""
         self._answers[place] = {"failed": crash_problem(error), ISOLATED_CRASH: 0}
         self._broken.append(place)
 
-    def _tried(self, places: Sequence[int]) -> AdapterError | None:
+    def _ask_batch(self, places: Sequence[int]) -> AdapterError | None:
         """Ask cases in one batch and keep the answers; return the error if it fails."""
         anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
         if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:

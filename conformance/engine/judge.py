@@ -248,11 +248,11 @@ def collect_answers(
             continue
         if not resolved.open and resolved.applies(rule):
             outcomes[rule.id] = outcomes_of(rule, by_rule[rule.id], judged)
-    by_reading = {name: _answered(asked, name) for name in resolved.open}
+    by_reading = {name: _answered_trials(asked, name) for name in resolved.open}
     return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors)
 
 
-def _answered(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
+def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
     """Return the answered trials that aim at a reading."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in asked.by_reading.get(reading, ()):

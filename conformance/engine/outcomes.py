@@ -69,13 +69,13 @@ def judge(
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
-    others = _unchosen_rules(rules, trials, judged) if _broken(outcomes) else []
-    while better := _better(rules, trials, others, (judged, outcomes)):
+    others = _unchosen_rules(rules, trials, judged) if _count_violated(outcomes) else []
+    while better := _find_better_readings(rules, trials, others, (judged, outcomes)):
         judged, outcomes = better
     return judged, outcomes
 
 
-def _better(
+def _find_better_readings(
     rules: Sequence[specs.Rule],
     trials: AnsweredTrialsByRule,
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
@@ -87,17 +87,19 @@ def _better(
     change.
     """
     judged, outcomes = now
-    consistent = _consistent_choices(rules, trials, outcomes, judged) if _broken(outcomes) else ()
+    consistent = (
+        _consistent_choices(rules, trials, outcomes, judged) if _count_violated(outcomes) else ()
+    )
     if not consistent:
         return None
-    fewest = _broken(outcomes) + _broken(_outcomes_of_others(others, judged))
+    fewest = _count_violated(outcomes) + _count_violated(_outcomes_of_others(others, judged))
     better: tuple[JudgedImplementation, OutcomesByRule] | None = None
     for choices in consistent:
         other = judged.choosing(choices)
         found = _outcomes(rules, trials, other)
-        broken = _broken(found)
+        broken = _count_violated(found)
         if broken < fewest:
-            broken += _broken(_outcomes_of_others(others, other))
+            broken += _count_violated(_outcomes_of_others(others, other))
         if broken < fewest:
             fewest, better = broken, (other, found)
     return better
@@ -145,7 +147,7 @@ def _outcomes(
     }
 
 
-def _broken(outcomes: OutcomesByRule) -> int:
+def _count_violated(outcomes: OutcomesByRule) -> int:
     """Return the number of violated rules."""
     return sum(any(outcome.violated for outcome in row) for row in outcomes.values())
 
@@ -171,7 +173,7 @@ def _consistent_choices(
         choices = next(
             (
                 one
-                for one in _likely(names, judged)
+                for one in _likely_choices(names, judged)
                 if _is_consistent(applied, one, trials) and _is_supported(applied, one, faulty)
             ),
             None,
@@ -194,7 +196,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
     )
 
 
-def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
+def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
     """Yield combinations of remaining alternatives, beginning with changes of a single reading."""
     domains = judged.resolved.open
     for name in names:

@@ -96,7 +96,7 @@ class Plan:
                 specs.load().check_open(profile, chosen)
             listed = _load_deviations(deviations) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
-            trial = _replayed(replay, profiles) if replay else None
+            trial = _load_replayed(replay, profiles) if replay else None
         except saved.BadCase as wrong:
             raise UnusableCase(str(wrong)) from None
         except (AdapterError, specs.UnknownName, specs.SpecError) as wrong:
@@ -203,7 +203,7 @@ def _load_deviations(file: str) -> tuple[Deviation, ...]:
     return load_deviations(fixtures.shipped(file))
 
 
-def _replayed(file: str, profiles: Sequence[str]) -> Trial:
+def _load_replayed(file: str, profiles: Sequence[str]) -> Trial:
     return saved.load_saved(fixtures.shipped(file), specs.load().defaults(profiles[0])).trial
 
 

@@ -197,7 +197,7 @@ class Evidence:
         if any(fit.items() <= choices.items() for fit in self.fits):
             return True
         suspects = {one.rule for one in self.conflicts}
-        if not all(self._allowed(one, choices) for one in self.rules if one.id in suspects):
+        if not all(self._is_allowed(one, choices) for one in self.rules if one.id in suspects):
             return False
         recording = RecordingReadings(choices)
         evaluator = self.evaluator.under(recording)
@@ -205,11 +205,11 @@ class Evidence:
             applies = all(recording[name] == value for name, value in rule.reading.items())
             if applies and evaluator.judge(rule.id, self.trial, self.answers).violated:
                 # Readings that only other rules consulted are not part of this conflict.
-                return self._allowed(rule, choices)
+                return self._is_allowed(rule, choices)
         self.fits.append(recording.consulted)
         return True
 
-    def _allowed(self, rule: specs.Rule, choices: Choices) -> bool:
+    def _is_allowed(self, rule: specs.Rule, choices: Choices) -> bool:
         """True if a rule allows the answers or does not apply; otherwise record the conflict."""
         if any(choices[name] != value for name, value in rule.reading.items()):
             return True
@@ -353,7 +353,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
         as_evidence(
             before_asking(implementation).evaluator,
             implementation.profile,
-            _answered(implementation, reading, seed),
+            _ask_aimed(implementation, reading, seed),
         )
     )
 
@@ -365,11 +365,11 @@ def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadi
     """
     before = before_asking(implementation)
     return find_readings(
-        before, {name: list(_answered(implementation, name, seed)) for name in before.open}
+        before, {name: list(_ask_aimed(implementation, name, seed)) for name in before.open}
     )
 
 
-def _answered(
+def _ask_aimed(
     implementation: Implementation, reading: str, seed: int
 ) -> Iterable[tuple[Trial, Sequence[Json]]]:
     trials = aimed_at(reading, implementation.profile, seed)

@@ -171,12 +171,12 @@ class _UnansweredSearch:
         costly = any(one.operation in hello.costly for one in legal)
         size = 1 if costly else hello.batch
         chunks = (legal[start : start + size] for start in range(0, len(legal), size))
-        first = next((one for chunk in chunks if (one := self._first(chunk))), None)
+        first = next((one for chunk in chunks if (one := self._first_unanswered(chunk))), None)
         return [one is first for one in trials]
 
-    def _first(self, trials: Sequence[Trial]) -> Trial | None:
+    def _first_unanswered(self, trials: Sequence[Trial]) -> Trial | None:
         """Return the first trial that gets no answer, while messages are left."""
-        asked = self._asked(trials)
+        asked = self._ask_together(trials)
         if asked is None or len(trials) == 1:
             return trials[0] if asked is not None else None
         place, text = asked
@@ -184,9 +184,9 @@ class _UnansweredSearch:
             self.outcomes[trials[place].fingerprint] = text
             return trials[place]
         half = len(trials) // 2
-        return self._first(trials[:half]) or self._first(trials[half:])
+        return self._first_unanswered(trials[:half]) or self._first_unanswered(trials[half:])
 
-    def _asked(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
+    def _ask_together(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
         """Ask trials in one message; return index and outcome of the first that gets no answer.
 
         The index is None if unknown.

@@ -141,14 +141,16 @@ def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
 def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
     """Merge pairs of names into one with the sum of their numbers, while the trial still fails."""
     while True:
-        pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
-        found = first_failing(failing, [_merged(trial, *pair) for pair in pairs])
+        pairs = [
+            pair for group in _removable_groups(trial) for pair in combinations(group[:MERGED], 2)
+        ]
+        found = first_failing(failing, [_merge_names(trial, *pair) for pair in pairs])
         if found is None:
             return trial
         trial = found
 
 
-def _described(trial: Trial) -> list[list[str]]:
+def _removable_groups(trial: Trial) -> list[list[str]]:
     """Return removable names that have data, grouped by where the data are."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
@@ -159,7 +161,7 @@ def _described(trial: Trial) -> list[list[str]]:
     return list(groups.values())
 
 
-def _merged(trial: Trial, kept: str, gone: str) -> Trial:
+def _merge_names(trial: Trial, kept: str, gone: str) -> Trial:
     def merged(value: Any) -> Any:
         if isinstance(value, list):
             return [merged(item) for item in value]
@@ -218,7 +220,7 @@ def _has(holder: Any, step: int | str) -> bool:
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
     """Simplify numbers, as many at a time as the failure allows."""
     if len(_numbers(trial)) > MOST_NUMBERS:
-        return _without(trial, _plainest, _replaced, failing)
+        return _without(trial, _plainer_numbers, _replaced, failing)
     while True:
         candidates = [
             (path, number, plainer)
@@ -237,7 +239,7 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
         trial = _together(trial, list(best.values()), failing)
 
 
-def _plainest(trial: Trial) -> list[Replacement]:
+def _plainer_numbers(trial: Trial) -> list[Replacement]:
     """Return each number that can be simplified, with its simplest replacement."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
