@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from pulsar_conformance.adapters.cluster.metadata import LEADER, Lock
@@ -12,6 +12,9 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 MILLIS = 60_000
 """Milliseconds in a minute."""
+
+WAIT = 60
+"""Seconds that a manager's pending work may take."""
 
 
 class LoadManager(ABC):
@@ -42,14 +45,24 @@ class LoadManager(ABC):
 
     def settle(self) -> None:
         """Wait for the thread that processes reports and requests splits."""
+        for pool in self._pools():
+            if not pool.isShutdown():
+                pool.submit(no_task()).get(WAIT, _seconds())
+
+    def ignore_updates(self) -> None:
+        """Process the updates announced so far, and ignore later ones.
+
+        A late one would replace load data that a question has set.
+        """
+        for pool in self._pools():
+            pool.shutdown()
+            pool.awaitTermination(WAIT, _seconds())
+
+    def _pools(self) -> Iterator[Java]:
         for name in ("executors", "scheduler"):
             threads = field(self.java, name)
             if threads is not None:
-                pool = threads.get(self.java)
-                if not pool.isShutdown():
-                    pool.submit(no_task()).get(
-                        60, java_class("java.util.concurrent.TimeUnit").SECONDS
-                    )
+                yield threads.get(self.java)
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
         """Announce a new traffic table, unless the manager checks the table itself."""
@@ -140,6 +153,10 @@ class SimpleManager(LoadManager):
 
     def _hot(self) -> Java:
         return field(self.java, "unloadedHotNamespaceCache").get(self.java)
+
+
+def _seconds() -> Java:
+    return java_class("java.util.concurrent.TimeUnit").SECONDS
 
 
 def _texts(names: Java) -> set[str]:

@@ -119,6 +119,17 @@ class AskedLeader:
         """The load data of the running broker's modular manager."""
         return field(self.manager, "loadData").get(self.manager)
 
+    def await_domains(self, domains: Mapping[str, Iterable[str]]) -> None:
+        """Wait until the load manager has read these failure domains. Errors: `Unsettled`."""
+        if not self.broker.service.getConfiguration().isFailureDomainsEnabled():
+            return
+        written = {self.names.identify(one): name for name, some in domains.items() for one in some}
+        known = field(self.manager, "brokerToFailureDomainMap").get(self.manager)
+        self.cluster.alarm.until(
+            lambda: {str(one.getKey()): str(one.getValue()) for one in known.entrySet()} == written,
+            "the leader knows the failure domains",
+        )
+
     def bundle(self, name: str) -> Java:
         """Return a bundle as the Java object that the broker expects."""
         space, _, part = name.rpartition("/")

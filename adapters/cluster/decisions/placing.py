@@ -82,6 +82,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
     if not leader.knows(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)
+        leader.broker.manager.ignore_updates()
         serve(leader.release, leader.manager, leader.load_data, case)
         leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
     return drawn(leader.release, leader.remembered, question, leader.names.name)
@@ -101,6 +102,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
         hosts = {name: [leader.names.host(broker) for broker in one[name]] for name in NAMES[1:]}
         leader.arrange(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
     leader.cluster.wait_processed()
+    leader.await_domains(case["domains"])
     for space, group in case["groups"].items():
         knows = partial(_knows, leader, space, group)
         leader.cluster.alarm.until(knows, f"the leader knows that {space} is in {group}")
