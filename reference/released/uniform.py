@@ -102,7 +102,10 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the extremes of both measures; the busiest broker is the highest in either."""
+    """Return both measures of the last broker with more, and with less, than the one chosen so far.
+
+    Either measure suffices, so that the other may be lower than before, or higher.
+    """
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
