@@ -270,7 +270,9 @@ def _means(one: Factor, place: int) -> str:
     if one.kind == "reading":
         alternatives = every.readings[one.name].alternatives
         return next(each.means for each in alternatives if each.value == value)
-    return "no such setting" if value is None and place == 0 else _default(value)
+    if one.older is None:
+        return f"its default is {_default(value)}" if place else "no such setting"
+    return _default(value)
 
 
 def _place(one: Factor, place: int) -> str:

@@ -75,6 +75,7 @@ def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
     older, newer = out.partition("    4.0.7\n")[::2]
     assert "OutResourceWeight: no such setting" in older
     assert "ServiceConfiguration.loadBalancerBandwidth" not in older
+    assert "OutResourceWeight: its default is 1.0" in " ".join(newer.split())
     assert "ServiceConfiguration.loadBalancerBandwidthOutResourceWeight" in newer
     assert "breaks USAGE-09" not in out
 
