@@ -98,10 +98,12 @@ def possibly_stopping_brokers(entries: list[Entry], now: Sight) -> set[str]:
 
 
 def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
-    """Return the bundles whose release, under the extensible manager, has no known cause yet."""
-    if not now.is_extensible:
-        return set()
-    return {entry["bundle"] for entry in filter(_is_unexplained, entries)}
+    """Return the bundles released for a reason still to be observed.
+
+    The modular manager's leader may count those that seem to be unloaded by hand a little later.
+    """
+    open_ones = filter(_is_unexplained, entries)
+    return {one["bundle"] for one in open_ones if now.is_extensible or one["cause"] == "admin"}
 
 
 def attribute_to_shutdown(entries: list[Entry], now: Sight) -> None:
@@ -127,13 +129,12 @@ def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
     """Return how many bundles were newly counted as shed, less those that the entries attribute to
     it.
 
-    Always 0 except under the extensible manager, which counts the bundles of a cycle only when all
-    of them have been unloaded.
+    A leader counts the bundles of a cycle after the last one, so that some may be observed before.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
     explained = [entry for entry in entries if entry.get("cause") == "shedding"]
-    return now.shed - before.shed - len(explained) if now.is_extensible else 0
+    return now.shed - before.shed - len(explained)
 
 
 def mark_causes_unknown(entries: list[Entry]) -> None:

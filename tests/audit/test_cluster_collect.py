@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi
+from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access
 from pulsar_conformance.adapters.operated.in_force import documented_settings
-from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
+from pulsar_conformance.adapters.operated.looking import Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.files import Recording
 from pulsar_conformance.audit.collect.recording import Recorder
 from pulsar_conformance.conformance.commands.main import main
 from standins.admin import FakeCluster
+from standins.looks import Recorded, happened
 
 ONE = "shop/eu/0x00000000_0x80000000"
 TWO = "shop/eu/0x80000000_0xffffffff"
@@ -30,40 +31,6 @@ def cluster():
     fake = FakeCluster()
     yield fake
     fake.close()
-
-
-class Recorded:
-    """A recorder that is told when to look."""
-
-    def __init__(self, cluster, folder, seconds=5.0):
-        self.folder, self.told = folder, []
-        api = AdminApi(Access(cluster.url, seconds=seconds))
-        self._recorder = Recorder(
-            ClusterObserver.of(api, None), Recording(folder, "eu-1"), self.told.append
-        )
-        self._first = True
-
-    def look(self):
-        count = len(self.lines())
-        self._recorder.observe(first=self._first)
-        self._first = False
-        return self.lines()[count:]
-
-    def end(self):
-        self._recorder.flush()
-
-    def lines(self):
-        files = sorted(self.folder.glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
-
-
-def happened(lines):
-    """The content of lines without cluster and time, load reports left out."""
-    return [
-        {key: value for key, value in line.items() if key not in ("cluster", "at")}
-        for line in lines
-        if line["kind"] != "load_report"
-    ]
 
 
 @pytest.fixture
@@ -114,6 +81,21 @@ def test_settings_are_read_as_a_broker_writes_them():
     assert documented_settings({"loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"}) == {}
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """Nothing is held back until the leader may have counted it."""
+    monkeypatch.setattr("pulsar_conformance.audit.collect.recording.PAUSES_WITHIN", timedelta(0))
+
+
+def test_a_leader_counts_what_was_seen_in_the_middle_of_its_cycle(cluster, recorded):
+    unloaded, assigned = moved(cluster)
+    assert happened(recorded.look()) == []
+    others = moved(cluster, TWO)
+    cluster.shed += 2
+    shed = [{**one, "cause": "shedding"} for one in (unloaded, others[0])]
+    assert happened(recorded.look()) == [shed[0], assigned, shed[1], others[1]]
+
+
 def test_nothing_new_is_nothing_but_reports(recorded):
     assert happened(recorded.look()) == []
 
@@ -129,6 +111,7 @@ def moved(cluster, bundle=ONE):
 
 
 @pytest.mark.parametrize(("counted", "cause"), [(1, "shedding"), (0, "admin"), (2, "unknown")])
+@pytest.mark.usefixtures("at_once")
 def test_the_leaders_count_tells_the_cause(cluster, recorded, counted, cause):
     unloaded, assigned = moved(cluster)
     cluster.shed += counted
@@ -236,6 +219,7 @@ def test_a_transfer_that_takes_longer_than_a_stopping_broker_pauses(cluster, tmp
     assert [line.get("cause") for line in happened(recorded.lines())[-2:]] == ["shedding", None]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_unloads_by_hand_that_an_extensible_leader_counts_are_not_shed(cluster, recorded):
     unloaded, assigned = moved(cluster)
     cluster.by_hand += 1
@@ -325,6 +309,7 @@ def test_domains_and_groups(cluster, recorded):
     assert happened(recorded.look()) == [{"kind": "domain", "name": "north", "members": []}]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_later_run_goes_on_where_the_first_was_stopped(cluster, recorded, tmp_path):
     moved(cluster)
     again = Recorded(cluster, tmp_path / "history")

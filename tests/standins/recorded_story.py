@@ -146,6 +146,7 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
             recorder.observe(first=True)
         else:
             recorder.observe(first=False)
+    recorder.flush()
     if average:
         [file] = Path(history).glob("*.jsonl")
         lines = [json.loads(line) for line in file.read_text().splitlines()]
