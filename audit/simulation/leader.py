@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pulsar_conformance.audit.simulation.worlds import Json, Rates
@@ -34,8 +34,10 @@ class LeaderMemory:
     this number has the same effect as the full list. [THRESHOLD-07]
     """
 
-    def __init__(self, settings: Json, defaults: Mapping[str, Any], minutes: float) -> None:
-        self.settings, self._defaults, self.minutes = settings, defaults, minutes
+    def __init__(
+        self, settings: Json, defaults: Mapping[str, Any], minutes_at: Callable[[int], float]
+    ) -> None:
+        self.settings, self._defaults, self._minutes_at = settings, defaults, minutes_at
         self.data: dict[str, Json] = {}
         self.unloaded: dict[str, int] = {}
         """Number of the cycle in which each bundle was last unloaded."""
@@ -64,7 +66,8 @@ class LeaderMemory:
     def recent_unloads(self, cycle: int) -> dict[str, float]:
         """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""
         grace = self.settings.get(GRACE, self._defaults.get(GRACE, 0))
-        ago = {name: (cycle - at) * self.minutes for name, at in self.unloaded.items()}
+        now = self._minutes_at(cycle)
+        ago = {name: now - self._minutes_at(at) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:

@@ -53,6 +53,12 @@ PLANNING = ("AvgShedder",)
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 """Strategies that count over several cycles."""
 
+DESTINATION, ASKED = "destination", "asked"
+"""The way of releases whose leaders place bundles before they unload them, and reserve nothing."""
+
+KEEPS_AVERAGES = "released-2.4"
+"""The only release whose leader keeps the averages of a bundle that no broker reports."""
+
 
 class Decider(Protocol):
     """An implementation that answers questions: a connection to one, or the model itself."""
@@ -71,6 +77,10 @@ class Deciding:
     memory of its own. Such a strategy also plans the destinations of its unloads, by itself or by
     naming the next owner, and may decline to place other bundles; these go to the least used
     broker.
+
+    If it `reserves`, a shed bundle that is placed counts at its broker when the next one of the
+    same cycle is placed; otherwise all shed bundles are placed by the reports alone. If it
+    `forgets`, a bundle has no averages while no broker reports it.
     """
 
     strategy: str | None
@@ -78,6 +88,8 @@ class Deciding:
     defaults: Mapping[str, Any]
     placing: str = ITSELF
     remembers: bool = False
+    reserves: bool = True
+    forgets: bool = False
 
 
 def deciding_by(
@@ -92,7 +104,8 @@ def deciding_by(
 
     `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
-    hidden = load().profile(released).hidden if released else {}
+    known = load().profile(released) if released else None
+    hidden = known.hidden if known else {}
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
     return Deciding(
         strategy,
@@ -100,6 +113,8 @@ def deciding_by(
         load().defaults(profile),
         placing if PLACE in operations else LEAST_USED,
         strategy in REMEMBERING and CYCLES in operations,
+        known is None or known.ways.get(DESTINATION) != ASKED,
+        known is not None and known.id != KEEPS_AVERAGES,
     )
 
 
@@ -110,7 +125,7 @@ class Simulation:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**world.settings, **deciding.settings}
         self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
-        self.leader = LeaderMemory(self.settings, deciding.defaults, self.minutes)
+        self.leader = LeaderMemory(self.settings, deciding.defaults, self._minutes_at)
         self.up = {one.name: one.up for one in world.brokers}
         self.bundles = {one.name: one for one in world.bundles}
         self.owner = {one.name: one.owner for one in world.bundles}
@@ -166,6 +181,9 @@ class Simulation:
             self._kept,
         )
 
+    def _minutes_at(self, cycle: int) -> float:
+        return self.world.minutes_at(cycle, self.minutes)
+
     def _rates(self, bundle: SimulatedBundle, cycle: int) -> Rates:
         if bundle.recorded:
             return bundle.recorded[min(cycle, len(bundle.recorded) - 1)]
@@ -190,6 +208,8 @@ class Simulation:
         found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
         for name in found:
             self.owner[name] = None
+            if self.deciding.forgets:
+                self.leader.data.pop(name, None)
         return found
 
     def _topics(self, name: str, cycle: int) -> int:
@@ -271,6 +291,7 @@ class Simulation:
     ) -> list[BundleMove]:
         """Assign bundles, one after another, to the brokers that are named or chosen for them."""
         assigned: dict[str, list[str]] = defaultdict(list)
+        reserves = self.deciding.reserves or why != SHEDDING
         moves = []
         for bundle in bundles:
             source = self.owner[bundle]
@@ -278,7 +299,7 @@ class Simulation:
             if target is not None and target not in brokers:
                 self._refused.append(f"{bundle} is placed on {target}, which is not up")
                 target = None
-            if target is not None and target != source:
+            if reserves and target is not None and target != source:
                 assigned[target].append(bundle)
             self.owner[bundle] = target
             clients = self._topics(bundle, cycle) * CLIENTS_OF_TOPIC
@@ -304,7 +325,8 @@ class Simulation:
     def _expected_usage(self, name: str) -> float:
         """Return a broker's usage, including bundles that were assigned to it since its report."""
         names = [bundle for bundle, owner in self.owner.items() if owner == name]
-        data = [self.leader.data[one]["shortTermData"] for one in names]
+        known = [self.leader.data[one] for one in names if one in self.leader.data]
+        data = [one["shortTermData"] for one in known]
         carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
         return max(self._broker[name].percents(carried).values())
 

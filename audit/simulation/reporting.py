@@ -8,6 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import Measures, measures_of
+from pulsar_conformance.audit.simulation.recorded import likeness
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 
@@ -38,6 +39,8 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
             HEADINGS, [(short[one.variant], *figures(one)) for one in measured], numbers=True
         )
         yield ""
+        for course in here:
+            yield from _likeness_lines(course, short[course.variant])
         yield from _fault_lines(here, short)
     for name, label in short.items():
         if name.replace("strategy=", "").replace("profile=", "") != label:
@@ -79,6 +82,24 @@ def figures(one: Measures) -> tuple[str, ...]:
         f"{one.over_minutes:g}",
         f"{one.spread_first:.0f} → {one.spread_last:.0f}",
     )
+
+
+def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
+    """Yield how far a simulation unloads as its recorded history does."""
+    found = likeness(course)
+    if found is None:
+        return
+    unloads = f"{counted(found.unloads, 'unload')} in {counted(found.cycles, 'cycle')}"
+    if found.alike == found.cycles:
+        yield from paragraph(f"{name}: {unloads}, all as recorded")
+    else:
+        problem = f"cycle {found.alike} is the first that does not unload as recorded"
+        yield from paragraph(f"{name}: {unloads} are recorded; {problem}:")
+        for which, unloads_of in (("recorded", found.recorded), ("simulated", found.simulated)):
+            for one in sorted(unloads_of) or [None]:
+                text = f"{one.bundle}: {one.source} → {one.target}" if one else "nothing"
+                yield f"  {which} {text}"
+    yield ""
 
 
 def _fault_lines(courses: Sequence[SimulatedCourse], short: dict[str, str]) -> Iterator[str]:

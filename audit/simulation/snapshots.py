@@ -68,20 +68,21 @@ def carried_by(said: Json) -> float:
     return sum(rates_in(said)[2:])
 
 
-def _percent_used(said: Json, resource: str) -> float:
+def percent_used(said: Json, resource: str) -> float:
+    """Return a resource's usage in percent; 0 without a limit."""
     used = said.get(resource) or {"usage": 0, "limit": 0}
     return 100 * used["usage"] / used["limit"] if used["limit"] else 0.0
 
 
 def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
     """Return each resource's percentage for each byte per second; empty without traffic."""
-    return {one: _percent_used(said, one) / carried for one in SCALING} if carried else {}
+    return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _resource_usage(
     said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
     """Return each resource's fixed percentage, and its percentage for each byte per second."""
-    fixed = {one: (_percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
-    idle = {one: 0.0 if scale else _percent_used(said, one) for one in SCALING}
+    fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
+    idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}
     return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}

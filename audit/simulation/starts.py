@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
-import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
-from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source
-from pulsar_conformance.audit.simulation.snapshots import carried_by, rates_in, snapshot_world
+from pulsar_conformance.audit.simulation.recorded import recorded_world
+from pulsar_conformance.audit.simulation.snapshots import snapshot_world
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
-    Json,
-    Rates,
     SimulatedWorld,
     named_world,
     usual_settings,
@@ -24,10 +18,8 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.making import made
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.reference.shedding import STRATEGY
-from pulsar_conformance.specs.text import counted
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -103,99 +95,3 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     ]
     name = str(args.reports or args.metrics or args.url)
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
-
-
-def recorded_world(path: Path) -> SimulatedWorld:
-    """Return the world of a recorded history: its first owners, and its load cycle by cycle.
-
-    Only the first cluster in the history is simulated. Errors: `BadWorld`.
-    """
-    reports: dict[str, list[Json]] = defaultdict(list)
-    settings: Json = {}
-    cluster = None
-    damaged = 0
-    for record in _records(path):
-        cluster = cluster or record.get("cluster")
-        if record.get("cluster") != cluster:
-            continue
-        if record.get("kind") == "load_report":
-            try:
-                said = saved_report("", record.get("report")).broker
-            except BadSnapshot:
-                damaged += 1
-            else:
-                reports[str(record.get("broker"))].append(said)
-        elif record.get("kind") == "settings" and not settings:
-            given = record.get("settings")
-            known = given if isinstance(given, dict) else {}
-            settings = {name: value for name, value in known.items() if value != ""}
-    if not reports:
-        raise BadWorld(f"--history {path}: it contains no load reports; give another history")
-    first = {broker: max(each, key=carried_by) for broker, each in reports.items()}
-    recorded, owner = _recorded_loads(reports)
-    for broker, said in first.items():
-        bundles = [bundle for bundle, named in owner.items() if named == broker]
-        first[broker] = {**said, "bundles": bundles}
-    length = max(map(len, reports.values()))
-    notes = [f"the loads of {cluster} are replayed: {length} reports of a broker, one a cycle"]
-    if damaged:
-        notes.append(f"{counted(damaged, 'report')} cannot be read and are left out")
-    whole = {**usual_settings(), **settings}
-    return snapshot_world(str(cluster), first, {}, whole, notes, recorded)
-
-
-def _recorded_loads(
-    reports: Mapping[str, list[Json]],
-) -> tuple[dict[str, list[Rates]], dict[str, str]]:
-    """Return each bundle's rates by cycle, and the first broker that reported it."""
-    seen: dict[str, dict[int, Rates]] = defaultdict(dict)
-    owner: dict[str, str] = {}
-    length = max(map(len, reports.values()))
-    for place in range(length):
-        for broker, each in reports.items():
-            stats = each[place].get("lastStats", {}) if place < len(each) else {}
-            for bundle, now in stats.items():
-                owner.setdefault(bundle, broker)
-                seen[bundle][place] = rates_in(now)
-    return {bundle: _fill_gaps(rates, length) for bundle, rates in seen.items()}, owner
-
-
-ABSENT = 3
-"""Number of consecutive reports without a bundle after which it counts as gone, as after a
-split.
-"""
-
-NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
-
-
-def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
-    """Fill gaps with the last known rates; there are none before the first and after the last."""
-    found: list[Rates] = []
-    latest, place_of_latest = NOTHING, -ABSENT
-    for place in range(length):
-        if place in seen:
-            latest, place_of_latest = seen[place], place
-        found.append(latest if place - place_of_latest < ABSENT else NOTHING)
-    return found
-
-
-def _records(path: Path) -> Iterator[Json]:
-    """Yield the records of a file, or of the files in a folder. Errors: `BadWorld`."""
-    files = sorted(one for one in path.glob("**/*") if one.is_file()) if path.is_dir() else [path]
-    for file in files:
-        if file.name.startswith(("_", ".")):
-            continue
-        try:
-            with open_source(file) as raw, io.TextIOWrapper(raw, "utf-8") as lines:
-                yield from filter(None, map(_record, lines))
-        except UNREADABLE as wrong:
-            raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
-
-
-def _record(line: str) -> Json | None:
-    """Return the record in a line; None for a damaged line, which an audit would also leave out."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

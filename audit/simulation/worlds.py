@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from pulsar_conformance.audit.simulation.shapes import SHAPES, Shape, chance_of, load_shape
@@ -69,6 +69,15 @@ class BrokerEvent:
     up: bool
 
 
+class RecordedUnload(NamedTuple):
+    """A bundle that a real leader shed in a cycle, and the broker that had it afterwards."""
+
+    cycle: int
+    bundle: str
+    source: str
+    target: str | None
+
+
 @dataclass(frozen=True)
 class SimulatedWorld:
     """A cluster, and everything that happens to it independently of decisions."""
@@ -86,11 +95,22 @@ class SimulatedWorld:
     hot: int | None = None
     """Number of the bundle with a single busy topic, whose traffic no split divides."""
     notes: tuple[str, ...] = field(default=())
+    clock: tuple[float, ...] = ()
+    """Minutes at which recorded cycles began, counted from the first."""
+    unloads: tuple[RecordedUnload, ...] = ()
+    """Unloads of the recorded cycles."""
 
     @property
     def is_constant(self) -> bool:
         """True if no bundle's traffic ever changes."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
+
+    def minutes_at(self, cycle: int, interval: float) -> float:
+        """Return the minutes from the first cycle to another, with `interval` after the clock."""
+        if cycle < len(self.clock):
+            return self.clock[cycle]
+        last = len(self.clock) - 1
+        return (self.clock[last] if self.clock else 0.0) + (cycle - max(last, 0)) * interval
 
 
 @cache

@@ -51,7 +51,7 @@ def test_releases_are_compared_by_their_profiles(capsys):
     words = ("--world", "two-sizes", "--cycles", "80", "--compare", f"profile={NEWEST}")
     _, out, _ = run(capsys, *words)
     rows = [line.split() for line in out.splitlines() if "→" in line]
-    assert [row[-8] for row in rows] == ["9", "ongoing"]
+    assert [row[-8] for row in rows] == ["9", "16"]
 
 
 def test_a_sweep_has_a_row_for_each_value(capsys):
@@ -107,7 +107,7 @@ def test_a_damaged_history_is_replayed_without_its_damage(capsys):
 
 
 def test_a_bundle_that_is_reported_no_more_carries_nothing():
-    from pulsar_conformance.audit.simulation.starts import NOTHING, _fill_gaps
+    from pulsar_conformance.audit.simulation.recorded import NOTHING, _fill_gaps
 
     rates = (1.0, 1.0, 10.0, 10.0)
     filled = _fill_gaps({1: rates, 3: rates}, 8)

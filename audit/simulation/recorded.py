@@ -1,0 +1,274 @@
+"""Worlds that replay a recorded history: loads, brokers that come and go, and times of cycles."""
+
+from __future__ import annotations
+
+import io
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source, time_of
+from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.snapshots import (
+    SCALING,
+    carried_by,
+    percent_used,
+    rates_in,
+    snapshot_world,
+)
+from pulsar_conformance.audit.simulation.worlds import (
+    BadWorld,
+    BrokerEvent,
+    Json,
+    Rates,
+    RecordedUnload,
+    SimulatedWorld,
+    usual_settings,
+)
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
+from pulsar_conformance.specs.text import counted
+
+ABSENT = 3
+"""Reports in a row without a bundle, or of another broker since a broker's last, until it is gone;
+a bundle that was split is."""
+
+NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
+SHEDDING, ELSE = "shedding", ("admin", "unknown")
+AT_ONCE = timedelta(seconds=10)
+"""An unload so soon after a cycle began counts as shed unless a split or a shutdown caused it: the
+leader may have counted it later."""
+
+
+@dataclass
+class _History:
+    """The records of one cluster, by kind, in the order of the history."""
+
+    cluster: str | None = None
+    reports: dict[str, list[tuple[datetime | None, Json]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    settings: list[tuple[datetime | None, Json]] = field(default_factory=list)
+    cycles: list[datetime] = field(default_factory=list)
+    acts: list[tuple[datetime, Json]] = field(default_factory=list)
+    damaged: int = 0
+
+    def add(self, record: Json) -> None:
+        """Add a record, unless it is of another cluster."""
+        self.cluster = self.cluster or record.get("cluster")
+        if record.get("cluster") != self.cluster:
+            return
+        at, kind = time_of(str(record.get("at"))), record.get("kind")
+        if kind == "load_report":
+            try:
+                said = saved_report("", record.get("report")).broker
+            except BadSnapshot:
+                self.damaged += 1
+            else:
+                self.reports[str(record.get("broker"))].append((at, said))
+        elif kind == "settings":
+            given = record.get("settings")
+            known = given if isinstance(given, dict) else {}
+            self.settings.append((at, {name: one for name, one in known.items() if one != ""}))
+        elif kind == "cycle" and at is not None:
+            self.cycles.append(at)
+        elif kind in ("unloaded", "assigned") and at is not None:
+            self.acts.append((at, record))
+
+
+def recorded_world(path: Path) -> SimulatedWorld:
+    """Return the world of a recorded history: its first owners, and its load cycle by cycle.
+
+    If the history has cycles, the simulation has them at the same times, and brokers come and go as
+    recorded; else there is a cycle for each report of a broker. Only the first cluster of the
+    history is simulated. Errors: `BadWorld`.
+    """
+    history = _History()
+    for record in _records(path):
+        history.add(record)
+    if not history.reports:
+        raise BadWorld(f"--history {path}: it contains no load reports; give another history")
+    world = _by_cycle(history) if history.cycles else _by_report(history)
+    missing = f"{counted(history.damaged, 'report')} cannot be read and are left out"
+    return replace(world, notes=(*world.notes, missing)) if history.damaged else world
+
+
+def _by_report(history: _History) -> SimulatedWorld:
+    """Return a world with a cycle for each report of a broker."""
+    reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
+    length = max(map(len, reports.values()))
+    note = f"the loads of {history.cluster} are replayed: {length} reports of a broker, one a cycle"
+    return _replayed(history, reports, None, note)
+
+
+def _by_cycle(history: _History) -> SimulatedWorld:
+    """Return a world with the recorded cycles."""
+    cycles = sorted(history.cycles)
+    reports = {broker: _reports_at(cycles, broker, history) for broker in sorted(history.reports)}
+    note = f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their times"
+    world = _replayed(history, reports, cycles[0], note)
+    events = [
+        BrokerEvent(number, broker, now is not None)
+        for broker, each in reports.items()
+        for number, (before, now) in enumerate(pairwise(each), 1)
+        if (before is None) != (now is None)
+    ]
+    return replace(
+        world,
+        brokers=tuple(replace(one, up=reports[one.name][0] is not None) for one in world.brokers),
+        bundles=tuple(sorted(world.bundles, key=lambda one: one.name)),
+        events=tuple(sorted(events, key=lambda one: one.cycle)),
+        clock=tuple((at - cycles[0]).total_seconds() / 60 for at in cycles),
+        unloads=tuple(_unloads(cycles, history.acts)),
+    )
+
+
+def _reports_at(cycles: Sequence[datetime], broker: str, history: _History) -> list[Json | None]:
+    """Return a broker's last report before each cycle; None if it is not up."""
+    dated = {
+        name: [(at, said) for at, said in each if at is not None]
+        for name, each in history.reports.items()
+    }
+    times = {name: [at for at, _ in each] for name, each in dated.items()}
+    found: list[Json | None] = []
+    for cycle in cycles:
+        place = bisect_right(times[broker], cycle)
+        since = times[broker][place - 1] if place else cycle
+        missed = max(
+            bisect_right(each, cycle) - bisect_right(each, since) for each in times.values()
+        )
+        found.append(dated[broker][place - 1][1] if place and missed < ABSENT else None)
+    return found
+
+
+def _unloads(
+    cycles: Sequence[datetime], acts: Sequence[tuple[datetime, Json]]
+) -> Iterator[RecordedUnload]:
+    """Yield what the leader shed in each cycle."""
+    for place, (at, act) in enumerate(acts):
+        cycle = bisect_right(cycles, at) - 1
+        if act["kind"] == "unloaded" and cycle >= 0 and _is_shed(act, at - cycles[cycle]):
+            later = (one for _, one in acts[place:] if one["bundle"] == act["bundle"])
+            target = next((one["broker"] for one in later if one["kind"] == "assigned"), None)
+            yield RecordedUnload(cycle, act["bundle"], act["broker"], target)
+
+
+def _is_shed(act: Json, since: timedelta) -> bool:
+    cause = act.get("cause")
+    return cause == SHEDDING or (cause in ELSE and since < AT_ONCE)
+
+
+def _replayed(
+    history: _History,
+    reports: Mapping[str, Sequence[Json | None]],
+    begin: datetime | None,
+    note: str,
+) -> SimulatedWorld:
+    """Return a world with these reports, one of each broker in a cycle."""
+    first = {
+        broker: max((said for _, said in each), key=_not_full_then_most)
+        for broker, each in history.reports.items()
+    }
+    recorded, owner = _recorded_loads(reports)
+    for broker, said in first.items():
+        bundles = [bundle for bundle, named in owner.items() if named == broker]
+        first[broker] = {**said, "bundles": bundles}
+    by_then = [known for at, known in history.settings if begin and at and at <= begin]
+    given = by_then[-1:] or [known for _, known in history.settings[:1]]
+    settings = {**usual_settings(), **dict(*given)}
+    return snapshot_world(str(history.cluster), first, {}, settings, [note], recorded)
+
+
+def _not_full_then_most(said: Json) -> tuple[bool, float]:
+    """Order reports by how well they show what traffic costs: a full broker may be overrun."""
+    return all(percent_used(said, one) < 100 for one in SCALING), carried_by(said)
+
+
+def _recorded_loads(
+    reports: Mapping[str, Sequence[Json | None]],
+) -> tuple[dict[str, list[Rates]], dict[str, str]]:
+    """Return each bundle's rates by cycle, and the first broker that reported it."""
+    seen: dict[str, dict[int, Rates]] = defaultdict(dict)
+    owner: dict[str, str] = {}
+    length = max(map(len, reports.values()))
+    for place in range(length):
+        for broker, each in reports.items():
+            said = each[place] if place < len(each) else None
+            for bundle, now in (said or {}).get("lastStats", {}).items():
+                owner.setdefault(bundle, broker)
+                seen[bundle][place] = rates_in(now)
+    return {bundle: _fill_gaps(rates, length) for bundle, rates in seen.items()}, owner
+
+
+def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
+    """Fill gaps with the last known rates; there are none before the first and after the last."""
+    found: list[Rates] = []
+    latest, place_of_latest = NOTHING, -ABSENT
+    for place in range(length):
+        if place in seen:
+            latest, place_of_latest = seen[place], place
+        found.append(latest if place - place_of_latest < ABSENT else NOTHING)
+    return found
+
+
+def _records(path: Path) -> Iterator[Json]:
+    """Yield the records of a file, or of the files in a folder. Errors: `BadWorld`."""
+    files = sorted(one for one in path.glob("**/*") if one.is_file()) if path.is_dir() else [path]
+    for file in files:
+        if file.name.startswith(("_", ".")):
+            continue
+        try:
+            with open_source(file) as raw, io.TextIOWrapper(raw, "utf-8") as lines:
+                yield from filter(None, map(_record, lines))
+        except UNREADABLE as wrong:
+            raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
+
+
+def _record(line: str) -> Json | None:
+    """Return the record in a line; None for a damaged line, which an audit would also leave out."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A simulation beside the recorded cycles: those before the first difference are alike.
+
+    Attributes:
+        cycles: number of recorded cycles that were simulated.
+        alike: number of cycles before the first with other unloads.
+        unloads: number of unloads recorded in all of them.
+        recorded, simulated: unloads of the first cycle that differs.
+    """
+
+    cycles: int
+    alike: int
+    unloads: int
+    recorded: frozenset[RecordedUnload] = frozenset()
+    simulated: frozenset[RecordedUnload] = frozenset()
+
+
+def likeness(course: SimulatedCourse) -> Likeness | None:
+    """Compare a simulation with the recorded unloads; None if no cycles were recorded."""
+    length = min(len(course.cycles), len(course.world.clock))
+    if not length:
+        return None
+    recorded, simulated = defaultdict(set), defaultdict(set)
+    for one in course.world.unloads:
+        recorded[one.cycle].add(one)
+    for move in course.sheds:
+        unload = RecordedUnload(move.cycle, move.bundle, str(move.source), move.target)
+        simulated[move.cycle].add(unload)
+    unloads = sum(len(recorded[cycle]) for cycle in range(length))
+    for cycle in range(length):
+        if recorded[cycle] != simulated[cycle]:
+            other = frozenset(recorded[cycle]), frozenset(simulated[cycle])
+            return Likeness(length, cycle, unloads, *other)
+    return Likeness(length, length, unloads)

@@ -1,0 +1,188 @@
+"""Loops recorded from clusters of 4.2.4 in real time, and the same worlds simulated.
+
+`standins/recorded_loop.py` recorded them. The leader shed by its own timer; only the loads of
+bundles, the first owners, the times of cycles, and the brokers that joined and stopped are taken
+from the recording. One other decision would change the state that all later ones depend on.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
+from pulsar_conformance.audit.simulation.recorded import AT_ONCE, likeness, recorded_world
+from pulsar_conformance.audit.simulation.variants import Variant, simulated
+from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
+from pulsar_conformance.conformance.commands.main import main
+
+FOLDER = Path("fixtures/histories")
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+RELEASE, DOCUMENTS = "released-4.2", "documented-4.2"
+LOOPS = {"OverloadShedder": (24, 36), "ThresholdShedder": (22, 10)}
+"""Number of cycles and of unloads in each recorded loop, by strategy."""
+
+
+def loop_file(strategy):
+    return FOLDER / f"cluster-4.2.4-{strategy.removesuffix('Shedder').lower()}.json.gz"
+
+
+def course(strategy, profile=RELEASE, adapter="reference", settings=None):
+    world = recorded_world(loop_file(strategy))
+    variant = Variant(adapter, profile, strategy, settings or {})
+    [found] = simulated(variant, [world], len(world.clock), {})
+    return found
+
+
+@pytest.mark.parametrize("strategy", LOOPS)
+def test_a_real_loop_and_its_simulation_unload_alike(strategy):
+    cycles, unloads = LOOPS[strategy]
+    found = likeness(course(strategy))
+    assert (found.cycles, found.alike, found.unloads) == (cycles, cycles, unloads)
+    assert cycles >= 20
+
+
+@pytest.mark.pulsar
+@pytest.mark.parametrize("strategy", LOOPS)
+def test_a_real_loop_and_its_release_s_classes_unload_alike(strategy):
+    found = likeness(course(strategy, adapter="pulsar:4.2.4"))
+    assert found.alike == found.cycles == LOOPS[strategy][0]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "profile", "settings", "first"),
+    [
+        ("OverloadShedder", RELEASE, {GRACE: 3}, 3),
+        ("OverloadShedder", RELEASE, {GRACE: 1}, 2),
+        ("ThresholdShedder", DOCUMENTS, {}, 0),
+        ("ThresholdShedder", RELEASE, {"loadBalancerHistoryResourcePercentage": 0.8}, 6),
+        ("ThresholdShedder", RELEASE, {"loadBalancerBrokerThresholdShedderPercentage": 10}, 3),
+    ],
+)
+def test_other_settings_or_documents_differ_from_the_real_loop(strategy, profile, settings, first):
+    assert likeness(course(strategy, profile, settings=settings)).alike == first
+
+
+@pytest.mark.parametrize(
+    ("strategy", "changed", "first"),
+    [
+        # The leader remembers the averages of a stopped broker's bundles.
+        ("ThresholdShedder", {"forgets": False}, 6),
+        # Cycles take no time, so that a grace period of two minutes spares three cycles.
+        ("OverloadShedder", {"clock": tuple(range(24))}, 3),
+    ],
+)
+def test_each_habit_of_the_leader_is_needed(strategy, changed, first):
+    world = recorded_world(loop_file(strategy))
+    length = len(world.clock)
+    with connect("reference", RELEASE, {}) as connection:
+        operations = connection.hello.operations
+        deciding = deciding_by(strategy, {}, ITSELF, RELEASE, RELEASE, operations)
+        if "clock" in changed:
+            world = replace(world, **changed)
+        else:
+            deciding = replace(deciding, **changed)
+        found = Simulation(world, deciding, connection).run(length, "changed")
+    assert likeness(found).alike == first
+
+
+def test_brokers_that_joined_and_stopped_do_so_in_the_simulation():
+    world = recorded_world(loop_file("ThresholdShedder"))
+    assert [(one.cycle, one.up) for one in world.events] == [
+        (3, True),
+        (6, False),
+        (9, True),
+        (12, False),
+        (15, True),
+        (18, False),
+    ]
+    assert [one.up for one in world.brokers].count(False) == 3
+
+
+def test_the_command_says_how_far_the_simulation_is_as_recorded(capsys):
+    words = ["simulate", "--history", str(loop_file("ThresholdShedder")), "--cycles", "22"]
+    assert main([*words, "--profile", RELEASE]) == 0
+    assert "10 unloads in 22 cycles, all as recorded" in capsys.readouterr().out
+    main([*words, "--profile", RELEASE, "--setting", "loadBalancerHistoryResourcePercentage=0"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "cycle 1 is the first that does not unload as recorded" in out
+    assert "simulated nothing" in out
+
+
+BUNDLE = "shop/eu/0x00000000_0xffffffff"
+
+
+def written(tmp_path, acts):
+    """A history with two brokers, and cycles after 60, 120 and 180 seconds."""
+
+    def line(second, kind, **fields):
+        at = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"
+        return {"kind": kind, "cluster": "c", "at": at, **fields}
+
+    def report(second, broker, bundles):
+        rates = {"msgThroughputIn": 5e7, "msgRateIn": 10.0}
+        said = {
+            "cpu": {"usage": 50.0 * len(bundles), "limit": 100.0},
+            "bundles": bundles,
+            "lastStats": dict.fromkeys(bundles, rates),
+            **{name: value * len(bundles) for name, value in rates.items()},
+        }
+        return line(second, "load_report", broker=broker, report=said)
+
+    lines = [line(second, "cycle") for second in (60, 120, 180)]
+    lines += [report(second, "one:1", [BUNDLE]) for second in range(10, 190, 10)]
+    lines += [report(second, "two:1", []) for second in range(70, 150, 10)]
+    lines += [line(second, **fields) for second, fields in acts]
+    file = tmp_path / "history.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    return file
+
+
+def unloaded(cause):
+    return {"kind": "unloaded", "bundle": BUNDLE, "broker": "one:1", "cause": cause}
+
+
+ASSIGNED = {"kind": "assigned", "bundle": BUNDLE, "broker": "two:1"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "after", "counts"),
+    [
+        ("shedding", 2, True),
+        ("shedding", 50, True),
+        ("admin", 2, True),
+        ("unknown", AT_ONCE.seconds + 1, False),
+        ("shutdown", 2, False),
+        ("split", 2, False),
+    ],
+)
+def test_an_unload_soon_after_a_cycle_counts_unless_its_cause_is_another(
+    tmp_path, cause, after, counts
+):
+    acts = [(120 + after, unloaded(cause)), (120 + after + 3, ASSIGNED)]
+    found = recorded_world(written(tmp_path, acts)).unloads
+    assert found == ((RecordedUnload(1, BUNDLE, "one:1", "two:1"),) if counts else ())
+
+
+def test_a_broker_is_up_while_it_reports_and_cycles_keep_their_times(tmp_path):
+    world = recorded_world(written(tmp_path, [(30, unloaded("shedding"))]))
+    assert world.unloads == ()
+    assert world.clock == (0, 1, 2)
+    assert [(one.cycle, one.broker, one.up) for one in world.events] == [
+        (1, "two:1", True),
+        (2, "two:1", False),
+    ]
+    assert world.minutes_at(1, 5) == 1
+    assert world.minutes_at(4, 5) == 12
+    assert replace(world, clock=()).minutes_at(4, 5) == 20
+
+
+def test_a_simulation_without_recorded_cycles_is_compared_with_none(tmp_path):
+    world = recorded_world(written(tmp_path, []))
+    [found] = simulated(
+        Variant("reference", RELEASE, "ThresholdShedder", {}), [replace(world, clock=())], 3, {}
+    )
+    assert likeness(found) is None
+    with pytest.raises(BadWorld, match="no load reports"):
+        recorded_world(Path("README.md"))
