@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -190,11 +190,20 @@ def _run(args: argparse.Namespace) -> int:
 def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
     """Write figures and a page to a folder. Errors: `BadWorld`."""
     records = [course_as_json(one) for one in courses]
-    command = shlex.join(("pulsar-conformance", *sys.argv[1:]))
+    page = league_page(records, _command())
+    _write(folder, {"simulations.json": as_text(records), "README.md": page})
+
+
+def _command() -> str:
+    return shlex.join(("pulsar-conformance", *sys.argv[1:]))
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files to a folder. Errors: `BadWorld`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "simulations.json").write_text(as_text(records), "utf-8")
-        (folder / "README.md").write_text(league_page(records, command), "utf-8")
+        for name, text in files.items():
+            (folder / name).write_text(text, "utf-8")
     except OSError as wrong:
         raise BadWorld(f"--publish {folder}: it cannot be written: {wrong.strerror}") from None
 
@@ -206,22 +215,32 @@ def as_text(records: list[dict[str, Any]]) -> str:
 
 def _search(args: argparse.Namespace) -> int:
     """Show the smallest cluster that never settles; return 0 even if none is found."""
-    from pulsar_conformance.audit.simulation.search import smallest_restless, story_lines
+    from pulsar_conformance.audit.simulation import search
 
     if args.world or args.history or args.reports or args.metrics or args.url:
         raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
-    if args.compare or args.sweep:
-        raise BadWorld("--smallest: it takes one variant; leave out --compare and --sweep")
-    [variant] = variants_of(args, Start([], USUAL_STRATEGY, None))
-    with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
-        simulate = make_simulator(variant, connection, args.cycles)
-        found = smallest_restless(simulate, args.seed, EXAMPLES)
-    if found is None:
-        none = f"none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
-        print(f"{variant.name}: {none}")
-        return 0
-    for line in (*simulation_lines([found]), "", *story_lines(found)):
-        print(line)
+    if args.sweep:
+        raise BadWorld("--smallest: it searches for each variant; leave out --sweep")
+    variants = variants_of(args, Start([], USUAL_STRATEGY, None))
+    found: dict[str, search.Restless | None] = {}
+    stories: dict[str, list[str]] = {}
+    for variant in variants:
+        with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
+            asked = search.ShedQuestions(connection)
+            simulate = make_simulator(variant, asked, args.cycles)
+            one = search.smallest_restless(simulate, asked, args.seed, EXAMPLES)
+        found[variant.name] = one
+        if one is None:
+            none = f"none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
+            print(f"{variant.name}: {none}")
+            continue
+        stories[variant.name] = list(search.story_lines(one, variant.released or variant.profile))
+        for line in (*simulation_lines([one.course]), "", *stories[variant.name]):
+            print(line)
+    if args.publish:
+        records = [one.as_json() for one in found.values() if one]
+        page = search.restless_page(found, stories, _command())
+        _write(args.publish, {"loops.json": as_text(records), "README.md": page})
     return 0
 
 

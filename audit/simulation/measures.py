@@ -97,7 +97,7 @@ class _Measured:
             cycles=len(cycles),
             minutes=course.minutes,
             rest=rest,
-            period=period_of(course) if rest is None else None,
+            period=period_of(course),
             unloads=len(course.sheds),
             unloads_of_one=max(every.values(), default=0),
             to_and_fro=sum(1 for _ in returns(course)),
@@ -153,8 +153,11 @@ def rest_of(course: SimulatedCourse) -> int | None:
     """Return the number of cycles until unloads end; None if they may not have ended.
 
     They have ended if the last cycles, more than a grace period and all of them after the last
-    event, have no unloads. If the load varies, the last quarter of all cycles must have none, too.
+    event, have no unloads, and owners do not repeat. If the load varies, the last quarter of all
+    cycles must have none, too.
     """
+    if period_of(course) is not None:
+        return None
     last = max((move.cycle for move in course.sheds), default=-1)
     quiet = len(course.cycles) - 1 - max(last, course.last_event)
     needed = grace_cycles(course) + 1

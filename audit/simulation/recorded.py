@@ -158,7 +158,7 @@ def _unloads(
 
 
 def _is_shed(act: Json, since: timedelta) -> bool:
-    cause = act.get("cause")
+    cause = str(act.get("cause"))
     return cause == SHEDDING or (cause in ELSE and since < AT_ONCE)
 
 
@@ -260,7 +260,8 @@ def likeness(course: SimulatedCourse) -> Likeness | None:
     length = min(len(course.cycles), len(course.world.clock))
     if not length:
         return None
-    recorded, simulated = defaultdict(set), defaultdict(set)
+    recorded: dict[int, set[RecordedUnload]] = defaultdict(set)
+    simulated: dict[int, set[RecordedUnload]] = defaultdict(set)
     for one in course.world.unloads:
         recorded[one.cycle].add(one)
     for move in course.sheds:

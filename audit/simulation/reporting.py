@@ -96,9 +96,8 @@ def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
         problem = f"cycle {found.alike} is the first that does not unload as recorded"
         yield from paragraph(f"{name}: {unloads} are recorded; {problem}:")
         for which, unloads_of in (("recorded", found.recorded), ("simulated", found.simulated)):
-            for one in sorted(unloads_of) or [None]:
-                text = f"{one.bundle}: {one.source} → {one.target}" if one else "nothing"
-                yield f"  {which} {text}"
+            moves = [f"{one.bundle}: {one.source} → {one.target}" for one in sorted(unloads_of)]
+            yield from (f"  {which} {move}" for move in moves or ["nothing"])
     yield ""
 
 

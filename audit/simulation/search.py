@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
-from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.measures import average_usage, limit_of, measures_of
+from pulsar_conformance.adapters import Connection
+from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
+from pulsar_conformance.audit.simulation.measures import average_usage, limit_of, period_of
+from pulsar_conformance.audit.simulation.reporting import markdown_table
+from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import (
     CAPACITY,
     MEGABYTE,
+    Json,
     SimulatedBroker,
     SimulatedBundle,
     SimulatedWorld,
@@ -20,6 +26,11 @@ from pulsar_conformance.audit.simulation.worlds import (
     rates_carrying,
     usual_settings,
 )
+from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.paper import format_derivation
+from pulsar_conformance.reference import Derivation, Model
+from pulsar_conformance.reference.answers.shedding import SHED
+from pulsar_conformance.reference.shedding import GRACE
 
 MOST_BROKERS, MOST_BUNDLES = 4, 6
 PERCENTS = 60
@@ -53,15 +64,68 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
     return SimulatedWorld("restless", title, tuple(brokers), tuple(bundles), usual_settings())
 
 
+@dataclass(frozen=True)
+class Restless:
+    """The smallest cluster found that never comes to rest, and what happens in it.
+
+    Attributes:
+        loads: usages of each broker by its bundles at first, in percent.
+        course: its simulation.
+        questions: the `shed.select` case of each cycle.
+    """
+
+    loads: Loads
+    course: SimulatedCourse
+    questions: Sequence[Json]
+
+    @property
+    def period(self) -> int:
+        """Number of cycles after which owners repeat."""
+        found = period_of(self.course)
+        assert found is not None, "only a cluster whose owners repeat is restless"
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a test needs to simulate it again, and what it shows."""
+        return {
+            "variant": self.course.variant,
+            "strategy": self.course.strategy,
+            "settings": {name: self.course.settings[name] for name in (GRACE,)},
+            "loads": self.loads,
+            "period": self.period,
+            "unloads": len(self.course.sheds),
+            "rules": [fault.rule.id for fault in loop_faults(self.course)],
+        }
+
+
+class ShedQuestions:
+    """A connection that also keeps the cases of `shed.select`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.hello, self.adapter = connection.hello, connection.adapter
+        self.kept: list[Json] = []
+
+    def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
+        """Return one answer per case."""
+        if operation == SHED:
+            self.kept += cases
+        return self._connection.ask(operation, cases)
+
+
 def smallest_restless(
-    simulate: Callable[[SimulatedWorld], SimulatedCourse], seed: int, examples: int
-) -> SimulatedCourse | None:
-    """Return the simulation of the smallest cluster found that repeats itself without end, or
-    None.
+    simulate: Callable[[SimulatedWorld], SimulatedCourse],
+    asked: ShedQuestions,
+    seed: int,
+    examples: int,
+) -> Restless | None:
+    """Return the smallest cluster found whose owners repeat for ever, or None.
+
+    `simulate` asks `asked`.
     """
 
     def restless(drawn: Loads) -> bool:
-        return measures_of(simulate(cluster_of(drawn))).period is not None
+        return period_of(simulate(cluster_of(drawn))) is not None
 
     chosen = settings(
         max_examples=examples,
@@ -74,20 +138,74 @@ def smallest_restless(
         found = find(drawn_loads(), restless, settings=chosen, random=Random(seed))
     except NoSuchExample:
         return None
-    return simulate(cluster_of(found))
+    asked.kept.clear()
+    course = simulate(cluster_of(found))
+    return Restless(found, course, tuple(asked.kept))
 
 
 STORY = 8
 """Maximum number of cycles with unloads that are shown."""
 
 
-def story_lines(course: SimulatedCourse) -> Iterator[str]:
-    """Yield the first cycles with unloads: the usage before them, and each move."""
-    shown = [cycle for cycle in course.cycles if cycle.sheds][:STORY]
-    for cycle in shown:
+def story_lines(found: Restless, profile: str) -> Iterator[str]:
+    """Yield the cycles with unloads of a period: usage before, the arithmetic, and each move.
+
+    The model of a profile derives the arithmetic, if it unloads the same bundles.
+    """
+    model = Model(profile)
+    first = found.course.cycles[: found.period + 1]
+    for cycle in [cycle for cycle in first if cycle.sheds][:STORY]:
         used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())
-        limit = limit_of(course, cycle)
+        limit = limit_of(found.course, cycle)
         about = f"; average {average_usage(cycle):g} %" + (f", limit {limit:g} %" if limit else "")
         yield f"cycle {cycle.number}: {used}{about}"
+        if cycle.number < len(found.questions):
+            yield from _arithmetic(model.derive(SHED, found.questions[cycle.number]), cycle)
         for move in cycle.sheds:
             yield f"  {move.bundle}: {move.source} → {move.target}"
+
+
+def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
+    """Yield how the brokers that shed are derived; nothing if other bundles are unloaded."""
+    derived = {one["bundle"] for one in derivation.answer.get("unload", ())}
+    if derived != {move.bundle for move in cycle.sheds}:
+        return
+    for broker in dict.fromkeys(str(move.source) for move in cycle.sheds):
+        steps = Focus(broker).of(derivation.steps)
+        own = [one for one in steps if one.label == broker or one.label.startswith(" ")]
+        yield from (f"    {line}" for line in format_derivation(own))
+
+
+def restless_page(
+    found: Mapping[str, Restless | None], stories: Mapping[str, Sequence[str]], command: str
+) -> str:
+    """Return a Markdown page about the smallest clusters, by variant."""
+    rows = []
+    for variant, one in found.items():
+        if one is None:
+            rows.append((variant, "none found", "", "", ""))
+            continue
+        cluster = "; ".join(" + ".join(map(str, used)) or "0" for used in one.loads)
+        rules = ", ".join(fault.rule.id for fault in loop_faults(one.course))
+        unloads = sum(move.cycle < one.period for move in one.course.sheds)
+        rows.append((variant, f"{cluster} %", str(one.period), str(unloads), rules))
+    headings = ("variant", "bundles of each broker", "period", "unloads in the first", "broken")
+    chapters = [
+        line
+        for variant, lines in stories.items()
+        for line in (f"## {variant}", "", "```text", *lines, "```", "")
+    ]
+    return "\n".join(
+        [
+            "# The smallest clusters that never come to rest",
+            "",
+            "The owners of their bundles repeat themselves for ever, though the load is constant.",
+            "Generated by:",
+            "",
+            f"    {command}",
+            "",
+            *markdown_table(headings, rows),
+            "",
+            *chapters,
+        ]
+    )

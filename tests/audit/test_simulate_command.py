@@ -148,7 +148,7 @@ MISTAKES = [
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
     (("--smallest", "--world", "crash"), "--smallest: it draws its clusters"),
     (("--smallest", "--sweep", "x=1..2"), "--smallest: it takes one variant"),
-    (("--history", "README.md"), "README.md: it has no load reports"),
+    (("--history", "README.md"), "README.md: it contains no load reports"),
     (("--history", "nowhere"), "it cannot be read"),
     (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
 ]
