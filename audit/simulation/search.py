@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
-from pulsar_conformance.adapters import Connection
 from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
 from pulsar_conformance.audit.simulation.measures import average_usage, limit_of, period_of
 from pulsar_conformance.audit.simulation.reporting import markdown_table
 from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.variants import Offering
 from pulsar_conformance.audit.simulation.worlds import (
     CAPACITY,
     MEGABYTE,
@@ -101,7 +101,7 @@ class Restless:
 class ShedQuestions:
     """A connection that also keeps the cases of `shed.select`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Offering) -> None:
         self._connection = connection
         self.hello, self.adapter = connection.hello, connection.adapter
         self.kept: list[Json] = []

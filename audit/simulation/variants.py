@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import Connection
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import check_name, connect
+from pulsar_conformance.adapters.protocol import Hello
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
+from pulsar_conformance.audit.simulation.loop import ITSELF, Decider, Simulation, deciding_by
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
@@ -89,6 +89,12 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
     )
 
 
+class Offering(Decider, Protocol):
+    """An implementation that also says what it offers."""
+
+    hello: Hello
+
+
 SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
 
 
@@ -122,7 +128,7 @@ def simulate_worlds(
 
 
 def make_simulator(
-    variant: Variant, connection: Connection, cycles: int
+    variant: Variant, connection: Offering, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
     """Return a function that simulates a world with a variant. Errors: as in `simulate_worlds`."""
     deciding = deciding_by(
@@ -141,7 +147,7 @@ def make_simulator(
     return simulate
 
 
-def _check_offers(variant: Variant, connection: Connection, world: SimulatedWorld) -> None:
+def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld) -> None:
     offered, hello = connection.hello.operations, connection.hello
     needed = [SHED, *([SPLIT_CANDIDATES] if world.topics_each_cycle else [])]
     for operation in needed:

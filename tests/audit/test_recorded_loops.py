@@ -13,7 +13,7 @@ import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
 from pulsar_conformance.audit.simulation.recorded import AT_ONCE, likeness, recorded_world
-from pulsar_conformance.audit.simulation.variants import Variant, simulated
+from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
 from pulsar_conformance.conformance.commands.main import main
 
@@ -31,7 +31,7 @@ def loop_file(strategy):
 def course(strategy, profile=RELEASE, adapter="reference", settings=None):
     world = recorded_world(loop_file(strategy))
     variant = Variant(adapter, profile, strategy, settings or {})
-    [found] = simulated(variant, [world], len(world.clock), {})
+    [found] = simulate_worlds(variant, [world], len(world.clock), {})
     return found
 
 
@@ -180,7 +180,7 @@ def test_a_broker_is_up_while_it_reports_and_cycles_keep_their_times(tmp_path):
 
 def test_a_simulation_without_recorded_cycles_is_compared_with_none(tmp_path):
     world = recorded_world(written(tmp_path, []))
-    [found] = simulated(
+    [found] = simulate_worlds(
         Variant("reference", RELEASE, "ThresholdShedder", {}), [replace(world, clock=())], 3, {}
     )
     assert likeness(found) is None
