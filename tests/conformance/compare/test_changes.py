@@ -94,7 +94,7 @@ def test_who_fails_is_not_told_to_break_every_rule_of_the_operation(capfd, monke
     settings = {"defaultNamespaceBundleSplitAlgorithm": "specified_positions_divide"}
     case = {"bundle": "0x00000000_0xffffffff", "algorithm": None, "by": "admin"}
     case |= {"settings": settings, "topics": topics, "positions": ["0x40000000", "0x40000000"]}
-    monkeypatch.setattr(Comparison, "_drawn", lambda *_: [Trial.of("bundles.split", case)])
+    monkeypatch.setattr(Comparison, "_draw_questions", lambda *_: [Trial.of("bundles.split", case)])
     monkeypatch.setattr(compared, "reduce", lambda trial, _failing: trial)
     _, out, _ = told(capfd, "2.10.5", "3.0.7", "--operation", "bundles.split")
     [entry] = re.findall(r"^  (default-positions.*?\n)\n  ?\S", f"{out}\n  end", re.M | re.S)
