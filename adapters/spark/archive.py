@@ -62,6 +62,8 @@ class Archive:
             return ()
         try:
             if _complete(self.file):
+                with suppress(OSError):
+                    self.file.touch()  # The archives used last are kept.
                 return (f'"-XX:SharedArchiveFile={self.file}"',)
             if _is_recent(self.classes):
                 return ()
@@ -141,8 +143,12 @@ def _is_filled(place: str) -> bool:
 
 
 def _make_room(folder: Path) -> None:
-    """Remove archives of environments that are no longer used, and useless lists."""
+    """Remove archives of environments that are no longer used, and useless lists.
+
+    Without its list, a removed archive is built again by the next process that lacks it.
+    """
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
-    for old in (*archives[: 1 - KEPT], *(one for one in lists if not _is_recent(one))):
+    evicted = [old.with_suffix(end) for old in archives[: 1 - KEPT] for end in (".jsa", ".classes")]
+    for old in (*evicted, *(one for one in lists if not _is_recent(one))):
         old.unlink(missing_ok=True)

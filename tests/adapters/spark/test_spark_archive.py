@@ -118,9 +118,22 @@ def test_only_the_newest_stay(folder):
     for age, name in enumerate(names):
         (folder / name).write_bytes(b"classes")
         os.utime(folder / name, (1000 - age, 1000 - age))
+    for name in ("old.classes", "new.classes"):
+        (folder / name).touch()
     kept = listed(archive.archive_of([], JARS))
     kept.make("nowhere", "a.jar")
-    assert {one.name for one in folder.iterdir()} == {"new.jsa", kept.classes.name}
+    assert {one.name for one in folder.iterdir()} == {"new.jsa", "new.classes", kept.classes.name}
+
+
+def test_a_removed_archive_is_built_again(folder):
+    folder.mkdir(parents=True)
+    removed = archive.archive_of(["-Xint"], JARS)
+    for age, file in enumerate([folder / "new.jsa", removed.file]):
+        file.write_bytes(b"classes")
+        os.utime(file, (1000 - age, 1000 - age))
+    removed.classes.touch()
+    listed(archive.archive_of([], JARS)).make("nowhere", "a.jar")
+    assert named(removed) == ("DumpLoadedClassList", removed.listing)
 
 
 def test_that_of_another_stays_while_one_is_made(folder):
