@@ -46,9 +46,9 @@ def test_allure_results_have_details():
 
 
 def test_pyspark_looks_up_functions_of_java_by_name():
-    """Used by adapters/spark/java.py."""
+    """Used by adapters/spark/messages.py."""
     pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
-    from pulsar_conformance.adapters.spark.java import REMEMBERED, remember_members
+    from pulsar_conformance.adapters.spark.messages import REMEMBERED, remember_members
     from py4j import protocol
     from py4j.java_gateway import JVMView
     from pyspark.sql.functions import builtin

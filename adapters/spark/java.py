@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from pulsar_conformance.adapters.spark.archive import Archive, archive_of
 from pulsar_conformance.adapters.spark.background import background
+from pulsar_conformance.adapters.spark.messages import defer_freeing, save_messages
 
 GIVES_WAY = 0.001
 """Seconds after which a Python thread yields, instead of 0.005. PySpark sends Java thousands of
@@ -120,6 +121,9 @@ class JavaProcess:
     _interval: float = field(default_factory=sys.getswitchinterval)
     """Python's own interval, restored when no session is left."""
 
+    _free: Callable[[], None] | None = None
+    """Frees the Java objects whose freeing is deferred."""
+
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
     ) -> Future[Any]:
@@ -152,8 +156,21 @@ class JavaProcess:
         """Restore the interval at which Python switches threads."""
         sys.setswitchinterval(self._interval)
 
+    def defer_freeing(self) -> None:
+        """Free no Java objects until `free` is called or another session starts."""
+        self.free()
+        if self._launching is not None:
+            self._free = defer_freeing(self._launching.result())
+
+    def free(self) -> None:
+        """Free the Java objects that Python no longer uses."""
+        if self._free is not None:
+            self._free()
+            self._free = None
+
     def session(self, master: str, more: Mapping[str, str]) -> Any:
         """Return a Spark session; settings in `more` override the suite's. Errors: PySpark's."""
+        self.free()
         with _interrupts_kept():
             return self._session(self.launch(master, more).result(), _settings(master, more))
 
@@ -163,39 +180,12 @@ class JavaProcess:
 
         if SparkContext._gateway is None:
             SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=gateway)
-            remember_members(gateway.jvm)
+            save_messages(gateway.jvm)
             if self._archive is not None:
                 self._archive.make_at_exit(gateway.jvm)
         session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
         session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
         return session
-
-
-class RememberedMembers:
-    """A Java class whose members are looked up only once."""
-
-    def __init__(self, of: Any) -> None:
-        self._of = of
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._of, name)
-        setattr(self, name, member)
-        return member
-
-
-REMEMBERED = (
-    *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
-    *("functions", "PythonUtils", "PythonSQLUtils"),
-)
-"""Names by which PySpark looks up Java's functions, with two messages before each call. Java tries
-some of these names in several packages, each of which is sought in 250 archives.
-"""
-
-
-def remember_members(jvm: Any) -> None:
-    """Make PySpark look up each Java function only once."""
-    for name in REMEMBERED:
-        vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
 
 
 def _failed(launching: Future[Any]) -> bool:

@@ -57,6 +57,11 @@ class Spark:
         with suppress(Exception):
             within(ENDS_WITHIN, self.session.interruptAll)
 
+    def defer_freeing(self) -> None:
+        """Keep all Java objects until others go on to use this session, or another one starts."""
+        if self.log is not None:
+            JAVA.defer_freeing()
+
     @property
     def tail(self) -> str:
         """Return the last lines that its Java process wrote to standard error."""
@@ -172,6 +177,8 @@ def release(spark: Spark, *, idle: bool = False) -> None:
     """
     with _PROCESS.turn:
         spark.users -= 1
+        if spark.users:
+            JAVA.free()
         if spark.users == 0 and _PROCESS.running is spark:
             _PROCESS.running = None
             JAVA.without_session()

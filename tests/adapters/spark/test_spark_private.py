@@ -1,6 +1,7 @@
 """The private interfaces of PySpark and Py4J that are used, so that a break has a name."""
 
 import inspect
+from collections import deque
 
 import pytest
 
@@ -28,3 +29,12 @@ def test_py4j_logs_by_loggers_of_its_own_name():
 
     for module in (clientserver, java_gateway):
         assert module.logger.name.partition(".")[0] == "py4j"
+
+
+def test_py4j_queues_the_objects_to_free():
+    from py4j.clientserver import JavaClient
+
+    client = JavaClient.__new__(JavaClient)
+    client.finalizer_deque = deque()
+    client.garbage_collect_object("o1")
+    assert list(client.finalizer_deque) == [(client, "o1")]

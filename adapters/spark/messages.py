@@ -1,0 +1,103 @@
+"""Fewer messages to Spark's Java process, of which PySpark sends several for each column.
+
+Measured on the findings of a small audit, 5,000 of 16,400 messages remain. Of the others, 7,200
+free objects, 2,800 fill lists element by element, and 1,500 ask for columns that are known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+REMEMBERED = (
+    *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
+    *("functions", "PythonUtils", "PythonSQLUtils"),
+)
+"""Names by which PySpark looks up Java's functions, with two messages before each call. Java tries
+some of these names in several packages, each of which is sought in 250 archives.
+"""
+
+CONSTANT = ("col", "lit")
+"""Functions that always return equal columns, which are immutable, for equal plain arguments."""
+
+PLAIN = (str, bool, int, float)
+
+KEPT = 4_000
+"""Maximum number of remembered results of a function."""
+
+SHORT = 10
+"""Maximum number of elements with which Java creates a list by a single call."""
+
+
+class RememberedMembers:
+    """A Java class whose members are looked up only once, as are constant columns."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._of, name)
+        if name in CONSTANT:
+            member = remember_results(member)
+        setattr(self, name, member)
+        return member
+
+
+def remember_results(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is called only once for each plain argument."""
+    known: dict[tuple[type, str], Any] = {}
+
+    def remembering(*arguments: Any) -> Any:
+        if len(arguments) != 1 or type(arguments[0]) not in PLAIN:
+            return function(*arguments)
+        key = type(arguments[0]), repr(arguments[0])
+        if key not in known:
+            if len(known) >= KEPT:
+                known.clear()
+            known[key] = function(*arguments)
+        return known[key]
+
+    return remembering
+
+
+def in_one_message(
+    to_seq: Callable[[Any], Any], list_of: Callable[..., Any]
+) -> Callable[[Iterable[Any]], Any]:
+    """Return a function like `to_seq` that creates a short list with a single message."""
+
+    def converted(elements: Iterable[Any]) -> Any:
+        given = list(elements)
+        short = len(given) <= SHORT and all(one is not None for one in given)
+        return to_seq(list_of(*given) if short else given)
+
+    return converted
+
+
+def remember_members(jvm: Any) -> None:
+    """Make PySpark look up each Java function only once."""
+    for name in REMEMBERED:
+        vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
+
+
+def save_messages(jvm: Any) -> None:
+    """Make PySpark look up each Java function only once, and create short lists at once."""
+    remember_members(jvm)
+    jvm.PythonUtils.toSeq = in_one_message(jvm.PythonUtils.toSeq, jvm.java.util.List.of)
+
+
+def defer_freeing(gateway: Any) -> Callable[[], None]:
+    """Free no more Java objects, each of which takes a message; return a function that frees all.
+
+    Until then, Java keeps them and whatever they refer to, such as the files of a shuffle.
+    """
+    client = gateway._gateway_client
+    freed = client.finalizer_deque
+    dropped: deque[Any] = deque()
+    client.finalizer_deque = dropped
+
+    def free() -> None:
+        client.finalizer_deque = freed
+        freed.extend(dropped)
+
+    return free
