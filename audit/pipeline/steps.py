@@ -233,9 +233,7 @@ def _build_gold(
 ) -> DataFrame:
     made = {parent: side.read(parent, tables[side.stored_name(parent)]) for parent in parents}
     made |= {f"{WHOLE}{parent}": table for parent, table in whole.items()}
-    rows = GOLD[name].build(_silver_tables(tables), made, plan)
-    at = F.coalesce("cycle", "at") if "at" in rows.columns else F.col("cycle")
-    return rows.withColumn("day", F.to_date(at))
+    return GOLD[name].build(_silver_tables(tables), made, plan)
 
 
 def _build_gold_since(

@@ -24,7 +24,7 @@ from pulsar_conformance.audit.input.files import InputFile, InputFiles
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
 from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.marks import DONE, Mark, Marks
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -191,7 +191,7 @@ class Store:
     def read(self, table: str, part: ClusterGroup | None = None) -> DataFrame:
         """Return a complete table, or the rows of some clusters."""
         if part is None:
-            return self._with_partition_columns(table).drop(SHARD)
+            return self._without_shard(self._with_partition_columns(table))
         return part.select(self._partitions_of(table, part))
 
     def _partitions_of(self, table: str, part: ClusterGroup) -> DataFrame:
@@ -200,7 +200,11 @@ class Store:
         if self.shards > 1 and not part.others:
             places = {zlib.crc32(name.encode()) % self.shards for name in part.clusters}
             rows = rows.where(F.isnull(SHARD) | F.col(SHARD).isin(*places))
-        return rows.drop(SHARD)
+        return self._without_shard(rows)
+
+    def _without_shard(self, rows: DataFrame) -> DataFrame:
+        """Return rows without their second partition column, if the table has one."""
+        return rows.drop(SHARD) if self.shards > 1 else rows
 
     def _with_partition_columns(self, table: str) -> DataFrame:
         """Return a table with its partition columns."""
@@ -339,10 +343,17 @@ class Store:
         return F.concat_ws("/", own, shard_number(self.shards)) if self.shards > 1 else own
 
     def with_table_columns(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return the columns of a table, in its order and with its types."""
-        schema = TABLES[base_name(table)].schema
-        fields = StructType.fromDDL(schema)
-        return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
+        """Return the columns of a table, in its order and with its types.
+
+        A row of a gold table belongs to the day of its cycle or, if it has none, of its event.
+        """
+        own = base_name(table)
+        fields = StructType.fromDDL(TABLES[own].schema)
+        columns = {one.name: F.col(one.name).cast(one.dataType) for one in fields}
+        if own in GOLD:
+            time = F.coalesce("cycle", "at") if "at" in columns else F.col("cycle")
+            columns[PARTITION] = F.to_date(time).alias(PARTITION)
+        return frame.select(*columns.values())
 
 
 def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
