@@ -72,8 +72,8 @@ code gets as much memory as with two compilers: one has only 48 MB by default, w
 some 80 s, and all further code is interpreted. In a run of a minute, all jobs together take 60 % of
 the CPU time that they take with Java's second compiler.
 
-Young objects get half of the memory: those of a plan are large, and most live briefly. Measured on a
-small audit, garbage collection takes 2 s of CPU time instead of 7.
+Young objects get half of the memory: those of a plan are large, and most live briefly. Measured on
+a small audit, garbage collection takes 2 s of CPU time instead of 7.
 
 Classes and their names get the memory that Spark's need from the start: otherwise Java collects all
 garbage whenever more is needed. Measured on a small audit, these two save 1.5 of 30 s of CPU time.

@@ -54,6 +54,11 @@ def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple
     return {rule: settings[rule] for rule in rules if strategy_of(rule)}
 
 
+def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
+    """True if a rule may depend on a setting that is not recorded and has no default."""
+    return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
+
+
 def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:

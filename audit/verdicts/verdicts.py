@@ -81,7 +81,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
     rules = checks_for_strategies(strategies, plan)
-    said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)
+    said = judged(_facts(moments, made, plan, strategies), rules, plan.readings, BOUNDED)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
     strategies = F.concat(F.lit(RESTARTED), "strategy", F.lit(" or "), "other_strategy")
@@ -100,8 +100,9 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
-    open_ones = missing_settings.undecided_rules(moments, made["broker_usage"], rules, plan)
-    found = missing_settings.with_undecided(found, open_ones).select(*columns)
+    if missing_settings.can_lack(rules, plan):
+        open_ones = missing_settings.undecided_rules(moments, made["broker_usage"], rules, plan)
+        found = missing_settings.with_undecided(found, open_ones).select(*columns)
     split = made["split_findings"].drop("day")
     found = found.unionByName(split, allowMissingColumns=True)
     return found.unionByName(made["transfer_findings"].drop("day"), allowMissingColumns=True)
@@ -125,7 +126,7 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 
 
-def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+def _facts(moments: DataFrame, made: Made, plan: AuditPlan, strategies: Sequence[str]) -> DataFrame:
     key = F.struct(*KEY)
     acted = made["broker_decisions"].withColumn("cycle", key).drop(*DROPPED)
     brokers = made["broker_usage"].select(
@@ -150,7 +151,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
         _others(plan).alias("others"),
         *(name for name in ("streak", "perhaps_streak") if name in moments.columns),
     )
-    return facts(acted, brokers, settled, plan.readings)
+    return facts(acted, brokers, settled, plan.readings, strategies)
 
 
 def _others(plan: AuditPlan) -> Column:

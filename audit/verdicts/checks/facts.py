@@ -5,7 +5,7 @@ As in the suite's own checks, comparisons that rounding could decide are null.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 
@@ -28,10 +28,17 @@ EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
 
 
-def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
+def facts(
+    acts: DataFrame,
+    brokers: DataFrame,
+    cycles: DataFrame,
+    readings: Readings,
+    strategies: Sequence[str] = tuple(shedding.STRATEGIES),
+) -> DataFrame:
     """Return a row for each view of each broker in each cycle, with the columns that checks read.
 
-    Brokers known only by their unloads are included. The column `looks` is the number of views.
+    Brokers known only by their unloads are included. The column `looks` is the number of views. The
+    extremes of a cycle are added only if UniformLoadShedder is among the strategies.
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
     `smoothed`, `observed` (before), `least`, `most`, `carries` and `turn` (the broker's place in a
@@ -57,7 +64,8 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     rows = rows.withColumn("brokers", count)
     rows = rows.withColumn("overloadshedder", overload.levels(readings))
     rows = threshold.with_levels(rows, readings)
-    rows = uniform.with_ends(rows, readings)
+    if "UniformLoadShedder" in strategies:
+        rows = uniform.with_ends(rows, readings)
     if "streak" in rows.columns:
         rows = average.with_pair(rows, readings)
     rows = _repeat_for_views(rows)
