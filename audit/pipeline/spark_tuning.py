@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED
+from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED, PARTITIONS
 
 SMALL = 32 << 20
 """Size of a history in bytes below which compiling takes more time than it saves."""
@@ -33,8 +33,6 @@ SHARDED = 1 << 30
 """Size of a history in bytes from which on the clusters of a day are stored in several
 partitions.
 """
-
-PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 """Limit on the size of results that come to the driver, which are only summaries."""

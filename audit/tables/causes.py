@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.adapters.spark.averages import Timeline
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
@@ -72,13 +73,13 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     owner.
     """
     silver = with_reported_names(silver)
-    went = _recorded_unloads(silver)
+    went = with_short_plan(_recorded_unloads(silver))
     count = bounded_count(went)
     if not count:
         return shapes.no_rows(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     owned = _with_owner(silver, went, _with_splits(silver, evident), count)
-    return _at_cycles(_attribute_to_owners(silver, owned), made["cycles"])
+    return _at_cycles(_attribute_to_owners(silver, with_short_plan(owned)), made["cycles"])
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:

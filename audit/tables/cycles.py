@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pulsar_conformance.adapters.spark import settings, shedding, threshold, transfer
-from pulsar_conformance.adapters.spark.configuring import collect_small
+from pulsar_conformance.adapters.spark.configuring import collect_small, with_short_plan
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIND
@@ -135,7 +135,7 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
         rows = rows.unionByName(
             _with_moments(silver, _assumed_cycles(silver, plan, begun, assumed))
         )
-    rows = join_settings(silver, plan, rows, "cycle")
+    rows = with_short_plan(join_settings(silver, plan, rows, "cycle"))
     if plan.strategy:
         named = {"strategy": F.lit(plan.strategy), "other_strategy": F.lit(None).cast("string")}
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import shapes, shedding
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import (
     causes,
@@ -78,7 +79,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
-    rows = add_unloads(decided_table(rows, plan.readings), went)
+    rows = add_unloads(with_short_plan(decided_table(rows, plan.readings)), went)
     return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
 
 

@@ -8,6 +8,7 @@ each block.
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, recent
 from pulsar_conformance.audit.tables.last_reports import LATE
@@ -62,7 +63,8 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     )
     if earlier is not None:
         rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
-    return cycles.in_period_of(_with_history(rows, exact=plan.smooths_exactly), plan)
+    rows = _with_history(with_short_plan(rows), exact=plan.smooths_exactly)
+    return cycles.in_period_of(rows, plan)
 
 
 def _counted_usage(plan: AuditPlan) -> Column:

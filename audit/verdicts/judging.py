@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.audit.verdicts.checks import CHECKS, RuleColumns
 from pulsar_conformance.audit.verdicts.checks.registry import Readings, RuleCheck, combine_checks
 from pyspark.sql import Column, DataFrame, Window
@@ -59,7 +60,9 @@ def judged(
     )
     each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(SAID)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
-    rows = decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
+    rows = with_short_plan(
+        decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
+    )
     rows = rows.withColumns(
         {"never_due": _in_every_view(lacking=False), "ever_due": _in_every_view(lacking=True)}
     )

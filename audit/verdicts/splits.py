@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.audit.input.parsing import AUTOMATIC
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, recent, settings_at
@@ -72,13 +73,15 @@ def _split_rules(plan: AuditPlan) -> set[str]:
     return {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
 
 
-def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
+def findings_about_splits(
+    silver: Silver, made: DataFrame, plan: AuditPlan, count: int
+) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row per time and rule.
 
-    `count` is the number of splits, as `causes.bounded_count` returns it.
+    `made` are the splits of `leader_splits`, `count` their number by `causes.bounded_count`.
     """
     rules = _split_rules(plan)
-    rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")
+    rows = with_short_plan(settings_at.join_settings(silver, plan, made, "cycle"))
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_necessary_samples(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)

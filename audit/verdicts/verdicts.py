@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import shapes
+from pulsar_conformance.adapters.spark.configuring import with_short_plan
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, streaks
@@ -64,10 +65,11 @@ SPLITS = "cluster string, cycle timestamp, rule string, verdict string, evidence
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     """Return `split_findings`: a row per rule and time of a leader's splits."""
-    count = causes.bounded_count(splits.leader_splits(silver, plan))
+    made = with_short_plan(splits.leader_splits(silver, plan))
+    count = causes.bounded_count(made)
     if not count:
         return shapes.no_rows(silver.actions, SPLITS)
-    return splits.findings_about_splits(silver, plan, count)
+    return splits.findings_about_splits(silver, made, plan, count)
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -335,7 +335,9 @@ def test_a_split_is_judged_by_all_that_was_told_before(session, tmp_path, cluste
         lines.append(line("split", cluster, at, bundle=SPLIT, into=into, cause="automatic"))
     silver = silver_of(session, tmp_path, lines)
     for since in (None, START + 2 * DAY):
-        found = splits.findings_about_splits(silver, replace(PLAN, since=since), len(clusters))
+        plan = replace(PLAN, since=since)
+        made = splits.leader_splits(silver, plan)
+        found = splits.findings_about_splits(silver, made, plan, len(clusters))
         verdicts = {
             row["cluster"]: row["verdict"] for row in found.where("rule = 'SPLIT-05'").collect()
         }
