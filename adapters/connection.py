@@ -1,7 +1,7 @@
 """A connection to an implementation, independent of the transport."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -80,6 +80,14 @@ class Connection(ABC):
     def concurrency(self) -> int:
         """Number of threads that may ask it at the same time."""
         return 1
+
+    def in_turn(self) -> Callable[[JSON, float], JSON] | None:
+        """Return a leader that decides one cycle after another, if it can be asked in this way.
+
+        The leader is given a `shed.select` case, with the earlier usage of its brokers, and the
+        minutes since the cycle before it.
+        """
+        return None
 
     @abstractmethod
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

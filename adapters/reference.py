@@ -1,7 +1,7 @@
 """The reference model as an adapter in this process, without serialization."""
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from pulsar_conformance.adapters.connection import Connection, Limits
@@ -57,6 +57,10 @@ class ReferenceConnection(Connection):
     def restarts(self) -> bool:
         """True: each connection has its own model."""
         return True
+
+    def in_turn(self) -> Callable[[JSON, float], JSON] | None:
+        """Return a leader that decides by the documents; None for a release."""
+        return self._model.in_turn()
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case; an exception in the model fails only that case."""

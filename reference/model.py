@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -85,6 +85,14 @@ class Model:
     def answer(self, operation: str, case: Case) -> dict[str, Any]:
         """Return the answer to a valid case."""
         return dict(self.derive(operation, case).answer)
+
+    def in_turn(self) -> Callable[[Case, float], dict[str, Any]] | None:
+        """Return a leader that answers one cycle after another; None for a release."""
+        if self._context.release is not None:
+            return None
+        from pulsar_conformance.reference.in_turn import CyclesInTurn
+
+        return CyclesInTurn(self._context)
 
     def derive(self, operation: str, case: Case) -> Derivation:
         """Return the answer to a valid case, with its derivation."""

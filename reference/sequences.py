@@ -19,6 +19,8 @@ class Past(NamedTuple):
     cycle: Cycle
     unloads: tuple[str, ...]
     ago: Minutes
+    hits: int | None = None
+    """Number of consecutive cycles, up to this one, with an imbalance, if it is known."""
 
     @property
     def sources(self) -> frozenset[str]:

@@ -154,12 +154,7 @@ class TransferPlan:
         """Number of consecutive cycles, up to this one, with an imbalance. [TRANSFER-06]"""
         found = 0
         for place, one in enumerate(self.past):
-            uneven = Balance.of(one.cycle).uneven
-            skipped = _skipped(one.cycle, self.past[:place], one.ago)
-            if one.unloads or not (skipped or uneven):
-                found = 0
-            elif not skipped:
-                found += 1
+            found = hits_after(one, self.past[:place], found)
         return found + 1 if self.balance.uneven else 0
 
     @property
@@ -192,6 +187,17 @@ class TransferPlan:
                 carried = total(self.cycle.rates(one).throughput for one in bundles)
                 balance = balance.after(source, target, carried)
                 yield Transfer(source, target, amount, bundles)
+
+
+def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
+    """Return the hits after a cycle, given those before it. [TRANSFER-06]"""
+    if one.hits is not None:
+        return one.hits
+    uneven = Balance.of(one.cycle).uneven
+    skipped = _skipped(one.cycle, past, one.ago)
+    if one.unloads or not (skipped or uneven):
+        return 0
+    return before if skipped else before + 1
 
 
 def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:

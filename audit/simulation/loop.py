@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -68,15 +68,18 @@ class Decider(Protocol):
     def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
         """Return one answer per case."""
 
+    def in_turn(self) -> Callable[[Json, float], Json] | None:
+        """Return a leader that decides one cycle after another, if there is one."""
+
 
 @dataclass(frozen=True)
 class Deciding:
     """The way in which an implementation is asked.
 
-    If `remembers`, it is asked `shed.cycles` about all cycles so far, because its strategy has a
-    memory of its own. Such a strategy also plans the destinations of its unloads, by itself or by
-    naming the next owner, and may decline to place other bundles; these go to the least used
-    broker.
+    If `remembers`, its leader is asked cycle by cycle, or if it has none, `shed.cycles` about all
+    cycles so far, because its strategy has a memory of its own. Such a strategy also plans the
+    destinations of its unloads, by itself or by naming the next owner, and may decline to place
+    other bundles; these go to the least used broker.
 
     If it `reserves`, a shed bundle that is placed counts at its broker when the next one of the
     same cycle is placed; otherwise all shed bundles are placed by the reports alone. If it
@@ -132,6 +135,7 @@ class Simulation:
         self._broker = {one.name: one for one in world.brokers}
         self._number = {one.name: place for place, one in enumerate(world.bundles)}
         self._asked: list[Json] = []
+        self._in_turn = connection.in_turn() if deciding.remembers else None
         self._refused: list[str] = []
         self._kept = 0
         for one in world.bundles:
@@ -256,17 +260,14 @@ class Simulation:
 
     def _unloads(self, cycle: int, brokers: dict[str, Json]) -> list[dict[str, str]]:
         case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)
-        if not self.deciding.remembers:
+        passed = self._minutes_at(cycle) - self._minutes_at(cycle - 1) if cycle else self.minutes
+        if self._in_turn is not None:
+            answer = self._checked_answer(CYCLES, self._in_turn(case, passed))
+        elif not self.deciding.remembers:
             answer = self._ask(SHED, case)
         else:
-            self._asked.append(
-                {
-                    "minutes": self.minutes,
-                    "brokers": brokers,
-                    "bundles": case["bundles"],
-                    "recentlyUnloaded": {},
-                }
-            )
+            now = {"minutes": passed, "brokers": brokers, "bundles": case["bundles"]}
+            self._asked.append({**now, "recentlyUnloaded": {}})
             whole = {"strategy": self.deciding.strategy, "settings": self.settings}
             answer = self._ask(CYCLES, {**whole, "cycles": self._asked})["cycles"][-1]
         return list(answer["unload"])

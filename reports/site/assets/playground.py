@@ -90,6 +90,10 @@ class DecidingModel:
         """Return one answer per case."""
         return [self._model.answer(operation, case) for case in cases]
 
+    def in_turn(self) -> Callable[[Any, float], Any] | None:
+        """Return a leader that decides one cycle after another, if the model has one."""
+        return self._model.in_turn()
+
 
 class ShownSimulation:
     """A simulation and the cycles so far."""

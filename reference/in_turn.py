@@ -1,0 +1,65 @@
+"""One cycle after another, as a leader with a memory decides them, in constant time each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulsar_conformance.reference.answers.shedding import select
+from pulsar_conformance.reference.context import Case, Context
+from pulsar_conformance.reference.numbers import ZERO, Minutes, exact
+from pulsar_conformance.reference.sequences import Past
+from pulsar_conformance.reference.shedding import DELAY, LIFETIME, TRANSFER_SHEDDER, Cycle
+from pulsar_conformance.reference.threshold import Levels
+from pulsar_conformance.reference.transfer import MINUTE, hits_after
+from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_HITS
+
+
+@dataclass
+class CyclesInTurn:
+    """A leader that follows the documents and keeps only what later cycles depend on.
+
+    Its answers are those of `shed.cycles` about all cycles so far.
+    """
+
+    context: Context
+    _earlier: list[Any] = field(default_factory=list)
+    _unloaded: dict[str, Minutes] = field(default_factory=dict)
+    """Minutes since each bundle's last unload."""
+
+    def __call__(self, case: Case, minutes: float) -> dict[str, Any]:
+        """Return the unloads of a cycle that runs so many minutes after the one before it.
+
+        The brokers of the `shed.select` case report their earlier usage as `usageHistory`.
+        """
+        passed = exact(minutes)
+        self._unloaded = {name: ago + passed for name, ago in self._unloaded.items()}
+        self._earlier = [_aged(one, passed) for one in self._earlier]
+        seen = {**case, "recentlyUnloaded": self._unloaded, "earlier": self._earlier}
+        answer = dict(select(self.context, seen).answer)
+        unloads = tuple(one["bundle"] for one in answer.get("unload", ()))
+        self._unloaded |= dict.fromkeys(unloads, ZERO)
+        cycle = Cycle(seen, self.context.settings(case), self.context.readings)
+        keep = _keep_transfers if cycle.strategy == TRANSFER_SHEDDER else _keep_usages
+        self._earlier = keep(self._earlier, cycle, unloads)
+        return answer
+
+
+def _aged(one: Any, passed: Minutes) -> Any:
+    return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
+
+
+def _keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
+    """Add a cycle for TransferShedder; only the last cycle and recent unloads count later."""
+    hits = earlier[-1].hits if earlier else 0
+    now = Past(cycle, unloads, ZERO)
+    longest = cycle.settings.number(DELAY) + cycle.settings.number(LIFETIME)
+    recent = [one for one in earlier if one.unloads and one.ago * MINUTE < longest]
+    return [*recent, now._replace(hits=hits_after(now, earlier, hits))]
+
+
+def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
+    """Add a cycle for AvgShedder, which counts up to the larger of two numbers of cycles."""
+    times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
+    most = max(int(cycle.settings.number(one)) for one in times) + 1
+    return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]
