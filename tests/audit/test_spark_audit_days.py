@@ -260,9 +260,11 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     check(session, store, history, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_leader_remembers_what_was_before_the_cycles_that_are_asked_about(
     session, written, audited, tmp_path
 ):
+    """Without files, test_spark_audit_usages.py holds this in all runs."""
     history, store = audited
     plan, usage = replace(PLAN, since=START + DAYS * DAY), "broker_usage"
     count, whole = list(TABLES).index(usage) + 1, Store(session, str(tmp_path / "whole"))
