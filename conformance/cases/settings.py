@@ -18,6 +18,7 @@ from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
     known_releases,
+    nearest_profile,
     nearest_release,
     renamed,
 )
@@ -28,6 +29,8 @@ MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
+OLDEST_WITHOUT_HEAP = "released-3.0"
+HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """The extensible load manager, and its only shedding strategy."""
@@ -199,24 +202,29 @@ def manager_by_settings(settings: Mapping[str, Any]) -> str:
 
 
 def _switched_off(read: SettingsRead) -> Iterator[Unused]:
-    """Yield settings changed from their defaults that other settings make ineffective."""
+    """Yield settings changed from their defaults that other settings make ineffective.
+
+    A weight of heap memory is reported even if it is the default, since it suggests an effect.
+    """
     release = read.released or known_releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
         if setting is not None and setting.type == "class" and "." not in str(value):
             why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
             yield Unused(read.places[name], name, f"{value}: {why}")
+        elif setting is not None and setting.name == HEAP and value and _ignores_heap(read):
+            yield Unused(read.places[name], name, f"{value}: {HEAP_IGNORED}")
         elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)
-            if setting.name == HEAP and _ignores_heap(read):
-                why = "the modular load manager no longer counts heap memory"
             if why:
                 yield Unused(read.places[name], name, why)
 
 
 def _ignores_heap(read: SettingsRead) -> bool:
     """True if the settings are read by a known release whose load manager ignores heap memory."""
-    known = read.released is not None and not read.older
+    known = read.released is not None
+    if read.older:
+        known = nearest_profile(read.older) == OLDEST_WITHOUT_HEAP
     return known and manager_by_settings(read.values) == MODULAR
 
 

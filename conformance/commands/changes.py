@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +32,7 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.reporters import show_progress
-from pulsar_conformance.specs.text import paragraph
+from pulsar_conformance.specs.text import counted, paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
         for older, newer in pairwise(versions):
             with_newer = walk.between(older, newer)
             operations = _operations(with_newer, args.operation)
-            print(heading(older, newer))
+            print(heading(older, newer), flush=True)
+            print(_effort(operations, args.examples), file=sys.stderr)
             found.append(_pair(with_newer, (older, newer), operations, args))
             print()
         if args.all:
@@ -71,6 +73,13 @@ def run(args: argparse.Namespace) -> int:
         show_progress("")
         walk.close()
     return 0
+
+
+def _effort(operations: Sequence[str], examples: int) -> str:
+    """Return a note on how much is asked."""
+    asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
+    fewer = "" if len(operations) == 1 else "; --operation NAME asks one alone, and sooner"
+    return f"pulsar-conformance: both releases are asked {asked}, which takes minutes{fewer}"
 
 
 def adapter_of(version: str) -> str:
@@ -114,14 +123,21 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
         if given:
             raise BadPlan(f"--all compares all releases; leave out {' '.join(given)}")
         return list(releases())
-    for version in given:
-        if version not in releases():
-            raise specs.UnknownName(version, "release", releases())
-    if len(given) != 2:
+    named = list(map(_release, given))
+    if len(named) != 2:
         raise BadPlan(f"name two releases, or --all; there are {', '.join(releases())}")
-    if given[0] == given[1]:
-        raise BadPlan(f"{given[0]} is given twice; name two releases")
-    return list(given)
+    if named[0] == named[1]:
+        raise BadPlan(f"{named[0]} is given twice; name two releases")
+    return named
+
+
+def _release(version: str) -> str:
+    """Return a known release, or the newest of a line such as 4.2. Errors: `specs.UnknownName`."""
+    of_line = (one for one in reversed(releases()) if f"{one}.".startswith(f"{version}."))
+    found = next(of_line, None)
+    if found is None:
+        raise specs.UnknownName(version, "release", releases())
+    return found
 
 
 def _writable(file: str | None) -> None:

@@ -34,6 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_profile(parser, "print the defaults of this profile (%(default)s)")
     parser.add_argument(
+        "--to",
+        metavar="VERSION",
+        help="list what changes in FILE with this version (by default, the next known release)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="list the defaults of settings that FILE does not set"
+    )
+    parser.add_argument(
         "--release", metavar="VERSION", help="the version of Pulsar that reads FILE, such as 4.0.3"
     )
     add_dynamic(parser)
@@ -50,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(files[0], args)
-    if args.release or args.json or args.markdown or args.dynamic:
-        raise UserError(
-            "--release, --dynamic, --json and --markdown are for a FILE, such as a broker.conf"
-        )
+    options = ("release", "to", "all", "dynamic", "json", "markdown")
+    if any(vars(args)[one] for one in options):
+        named = ", ".join(f"--{one}" for one in options[:-1])
+        raise UserError(f"{named} and --{options[-1]} are for a FILE, such as a broker.conf")
     print("\n".join(_lines(args)))
     return 0
 
@@ -72,9 +80,9 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         if args.dynamic:
             found = found.with_dynamic(read_dynamic(args.dynamic, args.release))
     if args.json:
-        print(json.dumps(_as_json(found), indent=1))
+        print(json.dumps(_as_json(found, args.to), indent=1))
     else:
-        print("\n".join(_explanation(found, args.markdown)))
+        print("\n".join(_explanation(found, args)))
     return int(bool(found.without_effect()))
 
 
@@ -140,20 +148,23 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
+EFFECTIVE = "no setting that differs from its default is without effect"
+
 Section = tuple[str, list[str]]
 """A title, and the rows of the section."""
 
 
-def _explanation(found: SettingsRead, markdown: bool) -> Iterator[str]:
+def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]:
     """Yield the sections as text or as Markdown lists."""
-    for number, (title, rows) in enumerate(_sections(found)):
+    markdown: bool = args.markdown
+    for number, (title, rows) in enumerate(_sections(found, args.to, args.all)):
         yield from ("",) if number else ()
         yield from [f"## {title}", ""] if markdown else paragraph(title)
         for row in rows:
             yield from (f"- {row}",) if markdown else paragraph(row, 4, "  ")
 
 
-def _sections(found: SettingsRead) -> Iterator[Section]:
+def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
     release = _compared_with(found)
     if found.older:
         yield (
@@ -161,6 +172,15 @@ def _sections(found: SettingsRead) -> Iterator[Section]:
             "it may lack some of these",
             [],
         )
+    without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
+    yield ("without effect" if without else EFFECTIVE), without
+    later = _later(found, to)
+    changes = list(_changes(found, later))
+    if changes:
+        which = "" if to else ", the next known release"
+        yield f"changes with Pulsar {later[-1]}{which}", changes
+    elif to:
+        yield f"nothing changes with Pulsar {later[-1]}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{name} = {_short(value)} ({found.places[name]}"
@@ -169,41 +189,45 @@ def _sections(found: SettingsRead) -> Iterator[Section]:
         for name, (value, default) in in_force
     ]
     yield f"in force, with the defaults of Pulsar {release}", rows
-    without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    yield ("without effect" if without else "every setting has an effect"), without
-    yield (
-        f"not set, so that the default of Pulsar {release} applies",
-        [f"{name} = {_short(value)}" for name, value in _defaults(found).items()],
-    )
-    changes = list(_changes(found))
-    if changes:
-        yield f"changes with Pulsar {_next(release)}, the next known release", changes
+    defaults = [f"{name} = {_short(value)}" for name, value in _defaults(found).items()]
+    count = counted(len(defaults), "setting")
+    title = f"not set, so that the default of Pulsar {release} applies"
+    yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
 
 
-def _next(release: str) -> str | None:
-    from pulsar_conformance.specs.broker import known_releases
+def _later(found: SettingsRead, to: str | None) -> tuple[str, ...]:
+    """Return the known releases after the one that reads the file: the next, or all up to `to`.
 
-    later = known_releases()[known_releases().index(release) + 1 :]
-    return later[0] if later else None
+    Errors: `UserError` if `to` is not later.
+    """
+    from pulsar_conformance.specs.broker import known_releases, release_named
+
+    now, known = _compared_with(found), known_releases()
+    later = known[known.index(now) + 1 :]
+    if to is None:
+        return later[:1]
+    if release_named(to) not in later:
+        raise UserError(f"--to {to}: name a release after {now}; known are {', '.join(known)}")
+    return later[: later.index(release_named(to)) + 1]
 
 
-def _changes(found: SettingsRead) -> Iterator[str]:
-    """Yield the names and defaults that change in the next known release."""
+def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:
+    """Yield the names and defaults that change up to the last of some later releases."""
     from pulsar_conformance.specs.broker import broker_settings
 
     now = _compared_with(found)
-    new = _next(now)
-    if new is None:
+    if not later:
         return
+    new = later[-1]
     for name, setting in broker_settings().items():
         before, after = setting.default(now), setting.default(new)
-        if setting.since == new and setting.replaces in found.values:
+        if setting.since in later and setting.replaces in found.values:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in found.values and setting.is_in(now) and before != after:
             yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
-        elif name in found.values and setting.deprecated == new:
+        elif name in found.values and setting.deprecated in later:
             yield f"{name}: it becomes deprecated"
 
 
@@ -219,7 +243,7 @@ def _conf_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _as_json(found: SettingsRead) -> dict[str, Any]:
+def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
     return {
         "release": _compared_with(found),
         "inForce": {
@@ -231,7 +255,7 @@ def _as_json(found: SettingsRead) -> dict[str, Any]:
         ],
         "defaults": dict(_defaults(found)),
         "others": found.others,
-        "nextRelease": list(_changes(found)),
+        "nextRelease": list(_changes(found, _later(found, to))),
     }
 
 

@@ -100,6 +100,16 @@ def test_the_extensible_manager_reads_the_weight_of_heap_memory(tmp_path):
     assert "heap memory" in unused.why
 
 
+@pytest.mark.parametrize("release", ["3.0.4", "4.2.4"])
+def test_a_weight_of_heap_memory_is_without_effect_even_if_it_is_the_default(tmp_path, release):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerMemoryResourceWeight=1.0\n")
+    [unused] = read_settings(file, release).without_effect()
+    assert "heap memory" in unused.why
+    file.write_text("loadBalancerMemoryResourceWeight=0\n")
+    assert read_settings(file, release).without_effect() == []
+
+
 def test_the_extensible_manager_always_places_by_the_least_usage(tmp_path):
     name = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
     assert reasons(tmp_path, "extensible", name) == []
