@@ -10,7 +10,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    call,
+    exists,
+    java_class,
+    java_list,
+    methods,
+)
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
@@ -151,3 +158,26 @@ def _loaded(name: str) -> Java:
         return jpype.java.lang.Class.forName(name, False, loader)
     except jpype.JException:
         return None
+
+
+def created_placer(configuration: Java) -> Java:
+    """Return the placement strategy that a release creates with these settings.
+
+    Since 5.0.1, one that cannot be paired with the shedding strategy is replaced.
+    """
+    paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), PAIRED)
+    if not paired:
+        return java_class(PLACEMENT).create(configuration)
+    pair = paired[0].invoke(None, java_list([configuration]).toArray())
+    return call(pair, "placementStrategy")
+
+
+PAIRED = "createLoadBalanceStrategies"
+"""The method that creates both strategies, since 5.0.1."""
+
+
+def chosen_broker(strategy: Java, among: Java, bundle: str, *rest: Java) -> Java:
+    """Return a placement strategy's choice, by the bundle's name where it takes that."""
+    if methods(strategy, "selectBrokerForBundle"):
+        return strategy.selectBrokerForBundle(among, bundle, *rest)
+    return strategy.selectBroker(among, *rest)

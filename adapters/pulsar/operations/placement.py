@@ -13,6 +13,8 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     PLACEMENT,
     SETTINGS,
     NoStrategy,
+    chosen_broker,
+    created_placer,
     find_strategy,
     settings_for_strategy,
 )
@@ -36,20 +38,35 @@ def select(release: Release, case: Case) -> Answer:
     candidates = java_list(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
-        strategy = java_class(PLACEMENT).create(configuration)
-        remember_plan(strategy, bundle, case.get("plan"))
+        strategy = created_placer(configuration)
+        remember_plan(strategy, case["bundle"], bundle, case.get("plan"))
         among = java_class("java.util.HashSet")(candidates)
-        broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
+        asked = (bundle, load, configuration)
+        broker = chosen_broker(strategy, among, case["bundle"], *asked).orElse(None)
         return None if broker is None else broker_name(broker)
 
     return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
 
 
-def remember_plan(strategy: Java, bundle: Java, plan: Case | None) -> None:
+def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
     """Give a strategy that plans destinations the case's plan; no-op for others."""
-    plans = field(strategy, "bundleBrokerMap")
-    if plan is not None and plans is not None:
-        plans.get(strategy).put(bundle, broker_id(plan["to"]))
+    by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING)
+    if plan is None:
+        return
+    if by_averages is not None:
+        by_averages.get(strategy).put(bundle, broker_id(plan["to"]))
+    if by_name is not None:
+        [pending] = java_class(PLAN).class_.getDeclaredConstructors()
+        pending.setAccessible(True)
+        brokers = java_list(broker_id(plan[one]) for one in ("from", "to"))
+        by_name.get(strategy).put(name, pending.newInstance(brokers.toArray()))
+        if plan["attempt"] != "running":
+            strategy.onUnloadAttemptCompleted()
+
+
+PENDING = "pendingBundleToUnload"
+PLAN = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder$PendingUnload"
+"""AvgShedder's plans, and the class of one, since 5.0.1."""
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:

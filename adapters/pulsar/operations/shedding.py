@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
@@ -17,10 +17,10 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Un
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
 from pulsar_conformance.adapters.pulsar.strategies import (
-    PLACEMENT,
     SETTINGS,
     SHEDDING,
     NoStrategy,
+    chosen_broker,
     find_strategy,
     released,
     settings_for_strategy,
@@ -30,8 +30,8 @@ STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
 """The strategy of a release that has no setting for it."""
 
-BY_NAME, ENDED = "selectBrokerForBundle", "onUnloadAttemptCompleted"
-"""Methods of strategies since 5.0.1."""
+ENDED = "onUnloadAttemptCompleted"
+"""A method of strategies since 5.0.1."""
 
 MINUTE = 60_000
 SLACK = 2_000
@@ -93,8 +93,8 @@ class _Row:
         self._manager = Manager(self._service)
         self._chosen: list[tuple[str, str]] = []
         self._strategy = self._manager.strategy
-        placing = str(case["settings"].get(SETTINGS[PLACEMENT], "")).rpartition(".")[2]
-        self._plans = placing == str(self._strategy.getClass().getSimpleName())
+        placer = field(self._manager.java, "placementStrategy").get(self._manager.java)
+        self._plans = placer.getClass() == self._strategy.getClass()
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._moments: dict[str, float] = {}
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
@@ -136,11 +136,7 @@ class _Row:
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
-        rest = (data, load, self._configuration)
-        if hasattr(self._strategy, BY_NAME):
-            found = self._strategy.selectBrokerForBundle(brokers, bundle, *rest)
-        else:
-            found = self._strategy.selectBroker(brokers, *rest)
+        found = chosen_broker(self._strategy, brokers, bundle, data, load, self._configuration)
         return broker_name(found.get())
 
     def remember(self, case: Case) -> None:

@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.pulsar.operations import anti_affinity, placeme
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
-from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, created_placer
 
 POLICIES = "org.apache.pulsar.common.policies."
 ISOLATION = f"{POLICIES}impl.NamespaceIsolationPolicies"
@@ -65,7 +65,7 @@ Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
 ORDERED = "java.util.LinkedHashSet"
 STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
-    "placementStrategy": lambda configuration: java_class(PLACEMENT).create(configuration),
+    "placementStrategy": created_placer,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
 """Factories of a manager's placement strategies from a configuration, by field."""
