@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class, java_list
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
@@ -17,6 +17,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Un
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
 from pulsar_conformance.adapters.pulsar.strategies import (
+    PLACEMENT,
     SETTINGS,
     SHEDDING,
     NoStrategy,
@@ -93,8 +94,8 @@ class _Row:
         self._manager = Manager(self._service)
         self._chosen: list[tuple[str, str]] = []
         self._strategy = self._manager.strategy
-        placer = field(self._manager.java, "placementStrategy").get(self._manager.java)
-        self._plans = placer.getClass() == self._strategy.getClass()
+        placing = named_placer(release, case["settings"]).rpartition(".")[2]
+        self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._moments: dict[str, float] = {}
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
@@ -159,6 +160,13 @@ class _Row:
 
     def __exit__(self, *error: object) -> None:
         end_threads(self._manager.java)
+
+
+def named_placer(release: Release, settings: Case) -> str:
+    """Return the placement strategy that settings name, or else the release's default."""
+    if not release.configurations.knows(SETTINGS[PLACEMENT]):
+        return ""
+    return str(release.configuration(settings).getLoadBalancerLoadPlacementStrategy())
 
 
 def latest_clock() -> int:
