@@ -4,7 +4,7 @@ The leader sheds by its own timer, once a minute. As clients, this program looks
 unloaded once the cycle is over; then the brokers carry what they own. The times of the leader's
 cycles are merged into the history.
 
-`overload`: one of three brokers is always over 85 %, so that OverloadShedder sheds in every cycle.
+`overload`: one of four brokers is always over 85 %, so that OverloadShedder sheds in every cycle.
 `threshold`: ThresholdShedder remembers earlier usage; three brokers join, and three stop.
 
 python recorded_loop.py VERSION JARS TEMPORARY HISTORY overload|threshold [CYCLES]
@@ -59,7 +59,7 @@ class Loop:
 
 LOOPS = {
     "overload": Loop(
-        ((43, 38, 11, 37), (18, 44), (22, 10, 39)),
+        ((32, 15, 14, 35), (21, 22), (31, 12, 24), (5, 34, 29, 20, 26, 8)),
         {STRATEGY: f"{PACKAGE}OverloadShedder"},
     ),
     "threshold": Loop(

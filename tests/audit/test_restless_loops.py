@@ -1,0 +1,79 @@
+"""The published smallest clusters that never come to rest, by the model and by the releases."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.audit.simulation.measures import measures_of, period_of
+from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.search import cluster_of
+from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
+
+FOLDER = Path(__file__).parents[2] / "reports/loops"
+LOOPS = json.loads((FOLDER / "loops.json").read_text("utf-8"))
+CYCLES = 40
+RELEASES = {"released-3.0": "3.0.7", "released-4.2": "4.2.4", "released-5.0": "5.0.0-M1"}
+SWINGING, CIRCLING = [[5], [10], [5, 40]], [[40], [45, 45]]
+
+
+def profile_of(loop):
+    return loop["variant"].partition("profile=")[2].partition(" ")[0]
+
+
+def named(loop):
+    return f"{profile_of(loop)}-{loop['strategy']}"
+
+
+def simulate(loop, adapter, profile, loads=None):
+    variant = Variant(adapter, profile, loop["strategy"], loop["settings"])
+    [course] = simulate_worlds(variant, [cluster_of(loads or loop["loads"])], CYCLES, {})
+    return course
+
+
+def shown(course):
+    return period_of(course), len(course.sheds), [one.rule.id for one in loop_faults(course)]
+
+
+def test_every_release_has_the_loops_of_two_strategies_and_no_other():
+    loads = {(profile_of(one), one["strategy"]): one["loads"] for one in LOOPS}
+    assert loads == {
+        (profile, strategy): cluster
+        for profile in RELEASES
+        for strategy, cluster in (("ThresholdShedder", SWINGING), ("OverloadShedder", CIRCLING))
+    }
+    page = (FOLDER / "README.md").read_text("utf-8")
+    assert page.count("| none found |") == len(RELEASES)
+    assert all(f"## {one['variant']}\n" in page for one in LOOPS)
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=named)
+def test_the_model_repeats_a_published_loop(loop):
+    course = simulate(loop, "reference", profile_of(loop))
+    assert shown(course) == (loop["period"], loop["unloads"], loop["rules"])
+    assert measures_of(course).rest is None
+
+
+@pytest.mark.pulsar
+@pytest.mark.parametrize("loop", LOOPS, ids=named)
+def test_the_classes_of_the_release_repeat_a_published_loop(loop):
+    profile = profile_of(loop)
+    documents = profile.replace("released", "documented")
+    course = simulate(loop, f"pulsar:{RELEASES[profile]}", documents)
+    assert shown(course) == (loop["period"], loop["unloads"], loop["rules"])
+
+
+# Usages of 5, 10 and 45 % are 20 % on average, and the limit is 30 %. The broker at 45 % sheds its
+# bundle of 40 % at once, and the broker that takes it as soon as its own smoothed usage is over the
+# limit, 45 - 40 * 0.9 ** 10 = 31.05 % in cycle 10.
+def test_a_heavy_bundle_swings_when_its_history_is_over_the_limit():
+    loop = next(one for one in LOOPS if one["loads"] == SWINGING)
+    course = simulate(loop, "reference", profile_of(loop))
+    assert [move.cycle for move in course.sheds[:2]] == [0, 10]
+    smoothed = [45 - 40 * 0.9**cycle for cycle in (9, 10)]
+    assert smoothed[0] < 30 < smoothed[1]
+
+
+@pytest.mark.parametrize("loads", [[[5], [10], [40]], [[5], [5, 40]], [[10], [10], [5, 30]]])
+def test_a_smaller_cluster_comes_to_rest(loads):
+    loop = next(one for one in LOOPS if one["loads"] == SWINGING)
+    assert period_of(simulate(loop, "reference", profile_of(loop), loads)) is None
