@@ -26,6 +26,12 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
     }
 
 
+def highest_usage(said: Json) -> float:
+    """Return the usage of a report's busiest resource, in percent of a limit of 100."""
+    used = [one["usage"] for one in said.values() if isinstance(one, dict) and "limit" in one]
+    return float(max(used, default=0.0))
+
+
 class LeaderMemory:
     """A leader's averages of bundles, the last unloads, and brokers' smoothed usage.
 
@@ -62,6 +68,17 @@ class LeaderMemory:
         """Remove the averages of a bundle that was split."""
         self.data.pop(bundle, None)
         self.unloaded.pop(bundle, None)
+
+    def is_tie(self, one: str | None, other: str, owners: Mapping[str, str | None]) -> bool:
+        """True if two brokers' bundles have the same long-term message rate, by which placement
+        chooses.
+        """
+        rates = {one: 0.0, other: 0.0}
+        for bundle, owner in owners.items():
+            if owner in rates and bundle in self.data:
+                data = self.data[bundle]["longTermData"]
+                rates[owner] += data["msgRateIn"] + data["msgRateOut"]
+        return one is not None and rates[one] == rates[other]
 
     def recent_unloads(self, cycle: int) -> dict[str, float]:
         """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""

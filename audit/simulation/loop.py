@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.course import (
     SimulatedCourse,
     SimulatedCycle,
 )
-from pulsar_conformance.audit.simulation.leader import LeaderMemory
+from pulsar_conformance.audit.simulation.leader import LeaderMemory, highest_usage
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -136,6 +136,7 @@ class Simulation:
         self._number = {one.name: place for place, one in enumerate(world.bundles)}
         self._asked: list[Json] = []
         self._in_turn = connection.in_turn() if deciding.remembers else None
+        self._recorded = {(one.cycle, one.bundle): one.target for one in world.unloads}
         self._refused: list[str] = []
         self._kept = 0
         for one in world.bundles:
@@ -175,7 +176,7 @@ class Simulation:
         moves += self._shed(cycle, brokers)
         return SimulatedCycle(
             cycle,
-            {name: _highest_usage(said) for name, said in brokers.items()},
+            {name: highest_usage(said) for name, said in brokers.items()},
             sum(one[2] + one[3] for one in rates.values()),
             sum(said["msgThroughputIn"] + said["msgThroughputOut"] for said in brokers.values()),
             tuple(moves),
@@ -300,6 +301,9 @@ class Simulation:
             if target is not None and target not in brokers:
                 self._refused.append(f"{bundle} is placed on {target}, which is not up")
                 target = None
+            recorded = self._recorded.get((cycle, bundle)) if why == SHEDDING else None
+            if recorded and self.leader.is_tie(target, recorded, self.owner):
+                target = recorded
             if reserves and target is not None and target != source:
                 assigned[target].append(bundle)
             self.owner[bundle] = target
@@ -391,8 +395,3 @@ class Simulation:
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown
-
-
-def _highest_usage(said: Json) -> float:
-    used = [one["usage"] for one in said.values() if isinstance(one, dict) and "limit" in one]
-    return float(max(used, default=0.0))

@@ -112,6 +112,10 @@ class ShedQuestions:
             self.kept += cases
         return self._connection.ask(operation, cases)
 
+    def in_turn(self) -> Callable[[Json, float], Json] | None:
+        """Return the connection's leader, whose cases are not kept."""
+        return self._connection.in_turn()
+
 
 def smallest_restless(
     simulate: Callable[[SimulatedWorld], SimulatedCourse],
