@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 UNORDERED = "boundaries do not ascend from 0x00000000 to 0xffffffff"
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 MOST_BUNDLES = 1 << 20
-"""Maximum number of boundaries that are computed for one namespace."""
+"""Maximum number of bundles of a namespace for which boundaries are computed."""
 
 
 def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
@@ -77,7 +77,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
     algorithms = splitting.documented_algorithms(chosen.defaults)
-    by_rates = _cuts_by_rates(readings) if splitting.BY_RATES in algorithms else None
+    by_rates = _cuts_by_traffic(readings) if splitting.BY_RATES in algorithms else None
     rows = cases.select(
         "cycle",
         "settings",
@@ -116,7 +116,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def _cuts_by_rates(readings: Readings) -> Column:
+def _cuts_by_traffic(readings: Readings) -> Column:
     """Return the cuts by the topics' traffic."""
     loads = F.transform(
         "topics",

@@ -50,7 +50,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.collect_list(F.when(F.col("left_out"), named)).alias("overloaded"),
         *(F.any_value(one).alias(one) for one in ("by_chance", "settings", "plan")),
     )
-    planned = placement.as_planned(F.col("candidates"), F.col("overloaded"), F.col("plan"))
+    planned = placement.candidates_by_plan(F.col("candidates"), F.col("overloaded"), F.col("plan"))
     strategy, shedder = (F.col(f"settings.{one}") for one in (placement.STRATEGY, STRATEGY))
     pair = F.coalesce((strategy == average.NAME) & (shedder == average.NAME), F.lit(False))
     best = F.when(pair, planned).otherwise(F.col("best"))

@@ -33,7 +33,9 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
     ),
 }
-"""Minutes since the unload of a bundle, or of one that contained its topics, by `grace-of`."""
+"""Minutes since the unload of a bundle, or of a bundle that contained its topics, by the reading
+`grace-of`.
+"""
 
 
 def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
@@ -53,12 +55,12 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
             usage.percents(report).alias("percent"),
             report["usageHistory"].alias("history"),
             shapes.traffic(report).alias("carries"),
-            _owned(report, chosen).alias("owns"),
+            _owned_structs(report, chosen).alias("owns"),
             *((report["age"].alias("age"),) if transfers else ()),
         ),
     )
     each = F.explode_outer(reported).alias("broker", "report")
-    shed_by = _strategy(transfers=transfers).alias("strategy")
+    shed_by = _strategy_column(transfers=transfers).alias("strategy")
     least = F.col(f"settings.{threshold.LEAST_THROUGHPUT}")
     megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
     rows = cases.select(
@@ -69,7 +71,7 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
 
 
-def _strategy(*, transfers: bool) -> Column:
+def _strategy_column(*, transfers: bool) -> Column:
     """Return the strategy's class name, without Pulsar's package. [TRANSFER-18]"""
     given = F.col("given")
     written = (F.col("strategy"), F.col(f"settings.{shedding.STRATEGY}"))
@@ -80,7 +82,7 @@ def _strategy(*, transfers: bool) -> Column:
     return F.when(left | (named == transfer.IN_EXTENSIONS), transfer.NAME).otherwise(named)
 
 
-def _owned(report: Column, chosen: Basis) -> Column:
+def _owned_structs(report: Column, chosen: Basis) -> Column:
     """Return a broker's bundles as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
     moved = MOVED[chosen.readings["grace-of"]]
@@ -105,26 +107,26 @@ def _owned(report: Column, chosen: Basis) -> Column:
     )
 
 
-def _restrictions(one: Column, chosen: Basis) -> tuple[Column, Column]:
+def _restrictions(bundle: Column, chosen: Basis) -> tuple[Column, Column]:
     """Return whether a bundle must stay, and the brokers that may take it (null for any)."""
-    space = namespace_of(one["bundle"])
-    kept = shedding.blocked(one["moved"], chosen.readings) | policies.keeps(space)
-    return kept.alias("kept"), policies.targets(space).alias("targets")
+    space = namespace_of(bundle["bundle"])
+    kept = shedding.blocked(bundle["moved"], chosen.readings) | policies.must_stay(space)
+    return kept.alias("kept"), policies.permitted_targets(space).alias("targets")
 
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """Return the bundles that each cycle unloads, in order within each broker.
 
-    If the case has `past`, the answer has `state`: what later cycles need to know about this one.
+    If the case has `past`, the answer has `state`, which later cycles read.
     """
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
-    place, to, state = _moves(transfer.NAME in known)
+    place, to, state = _unload_details(transfer.NAME in known)
     to = F.coalesce(_destination(chosen, known), to)
     going = F.struct("broker", place.alias("place"), "bundle", to.alias("to"))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(F.when(F.col("chosen"), going))).alias("going"),
-        F.bool_or(_weighing(chosen, known)).alias("weighing"),
+        F.bool_or(_depends_on_movable(chosen, known)).alias("weighing"),
         F.any_value(state).alias("state"),
         *(F.any_value(name).alias(name) for name in ("strategy", "settings", "asked", "brokers")),
     )
@@ -137,7 +139,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     answer = first_answer(
         declined("failed", none),
         declined("unsupported", unknown),
-        declined("failed", F.when(deciding, _missing(chosen))),
+        declined("failed", F.when(deciding, _missing_settings(chosen))),
         F.to_json(F.struct(unload.alias("unload"), "state")),
     )
     return grouped.select("cycle", answer.alias("answer"))
@@ -151,8 +153,8 @@ def _destination(chosen: Basis, known: Sequence[str]) -> Column:
     return F.when(both & average.takes(chosen.readings), F.col("avgshedder.idle"))
 
 
-def _moves(known: bool) -> tuple[Column, Column, Column]:
-    """Return a bundle's position among those unloaded, its destination, and the state."""
+def _unload_details(known: bool) -> tuple[Column, Column, Column]:
+    """Return a bundle's position among those unloaded, its destination, and the cycle's state."""
     none = F.lit(None).cast("string")
     if not known:
         return F.col("place"), none, none
@@ -176,8 +178,10 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 """Settings without which a strategy cannot decide."""
 
 
-def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
-    """True for a row of `shedding` if it matters which of the broker's bundles may move."""
+def _depends_on_movable(chosen: Basis, known: Sequence[str]) -> Column:
+    """True for a row of `shedding` if the decision depends on which of the broker's bundles are
+    movable.
+    """
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")
@@ -194,8 +198,10 @@ def _weighing(chosen: Basis, known: Sequence[str]) -> Column:
     )
 
 
-def _missing(chosen: Basis) -> Column:
-    """Return the settings that the answer needs but the case lacks; null if there are none."""
+def _missing_settings(chosen: Basis) -> Column:
+    """Return the names of settings that the answer depends on but the case lacks; null if there are
+    none.
+    """
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
     everywhere = (

@@ -22,11 +22,12 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
-"""The namespaces that count in the domain of their broker, by `domain-counts`. [ANTI-01]"""
+"""Namespaces that count in the domain of their broker, by the reading `domain-counts`. [ANTI-01]"""
 
 
 def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row per broker: how many of the group it serves, and whether it may be chosen.
+    """Return a row per broker: how many namespaces of the group it serves, and whether it may be
+    chosen.
 
     Columns: `cycle`, `broker`, `candidate`, `domain`, `serves`, `domain_serves`, `best_domain`,
     `best`. [ANTI-01, ANTI-02, ANTI-05]
@@ -42,8 +43,8 @@ def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     brokers = brokers.withColumns({"serves": F.size("rivals"), "domain_serves": F.size(of_domain)})
     brokers = brokers.withColumns(
         {
-            "_fewest_of_domains": F.min(_of_candidates("domain_serves")).over(every),
-            "_fewest": F.min(_of_candidates("serves")).over(within),
+            "_fewest_of_domains": F.min(_if_candidate("domain_serves")).over(every),
+            "_fewest": F.min(_if_candidate("serves")).over(within),
         }
     )
     least_domain = F.col("domain_serves") == F.col("_fewest_of_domains")
@@ -56,5 +57,5 @@ def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     ).drop("_fewest_of_domains", "_fewest", "rivals")
 
 
-def _of_candidates(name: str) -> Column:
+def _if_candidate(name: str) -> Column:
     return F.when(F.col("candidate"), F.col(name))

@@ -25,16 +25,16 @@ from pulsar_conformance.adapters.cache import root
 
 FOLDER = "spark"
 KEPT = 2
-"""Number of archives to keep, of 190 MB each: those of the most recent environments."""
+"""Number of archives to keep, each of 190 MB: those of the environments that were used last."""
 
 HEADER = 4
 """Bytes that identify an archive; Java writes them last."""
 
 DAY = 24 * 60 * 60
-"""Seconds after which building a failed archive is tried again."""
+"""Seconds after which a failed build is repeated."""
 
 POLITE = ("nice", "-n", "19")
-"""Prefix of a command that runs at the lowest priority."""
+"""Prefix of a command line that makes the command run at the lowest priority."""
 
 UNQUOTED = '"\\\n'
 """Characters that cannot be quoted in a path."""
@@ -61,7 +61,7 @@ class Archive:
         if set(UNQUOTED) & set(str(self.file)):
             return ()
         try:
-            if _complete(self.file):
+            if _is_complete(self.file):
                 with suppress(OSError):
                     self.file.touch()  # The archives used last are kept.
                 return (f'"-XX:SharedArchiveFile={self.file}"',)
@@ -73,14 +73,14 @@ class Archive:
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
     def make_at_exit(self, jvm: Any) -> None:
-        """When this process exits, build the archive if the gateway's Java recorded its classes."""
+        """Build the archive when this process exits, if Java recorded its classes."""
         if not self.listing.exists():
             return
         properties = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
-        atexit.register(self.make, *properties)
+        atexit.register(self.start_build, *properties)
 
-    def make(self, home: str, class_path: str) -> None:
-        """Start building the archive from the recorded classes, without waiting."""
+    def start_build(self, home: str, class_path: str) -> None:
+        """Start building the archive from the recorded classes, without waiting for the end."""
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
@@ -88,7 +88,7 @@ class Archive:
                 return
             if any(map(_is_filled, class_path.split(os.pathsep))):
                 return  # Java archives nothing if the class path contains a folder of classes.
-            _make_room(self.file.parent)
+            _remove_unused(self.file.parent)
             with self.classes.open("x", encoding="utf-8") as classes:
                 classes.write(listed.rpartition("\n")[0] + "\n")
             polite = POLITE if shutil.which(POLITE[0]) else ()
@@ -112,10 +112,10 @@ class Archive:
 
 def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
     """Return the archive for Java processes with these options and this jar folder."""
-    return Archive(root() / FOLDER / f"{_key(java_options, jars)}.jsa")
+    return Archive(root() / FOLDER / f"{_environment_key(java_options, jars)}.jsa")
 
 
-def _key(java_options: Sequence[str], jars: Path) -> str:
+def _environment_key(java_options: Sequence[str], jars: Path) -> str:
     """Return a key that differs between Java processes that load different classes."""
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
@@ -125,7 +125,7 @@ def _key(java_options: Sequence[str], jars: Path) -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
-def _complete(file: Path) -> bool:
+def _is_complete(file: Path) -> bool:
     """True if the archive exists and was written completely."""
     with suppress(FileNotFoundError), file.open("rb") as content:
         return any(content.read(HEADER))
@@ -142,10 +142,10 @@ def _is_filled(place: str) -> bool:
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 
-def _make_room(folder: Path) -> None:
-    """Remove archives of environments that are no longer used, and useless lists.
+def _remove_unused(folder: Path) -> None:
+    """Remove archives of environments that are no longer used, and lists without an archive.
 
-    Without its list, a removed archive is built again by the next process that lacks it.
+    Without its list, a removed archive is rebuilt by the next process that lacks it.
     """
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]

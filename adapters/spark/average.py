@@ -3,8 +3,8 @@
 Hits are counted over cycles. Rows of brokers may have one of two columns about earlier cycles:
 
     earlier     array of structs of the weighted `usages` by broker, and whether it `unloaded`
-    streak      struct of `idle` and `busy`, the pair of the last cycles, and how often in a row it
-                exceeded each threshold, `low` and `high`
+    streak      struct of `idle` and `busy`, the pair of the last cycles, and of `low` and `high`,
+                the number of consecutive cycles in which it exceeded each threshold
 """
 
 from __future__ import annotations
@@ -24,21 +24,26 @@ HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, *LEAST.values(), *usage.WEIGHTS.values())
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
-"""The settings for each threshold and for how often in a row it has to be exceeded."""
+"""Settings for each threshold, and for the number of consecutive cycles in which it must be
+exceeded.
+"""
 
 FILLED = "average_filled"
-"""The column for how much of the amount the bundles fill, down to this one in the queue."""
+"""Column with the part of the traffic to move that a broker's bundles fill, up to this one in the
+queue.
+"""
 
 EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 
 
 def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `avgshedder`: the cycle's pair, its hits, and the amount to move.
+    """Add the column `avgshedder`: the pair of brokers in the cycle, its hits, and the traffic to
+    move.
 
     Fields: the broker's `usage`; `idle` and `busy`, the least and the most used broker, and their
     difference `apart`; the hits of each threshold, `low` and `high`; `over`, true if there are
-    enough hits; `most_used`, true for that broker; and `need`, the amount in `measure` that may
-    move from one to the other.
+    enough hits; `most_used`, true in the row of the most used broker; and `need`, the traffic in
+    `measure` that may move from the most to the least used broker.
     """
     del readings
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
@@ -64,7 +69,7 @@ def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.coalesce((hits[one] > 0) & (hits[one] >= settings[times]), F.lit(False))
         for one, (_, times) in HITS.items()
     )
-    need = _need(F.col("_given"), F.col("_taken"), settings)
+    need = _traffic_to_move(F.col("_given"), F.col("_taken"), settings)
     pair = F.struct(
         F.col("_used").alias("usage"),
         idle.alias("idle"),
@@ -83,17 +88,17 @@ def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 MADE = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
-def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Column:
+def _hits(columns: list[str], threshold: str, idle: Column, busy: Column) -> Column:
     """Return the number of consecutive cycles, up to this one, in which the pair exceeded a
     threshold.
     """
     most = F.col("settings")[HITS[threshold][0]]
     before = F.lit(0)
-    if "streak" in given:
+    if "streak" in columns:
         streak = F.col("streak")
         same = (streak["idle"] == idle) & (streak["busy"] == busy)
         before = F.when(same, streak[threshold])
-    elif "earlier" in given:
+    elif "earlier" in columns:
         before = F.aggregate(
             "earlier",
             F.lit(0),
@@ -106,7 +111,9 @@ def _hits(given: list[str], threshold: str, idle: Column, busy: Column) -> Colum
 
 
 def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column:
-    """True if an earlier cycle had the same pair, with a difference above a threshold."""
+    """True if an earlier cycle had the same pair of brokers, with a difference above a
+    threshold.
+    """
     each = F.map_entries(usages)
 
     def smallest(sign: int) -> Column:
@@ -121,36 +128,40 @@ def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column
     return F.coalesce(same & (-highest["value"] - least["value"] > most), F.lit(False))
 
 
-def _need(given: Column, taken: Column, settings: Column) -> Column:
-    """Return the `measure` and the amount to move: messages, or bytes if those are too few.
+def _traffic_to_move(busy: Column, idle: Column, settings: Column) -> Column:
+    """Return the `measure` and the traffic to move from the busy to the idle broker.
 
-    [AVERAGE-05, AVERAGE-06]
+    The measure is messages, or bytes if the messages are too few. [AVERAGE-05, AVERAGE-06]
     """
-    amounts = {one: (given[one] - taken[one]) * settings[SHARE] for one in LEAST}
-    found = _moved("messages", F.lit(0.0))
+    amounts = {one: (busy[one] - idle[one]) * settings[SHARE] for one in LEAST}
+    found = _movable_struct("messages", F.lit(0.0))
     for one in reversed(tuple(LEAST)):
         worth = F.coalesce(amounts[one] > settings[LEAST[one]], F.lit(False))
-        found = F.when(worth, _moved(one, amounts[one])).otherwise(found)
+        found = F.when(worth, _movable_struct(one, amounts[one])).otherwise(found)
     return found
 
 
-def _moved(measure: str, amount: Column) -> Column:
+def _movable_struct(measure: str, amount: Column) -> Column:
     return F.struct(F.lit(measure).alias("measure"), amount.alias("need"))
 
 
-def _amount() -> Column:
-    """Return a bundle's traffic in the measure of the amount."""
+def _traffic_in_measure() -> Column:
+    """Return a bundle's traffic in the measure of the traffic to move."""
     load = F.col("load")
     return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
 
 
 def _fits() -> Column:
-    return F.col("movable") & (_amount() > 0) & (_amount() <= F.col("avgshedder.need"))
+    return (
+        F.col("movable")
+        & (_traffic_in_measure() > 0)
+        & (_traffic_in_measure() <= F.col("avgshedder.need"))
+    )
 
 
 def average_fitting() -> Column:
-    """Return a bundle's traffic if it fits into the amount."""
-    return F.when(_fits(), _amount())
+    """Return a bundle's traffic if it is no more than the traffic to move."""
+    return F.when(_fits(), _traffic_in_measure())
 
 
 def takes(_readings: Mapping[str, str]) -> Column:

@@ -1,4 +1,4 @@
-"""Averages of samples, and sums over bundles. [DATA]"""
+"""Averages of samples, and sums over bundles, as columns. [DATA]"""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ NTH = "_nth"
 
 @dataclass(frozen=True)
 class Timeline:
-    """The time order of samples and observations: key columns, and columns to order by."""
+    """The time order of samples and observations: columns that identify a series, and columns to
+    order by.
+    """
 
     keys: Sequence[str]
     order: Sequence[str]
 
     def of(self, *more: str) -> WindowSpec:
-        """Return a window over the rows with equal keys, in time order."""
+        """Return a window over the rows of a series, in time order."""
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
-        """Return a window over the rows up to the current one."""
+        """Return a window over the rows of a series up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
-    def earlier(self, column: str, count: int, *more: str) -> Column:
-        """Return a column's value `count` non-null rows earlier."""
-        return self._away("lag", column, count, more)
+    def value_before(self, column: str, count: int, *more: str) -> Column:
+        """Return the column's value from `count` rows before, counting only rows in which it is not
+        null.
+        """
+        return self._value_away("lag", column, count, more)
 
-    def next(self, column: str) -> Column:
-        """Return a column's next non-null value, in a single pass."""
-        return self._away("lead", column, 1, ())
+    def value_after(self, column: str) -> Column:
+        """Return the column's next value that is not null, in a single pass."""
+        return self._value_away("lead", column, 1, ())
 
-    def _away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
+    def _value_away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
         keys, order = (
             ", ".join(f"`{name}`" for name in names) for names in ((*self.keys, *more), self.order)
         )
@@ -49,47 +53,48 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
-"""Adds the needed columns to rows, and returns a struct of the sums in a window at each row."""
+"""Adds columns to rows; returns a struct with each row's sums over a window of the given size."""
 
 
 WHOLE = 1 << 56
-"""Rates below this have their integer part summed as an integer, which is exact; the sum holds 128
-of the largest, and nine thousand of those that an audit accepts.
+"""Bound below which the integer part of a rate is summed as an integer, which is exact.
+
+The sum holds 128 of the largest rates below it, and nine thousand of those that an audit accepts.
 """
 
 
-def _whole(name: str) -> Column:
+def _integer_part(name: str) -> Column:
     rate = F.col(name)
     return F.when(rate < WHOLE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
 
 
-def _sums(course: Timeline) -> Column:
-    """Return a struct of running sums over all samples: integer parts and fractions."""
+def _running_sums(course: Timeline) -> Column:
+    """Return a struct of running sums over all samples: of integer parts, and of fractions."""
     parts = {
         part: amount.alias(part)
         for name in RATE_FIELDS
         for part, amount in (
-            (name, F.try_sum(_whole(name)).over(course.so_far())),
-            (f"{name}_rest", F.sum(F.col(name) - _whole(name)).over(course.so_far())),
+            (name, F.try_sum(_integer_part(name)).over(course.so_far())),
+            (f"{name}_rest", F.sum(F.col(name) - _integer_part(name)).over(course.so_far())),
         )
     }
     return F.struct(*parts.values())
 
 
 def sum_of(name: str) -> Column:
-    """Return the sum of a rate over all samples so far, for the rows of `averages`."""
+    """Return the sum of a rate over all samples so far, for rows returned by `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant(0))
 
 
-def _sliding(
+def _sliding_sums(
     rows: DataFrame, course: Timeline, window: int | str, _most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the sum of the samples that are in the window."""
+    """Return rows, and the sums over the samples in the window."""
     left = f"_left_{window}"
     if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(NTH, window))
-        rows = rows.withColumn(left, course.earlier("_of_sample", 2, "_phase"))
+        rows = rows.withColumn(left, course.value_before("_of_sample", 2, "_phase"))
 
     def kept(part: str) -> Column:
         return F.col(f"_sums.{part}") - F.coalesce(F.col(f"{left}.{part}"), F.lit(0))
@@ -103,10 +108,11 @@ FADED = 200
 """Number of windows after which the weight of a sample is below double precision."""
 
 
-def _fading(
+def _fading_sums(
     rows: DataFrame, course: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the fading average: after `window` samples, each new one is mixed in.
+    """Return rows, and the fading average as sums: after `window` samples, each new sample is mixed
+    in.
 
     The weights of samples are powers of the fraction that is kept. They are summed in blocks,
     because the weights of a long series differ by more than a double can hold; a short series is a
@@ -114,10 +120,10 @@ def _fading(
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     kept, long = (size - 1) / size, size * FADED
-    rows, newest = _sliding(rows, course, window, most)
+    rows, newest = _sliding_sums(rows, course, window, most)
     if not _is_short(window, most):
-        rows = _in_blocks(rows, course, window)
-    place, ends = _place(window, most), F.col(f"_ends_{window}")
+        rows = _sum_in_blocks(rows, course, window)
+    place, ends = _place_in_block(window, most), F.col(f"_ends_{window}")
     now = F.col(f"_scaled_{window}")
 
     def total(name: str) -> Column:
@@ -133,23 +139,23 @@ def _is_short(window: int | str, most: int | None) -> bool:
     return isinstance(window, int) and most is not None and most < window * FADED
 
 
-def _place(window: int | str, most: int | None) -> Column:
-    """Return a row's position in its block."""
+def _place_in_block(window: int | str, most: int | None) -> Column:
+    """Return the position of a row in its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     turn = F.greatest(NTH, size)
     return turn if _is_short(window, most) else F.pmod(turn, size * FADED)
 
 
-def _scaled(place: Column, window: int | str, so_far: WindowSpec) -> Column:
-    """Return sums of samples, each weighted as if it were the first of its block."""
+def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column:
+    """Return sums of samples, each weighted as if it were the first in its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     weight = F.pow((size - 1) / size, -place)
     sums = (F.sum(F.col(name) * weight).over(so_far).alias(name) for name in RATE_FIELDS)
     return F.when(size > 1, F.struct(*sums))
 
 
-def _in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
-    """Add the sums within blocks and, at the start of each block, the previous block's totals.
+def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
+    """Add the sums within blocks and, at the start of each block, the totals of the block before.
 
     Blocks are consecutive, so that rows ordered by block and time are sorted only once.
     """
@@ -159,16 +165,16 @@ def _in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFram
     long = size * FADED
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
     of_block, course = course.so_far(block), Timeline(course.keys, (block, *course.order))
-    rows = rows.withColumn(scaled, _scaled(F.col(place), window, of_block))
+    rows = rows.withColumn(scaled, _scaled_sums(F.col(place), window, of_block))
     rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(scaled)))
     rows = rows.withColumn(
-        ends, F.when((F.col(place) == 0) & F.col("_sample"), course.earlier(ends, 1))
+        ends, F.when((F.col(place) == 0) & F.col("_sample"), course.value_before(ends, 1))
     )
     return rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*course.keys, block)))
 
 
-TOTAL: Mapping[str, Total] = {"sliding": _sliding, "fading": _fading}
-"""Function by alternative of the reading `window`. [DATA-01, DATA-02]"""
+TOTAL: Mapping[str, Total] = {"sliding": _sliding_sums, "fading": _fading_sums}
+"""Functions that return the sums for an average, by the reading `window`. [DATA-01, DATA-02]"""
 
 
 def averages(
@@ -197,12 +203,12 @@ def averages(
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
     number_of = F.count(F.when(sample, 1)).over(course.so_far())
-    sums = {"_sample": sample, NTH: number_of, "_sums": _sums(course)}
+    sums = {"_sample": sample, NTH: number_of, "_sums": _running_sums(course)}
     rows = rows.withColumns({**sums, **beside})
     ways = {**others, "": readings["window"]}
     rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     # Columns over one course that are added together are computed in one pass over the rows.
-    ahead = {**of_sums, **_ahead(course, ways.values(), frames.values(), most)}
+    ahead = {**of_sums, **_shared_columns(course, ways.values(), frames.values(), most)}
     rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect takes at least one column.
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
@@ -218,17 +224,17 @@ def averages(
     return rows.withColumns(known).select(*kept, *known)
 
 
-def _ahead(
+def _shared_columns(
     course: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
 ) -> dict[str, Column]:
-    """Return the columns that functions in `TOTAL` need for windows of a fixed size."""
+    """Return the columns that the functions in `TOTAL` read, for windows of a fixed size."""
     found: dict[str, Column] = {}
     for window in windows:
         if isinstance(window, int):
-            found[f"_left_{window}"] = course.earlier("_of_sample", window + 1)
+            found[f"_left_{window}"] = course.value_before("_of_sample", window + 1)
             if "fading" in ways and _is_short(window, most):
-                place = _place(window, most)
-                found[f"_scaled_{window}"] = _scaled(place, window, course.so_far())
+                place = _place_in_block(window, most)
+                found[f"_scaled_{window}"] = _scaled_sums(place, window, course.so_far())
     return found
 
 

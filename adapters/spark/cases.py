@@ -15,7 +15,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Basis:
-    """The basis of a plan: a profile's documented defaults, and the readings."""
+    """The basis of a plan: the documented defaults of a profile, and the readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings
@@ -32,7 +32,9 @@ class SparkOperation:
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """Settings on which it depends: typed in a struct `settings`, as given in a map `given`."""
+    """Settings that the answer depends on: with types in a struct `settings`, as given in a map
+    `given`.
+    """
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
@@ -57,7 +59,7 @@ def json_answer(**fields: Column) -> Column:
 
 
 def declined(kind: str, why: Column) -> Column:
-    """Format `refused`, `unsupported` or `failed` with a reason; null if the reason is null."""
+    """Format `refused`, `unsupported` or `failed` with a reason; null if there is no reason."""
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 

@@ -9,8 +9,9 @@ COMPILED, INTERPRETED = (
     {"spark.sql.codegen.wholeStage": whole, "spark.sql.codegen.factoryMode": mode}
     for whole, mode in (("true", "FALLBACK"), ("false", "NO_CODEGEN"))
 )
-"""Settings of a session that compiles its plans, or interprets them. Measured on 264 lines: 54 s of
-CPU time interpreted, 85 s compiled.
+"""Settings of a session that compiles its plans, and of one that interprets them.
+
+Measured on 264 lines: 54 s of CPU time interpreted, 85 s compiled.
 """
 
 
@@ -34,7 +35,7 @@ def with_short_plan(rows: Any) -> Any:
 
 
 def collect_small(frame: Any) -> list[Any]:
-    """Collect a small frame's rows without compiling, which would take longer."""
+    """Collect the rows of a small frame without compiling, which would take longer."""
     session = frame.sparkSession
     before = {name: session.conf.get(name) for name in INTERPRETED}
     configure(session, INTERPRETED)

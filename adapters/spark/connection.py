@@ -27,18 +27,22 @@ BATCH = 20_000
 """Number of cases in a batch; a batch is one job unless the cases are too large."""
 
 CHARACTERS = 1 << 26
-"""Maximum characters of JSON in one job, which is sent to the executors in several messages."""
+"""Maximum number of characters of JSON in a job; they are sent to the executors in several
+messages.
+"""
 
 COLD = 60.0
-"""Extra seconds for the first job of an operation, which loads and compiles classes."""
+"""Additional seconds for the first job of an operation, which loads and compiles classes."""
 
 HELD = 1 << 25
-"""Characters of JSON after which memory is freed: Java keeps the cases of a job until Python has
-collected the objects that refer to its plan, which takes hours under the thresholds of a run.
+"""Number of characters of JSON after which memory is freed.
+
+Java keeps the cases of a job until Python has collected the objects that refer to its plan, which
+takes hours under the thresholds of a run.
 """
 
 AT_ONCE = 2
-"""Number of jobs at a time: while one is planned on one core, tasks of the other run."""
+"""Number of jobs that run at a time: while one is planned on one core, the tasks of another run."""
 
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
@@ -101,7 +105,7 @@ class SparkConnection(Connection):
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
         lines = paragraph(unbroken, 2, width=WIDTH - 2)
         where = f"{self.adapter}, {self._profile}"
-        asked = f"{counted(jobs, 'job')} of {self._running().title}"
+        asked = f"{counted(jobs, 'job')} of {self._running_spark().title}"
         first = f"{where}: {asked} answered {counted(cases, 'case')}"
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
@@ -111,23 +115,23 @@ class SparkConnection(Connection):
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         if operation == rows.NAME:
-            return rows.answers(batch, self._in_jobs)
-        return self._in_jobs(operation, batch)
+            return rows.answers(batch, self._answer_in_jobs)
+        return self._answer_in_jobs(operation, batch)
 
-    def _in_jobs(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+    def _answer_in_jobs(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         answers: list[JSON] = []
         for texts in portions(map(text_of, batch)):
-            answers += map(json.loads, self._job(operation, texts))
+            answers += map(json.loads, self._run_job(operation, texts))
         return answers
 
-    def _job(self, operation: str, texts: Sequence[str]) -> list[str]:
-        """Answer cases in one job; both cases and answers are JSON."""
+    def _run_job(self, operation: str, texts: Sequence[str]) -> list[str]:
+        """Answer cases in a job; cases and answers are JSON."""
         from pulsar_conformance.adapters.spark.cases import answers_as_json
 
-        spark = self._running()
+        spark = self._running_spark()
         cases = spark.session.createDataFrame(_table(texts)).repartition("cycle")
         plan = answers_as_json(cases, self._operations[operation], self._chosen)
-        rows = self._collected(spark, plan, operation, len(texts))
+        rows = self._collect_answers(spark, plan, operation, len(texts))
         del cases, plan
         self._count(operation, texts)
         found = {row[0]: row[1] for row in rows}
@@ -143,10 +147,12 @@ class SparkConnection(Connection):
                 self._held = 0
                 collect_garbage()
 
-    def _collected(
+    def _collect_answers(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """Return the rows of a plan; raise AdapterError if it fails or takes too long."""
+        """Return the numbers and answers of cases; raise AdapterError if the job fails or takes too
+        long.
+        """
         seconds = self._limits.base + self._limits.per_case * cases
         seconds += 0 if operation in self._jobs else COLD
         try:
@@ -157,13 +163,16 @@ class SparkConnection(Connection):
             problem = f"no answer within {seconds:g} s, the time limit"
             hint = "give it more cores, as in spark:local[4], or fewer cases"
         except Exception as error:
-            problem, hint = session.exception_message(error), "that is Spark's own message"
+            problem, hint = (
+                session.exception_message(error),
+                "the message is Spark's own; look for the cause there",
+            )
         else:
             return rows
         message = f"{operation}, {counted(cases, 'case')}: {problem}"
         raise AdapterError("ask", message, hint, spark.tail, self.adapter, "internal")
 
-    def _running(self) -> session.Spark:
+    def _running_spark(self) -> session.Spark:
         """Return the running Spark; raise AdapterError if it does not start."""
         if self._starting is None:
             raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)

@@ -33,7 +33,7 @@ LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
 WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
-"""The rates that are compared with the limits, by the reading `split-rate-window`."""
+"""Rates that are compared with the limits, by the reading `split-rate-window`."""
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),
@@ -41,7 +41,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_MESSAGES: lambda rates: rates["messages"],
     MAX_MEGABYTES: lambda rates: rates["bytes"],
 }
-"""The quantity of each limit. [SPLIT-01 … 04]"""
+"""Quantity to which each limit applies. [SPLIT-01 … 04]"""
 
 
 def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:

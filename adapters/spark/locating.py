@@ -14,7 +14,7 @@ HASHED: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
-"""The name that is hashed, by the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
+"""Name whose hash locates a topic, by the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
 
 FURTHER: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda _topic: F.lit(0).cast("bigint"),
@@ -22,7 +22,9 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Distance, in bundles, of each partition, by the reading `partitions`. [BUNDLE-08]"""
+"""Distance, in bundles, from the first partition to each partition, by the reading `partitions`.
+[BUNDLE-08]
+"""
 
 STEPS = tuple(1 << power for power in range(30, -1, -1))
 """Step widths of the binary search for a bundle's place, descending."""

@@ -39,7 +39,7 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `overloadshedder`, a struct of each broker's levels."""
+    """Add the column `overloadshedder`, a struct of each broker's levels."""
     return brokers.withColumn("overloadshedder", levels(readings))
 
 
@@ -51,7 +51,9 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def levels(readings: Mapping[str, str]) -> Column:
-    """Return a struct of a broker's usage, threshold (both in percent), overload, and need."""
+    """Return a struct of a broker's usage and threshold (in percent), whether it is overloaded, and
+    the traffic to shed.
+    """
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(
         used.alias("usage"),

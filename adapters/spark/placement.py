@@ -33,14 +33,18 @@ LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""True if a usage is too high, by the reading `placement-at-threshold`. [PLACE-04]"""
+"""Functions that are true if a usage is too high for placement, by the reading
+`placement-at-threshold`. [PLACE-04]
+"""
 
 SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "weighted": lambda rate, distance, _added: F.try_divide(rate, distance),
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""The score by the reading `placement-score`; null at the threshold. [PLACE-02]"""
+"""Functions that return the score, by the reading `placement-score`; null at the threshold.
+[PLACE-02]
+"""
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -75,8 +79,10 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     return scored.withColumn("best", F.coalesce(best, F.lit(False))).drop("_least")
 
 
-def as_planned(candidates: Column, overloaded: Column, plan: Column) -> Column:
-    """Return the candidates among which AvgShedder chooses at random. [PLANNED-02 … 06]"""
+def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> Column:
+    """Return the candidates among which AvgShedder chooses at random, given its plan. [PLANNED-02 …
+    06]
+    """
     to = plan["to"]
     others = F.array_except(candidates, F.array(plan["from"], to))
     healthy = F.array_except(others, overloaded)
@@ -88,9 +94,9 @@ def as_planned(candidates: Column, overloaded: Column, plan: Column) -> Column:
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the first name that may be chosen; random choices take turns.
+    """Return the name that is chosen; several possible names take turns.
 
-    `turn` counts the questions: a repeated question gets the next name. [PLACE-05]
+    `turn` is the number of the question: a repeated question gets the next name. [PLACE-05]
     """
     nth = F.when(by_chance, F.pmod(turn, F.greatest(F.size(best), F.lit(1)))).otherwise(F.lit(0))
     return F.get(best, nth.cast("int"))

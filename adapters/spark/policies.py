@@ -16,40 +16,42 @@ POLICY = (
 SHAPE = f"withoutData array<string>, isolation array<{POLICY}>, groups map<string, string>"
 
 
-def _policies(namespace: Column) -> Column:
+def _policies_of(namespace: Column) -> Column:
     """Return a namespace's isolation policies."""
     none = F.array().cast(f"array<{POLICY}>")
     policies = F.coalesce("isolation", none)
     return F.filter(policies, lambda one: F.array_contains(one["namespaces"], namespace))
 
 
-def _group(namespace: Column) -> Column:
+def _group_of(namespace: Column) -> Column:
     return F.coalesce("groups", F.create_map().cast("map<string, string>"))[namespace]
 
 
-def keeps(namespace: Column) -> Column:
-    """True if a namespace's bundles stay, whatever they carry. [TRANSFER-14, TRANSFER-16]"""
+def must_stay(namespace: Column) -> Column:
+    """True if the bundles of a namespace stay, whatever their traffic. [TRANSFER-14,
+    TRANSFER-16]
+    """
     excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
-    restricted = (F.size(_policies(namespace)) > 0) | _group(namespace).isNotNull()
+    restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
     return F.coalesce(excluded, F.lit(False)) | (restricted & ~allowed)
 
 
-def targets(namespace: Column) -> Column:
-    """Return the brokers that may take a namespace's bundle; null for any. [TRANSFER-15]"""
-    permitted = _permitted(namespace)
-    group = _group(namespace)
-    counts = F.transform(permitted, lambda name: _rivals(name, namespace, group))
+def permitted_targets(namespace: Column) -> Column:
+    """Return the brokers that may take a bundle of a namespace; null if all may. [TRANSFER-15]"""
+    permitted = _brokers_by_policies(namespace)
+    group = _group_of(namespace)
+    counts = F.transform(permitted, lambda name: _rivals_of(name, namespace, group))
     fewest = F.array_min(counts)
-    best = F.filter(permitted, lambda name: _rivals(name, namespace, group) == fewest)
+    best = F.filter(permitted, lambda name: _rivals_of(name, namespace, group) == fewest)
     free = F.isnull("isolation") & F.isnull("groups")
     return F.when(~free, F.when(group.isNull(), permitted).otherwise(best))
 
 
-def _permitted(namespace: Column) -> Column:
+def _brokers_by_policies(namespace: Column) -> Column:
     """Return the brokers to which isolation policies restrict a namespace."""
     names, none = F.map_keys("brokers"), F.array().cast("array<string>")
-    own = F.get(_policies(namespace), F.lit(0))
+    own = F.get(_policies_of(namespace), F.lit(0))
     dedicated = F.coalesce(F.flatten(F.col("isolation.primary")), none)
     primary = F.array_intersect(names, own["primary"])
     beside = F.array_union(primary, F.array_intersect(names, own["secondary"]))
@@ -58,8 +60,8 @@ def _permitted(namespace: Column) -> Column:
     return F.when(own.isNull(), F.array_except(names, dedicated)).otherwise(within)
 
 
-def _rivals(broker: Column, namespace: Column, group: Column) -> Column:
-    """Return how many other namespaces of a group a broker serves."""
+def _rivals_of(broker: Column, namespace: Column, group: Column) -> Column:
+    """Return the number of other namespaces of a group that a broker serves."""
     bundles = F.coalesce(F.col("brokers")[broker]["bundles"], F.array().cast("array<string>"))
     served = F.array_distinct(F.transform(bundles, namespace_of))
-    return F.size(F.filter(served, lambda one: (one != namespace) & (_group(one) == group)))
+    return F.size(F.filter(served, lambda one: (one != namespace) & (_group_of(one) == group)))

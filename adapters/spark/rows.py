@@ -1,4 +1,4 @@
-"""`shed.cycles`: the n-th cycles of all cases are one job, which uses earlier jobs' results.
+"""`shed.cycles`: one job computes the n-th cycle of all cases, using the results of earlier jobs.
 
 [SHED]
 """
@@ -15,26 +15,28 @@ CYCLE = "shed.select"
 USAGE = "usage.max"
 MIXING = "ThresholdShedder"
 REMEMBERING = (MIXING, "AvgShedder", "TransferShedder")
-"""Strategies that depend on the usages of earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
+"""Strategies that depend on usages in earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
 
 MINUTE = 60
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
-"""Puts cases of one operation to the engine."""
+"""Answers cases of one operation."""
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer per case; each job computes one cycle of all cases that have it."""
+    """Return one answer per case; each job computes a cycle of every case that has it."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
-    seen = _usages(rows, ask)
+    seen = _usages_by_cycle(rows, ask)
     for place in range(max((len(row["cycles"]) for row in rows), default=0)):
         asked = [
             number
             for number, row in enumerate(rows)
             if place < len(row["cycles"]) and number not in declined
         ]
-        cases = [_cycle(rows[number], place, found[number], seen[number]) for number in asked]
+        cases = [
+            _cycle_as_case(rows[number], place, found[number], seen[number]) for number in asked
+        ]
         for number, answer in zip(asked, ask(CYCLE, cases) if cases else (), strict=True):
             if "unload" in answer:
                 found[number].append(answer)
@@ -46,8 +48,10 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
     ]
 
 
-def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return each broker's weighted usage in each cycle, if needed and weights are known."""
+def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
+    """Return each broker's weighted usage in each cycle, if it matters and the weights are
+    known.
+    """
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
@@ -63,16 +67,16 @@ def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
     return seen
 
 
-def _cycle(
+def _cycle_as_case(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """Return a cycle as a separate case, with its brokers' history and earlier unloads."""
+    """Return a cycle as a case of its own, with its brokers' history and earlier unloads."""
     cycle = row["cycles"][place]
     histories = {
         name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]
     }
     recent: dict[str, float] = {}
-    for bundle, ago in _unloaded(row["cycles"][: place + 1], before):
+    for bundle, ago in _unloaded_bundles(row["cycles"][: place + 1], before):
         recent[bundle] = min(ago, recent.get(bundle, ago))
     return {
         "strategy": row["strategy"],
@@ -87,19 +91,23 @@ def _cycle(
             {"usages": usages, "unloaded": bool(answer["unload"])}
             for usages, answer in zip(seen, before, strict=False)
         ],
-        "past": {"hits": _hits(before), "since": _since(row["cycles"][: place + 1], before)},
+        "past": {
+            "hits": _consecutive_hits(before),
+            "since": _seconds_since_unloads(row["cycles"][: place + 1], before),
+        },
         **{name: cycle[name] for name in RESTRICTIONS if name in cycle},
     }
 
 
 RESTRICTIONS = ("withoutData", "isolation", "groups")
-"""Parts of a cycle that only TransferShedder respects."""
+"""Parts of a cycle that only TransferShedder considers."""
 
 
-def _hits(before: Sequence[JSON]) -> int:
-    """Return for how many consecutive cycles TransferShedder found an imbalance. [TRANSFER-06]
+def _consecutive_hits(before: Sequence[JSON]) -> int:
+    """Return the number of consecutive cycles in which TransferShedder found an imbalance.
+    [TRANSFER-06]
 
-    An unload resets the count; a skipped cycle does not change it.
+    An unload resets the number; a skipped cycle does not change it.
     """
     hits = 0
     for one in before:
@@ -111,7 +119,7 @@ def _hits(before: Sequence[JSON]) -> int:
     return hits
 
 
-def _since(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
+def _seconds_since_unloads(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
     """Return the seconds since each broker last unloaded bundles. [TRANSFER-11, TRANSFER-19]"""
     found: dict[str, float] = {}
     for place, one in enumerate(before):
@@ -120,8 +128,12 @@ def _since(cycles: Sequence[JSON], before: Sequence[JSON]) -> dict[str, float]:
     return found
 
 
-def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:
-    """Yield each bundle unloaded in these cycles, with the minutes until the next cycle."""
+def _unloaded_bundles(
+    cycles: Sequence[JSON], answered: Sequence[JSON]
+) -> Iterator[tuple[str, float]]:
+    """Yield each bundle that these cycles unloaded, with the minutes from the unload to the next
+    cycle.
+    """
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])
         for bundle, ago in cycle["recentlyUnloaded"].items():

@@ -22,7 +22,9 @@ from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SUBMITTED = "submitted"
-"""The Spark that `spark-submit` has set up for this process, with its own settings."""
+"""Target that stands for the Spark to which `spark-submit` submitted this process, with its own
+settings.
+"""
 
 CONNECT_PORT = 15002
 """Default port of a Spark Connect server."""
@@ -39,7 +41,7 @@ Session = Any
 
 @dataclass
 class Spark:
-    """A running session, where it runs, and its number of users."""
+    """A running session, its target, and the number of its users."""
 
     target: str
     session: Session
@@ -83,39 +85,41 @@ _PROCESS = _Process()
 
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
-"""Pattern of the targets other than `SUBMITTED`."""
+"""Pattern of all targets but `SUBMITTED`."""
 
 
-def check_place(target: str, adapter: str) -> None:
+def check_target(target: str, adapter: str) -> None:
     """Raise AdapterError if the text is not a valid Spark address."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
-        hint = "write local[4], local[*] for every core, spark://HOST:PORT, or sc://HOST:PORT"
+        hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Acquire the Spark at an address; give it back with `release`.
+    """Acquire the Spark at a target; `release` gives it back.
 
-    The address is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
+    The target is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
     `options` override the suite's if Spark is started here; a running Spark keeps its own. Raises
-    AdapterError if Spark cannot be reached or started, or if the process uses another one.
+    AdapterError if Spark cannot be reached or started, or if the process uses another Spark.
     """
-    check_place(target, adapter)
+    check_target(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
         check_installed(target, adapter)
-    return _shared(target, adapter, options)
+    return _share_running(target, adapter, options)
 
 
-def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
+def _share_running(
+    target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
+) -> Spark:
     """Return this process's Spark, and count one more user."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
             _check_ended(adapter)
-            running = _started(target, adapter, options)
+            running = _start_spark(target, adapter, options)
         elif running.target != target:
-            problem = f"this process has a Spark already, {running.target}"
-            hint = "run a separate command for each"
+            problem = f"this process already uses the Spark at {running.target}"
+            hint = "run a separate command for each target"
             raise AdapterError("start", problem, hint, "", adapter)
         running.users += 1
         _PROCESS.running = running
@@ -135,14 +139,14 @@ def acquire_soon(target: str, adapter: str) -> Future[Spark]:
     Cases can be drawn in the seconds that this takes. Raises AdapterError at once if Spark is known
     to be unavailable.
     """
-    check_place(target, adapter)
+    check_target(target, adapter)
     check_installed(target, adapter)
-    if _remote(target) or _PROCESS.running is not None:
+    if _is_remote(target) or _PROCESS.running is not None:
         promised: Future[Spark] = Future()
-        promised.set_result(_shared(target, adapter))
+        promised.set_result(_share_running(target, adapter))
         return promised
     JAVA.launch(target, {}, BEFORE)
-    return background(partial(_shared, target, adapter), "spark")
+    return background(partial(_share_running, target, adapter), "spark")
 
 
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
@@ -150,8 +154,8 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
 
     Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
     """
-    check_place(target, adapter)
-    if target != SUBMITTED and not _remote(target) and _PROCESS.running is None:
+    check_target(target, adapter)
+    if target != SUBMITTED and not _is_remote(target) and _PROCESS.running is None:
         check_installed(target, adapter)
         JAVA.launch(target, options)
 
@@ -208,30 +212,34 @@ def _stop(spark: Spark) -> None:
     If a thread was interrupted during a call to Java, Java closes all its connections, perhaps
     including the one that this thread just got; the next one works.
     """
-    if not _remote(spark.target):
+    if not _is_remote(spark.target):
         with suppress(Exception):
             spark.session.conf.get(ZONE)
     spark.session.stop()
 
 
-def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
+def _start_spark(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
     if target == SUBMITTED:
-        return _submitted(adapter, options)
-    return _connected(target, adapter) if _remote(target) else _own(target, adapter, options)
+        return _use_submitted(adapter, options)
+    return (
+        _connect_remote(target, adapter)
+        if _is_remote(target)
+        else _start_own(target, adapter, options)
+    )
 
 
-def _remote(target: str) -> bool:
+def _is_remote(target: str) -> bool:
     return target.startswith("sc://")
 
 
 def check_installed(target: str, adapter: str) -> None:
     """Raise AdapterError if this machine lacks something that Spark at this address needs."""
-    problem = without_pyspark() if _remote(target) else without_spark()
+    problem = without_pyspark() if _is_remote(target) else without_spark()
     if problem:
         raise AdapterError("start", problem, "install it, or run without this adapter", "", adapter)
 
 
-def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
+def _start_own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
     """Return a Spark session in a Java process started here."""
     try:
         session = JAVA.session(master, options)
@@ -242,7 +250,7 @@ def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
     return Spark(master, session, session.version, log=JAVA.log)
 
 
-def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
+def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
     """Return the Spark to which this process was submitted."""
     try:
         from pyspark.sql import SparkSession
@@ -255,7 +263,7 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
     return Spark(SUBMITTED, session, session.version)
 
 
-def _connected(url: str, adapter: str) -> Spark:
+def _connect_remote(url: str, adapter: str) -> Spark:
     """Return a session on a Spark Connect server."""
     parts = urlsplit(url)
     address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)

@@ -1,4 +1,4 @@
-"""The effective settings as columns: those of a case, else documented defaults. [CONFIG]"""
+"""The settings in force as columns: those of a case, otherwise documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
 Value = str | float | int | bool | None
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
-"""Pattern of a number as text, as broker.conf and the admin API give it."""
+"""Pattern of a number as text, as broker.conf and the admin API contain it."""
 
 
-def _number(text: Column) -> Column:
+def _parse_number(text: Column) -> Column:
     """Parse a number; null for text that is not one, or too large a one."""
     value = text.try_cast("double")
     return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
 
 
 TYPED: Mapping[str, Callable[[Column], Column]] = {
-    "number": _number,
-    "integer": _number,
+    "number": _parse_number,
+    "integer": _parse_number,
     "boolean": lambda text: F.lower(text) == "true",
     "string": lambda text: text,
     "list": lambda text: text,
     "class": lambda text: F.regexp_replace(text, STRATEGIES_PACKAGE, ""),
 }
-"""Conversion of a setting's text to a value, by its type in `specs/settings.yaml`."""
+"""Functions that convert a setting's text to a value, by the type in `specs/settings.yaml`."""
 
 
 INFINITE = float("inf")
-"""The value of a limit that, by the documents, switches it off."""
+"""Value of a limit by which, according to the documents, it is switched off."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of settings; null for one without a value and a documented default.
+    """Return a struct of settings; null for a setting without a value and a documented default.
 
-    An undocumented setting has its default or null even if given, because documents give it no
-    effect. `given` maps names to JSON text.
+    A setting that the documents do not describe has its default or null even if it is given,
+    because the documents give it no effect. `given` maps names to JSON text.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}
@@ -72,7 +72,7 @@ def _text(value: Value) -> Column:
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:
-    """Format the names of settings without a value; null if all have one."""
+    """Return the names of settings without a value as text; null if all have one."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

@@ -29,13 +29,15 @@ BROKER = (
 SETTINGS = "map<string, string>"
 
 NEVER_MEASURED = 50
-"""Messages and kilobytes per second, in each direction, of a new bundle. [DATA-04, DATA-05]"""
+"""Messages and kilobytes per second, in each direction, that are assumed for a new bundle.
+[DATA-04, DATA-05]
+"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Bytes, by the reading `kilobyte`."""
+"""Number of bytes in a kilobyte, by the reading `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Bytes, by the reading `megabyte`."""
+"""Number of bytes in a megabyte, by the reading `megabyte`."""
 
 
 def or_nothing(number: Column) -> Column:
@@ -44,7 +46,7 @@ def or_nothing(number: Column) -> Column:
 
 
 def no_rows(like: DataFrame, columns: str) -> DataFrame:
-    """Return an empty frame in another's session, with columns declared as Spark types."""
+    """Return an empty frame with these columns, in the session of another frame."""
     none, fields = F.lit(None), StructType.fromDDL(columns)
     return like.where(F.lit(False)).select(*(none.cast(f.dataType).alias(f.name) for f in fields))
 
@@ -55,7 +57,7 @@ def constant(value: float) -> Column:
 
 
 def traffic(rates: Column) -> Column:
-    """Return both directions' sum: a struct of `messages` and `bytes` per second."""
+    """Return a struct of `messages` and `bytes` per second, each the sum of both directions."""
     return F.struct(
         (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
         (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
@@ -77,18 +79,22 @@ def assumed(kilobyte: str) -> Column:
 
 
 def known_rates(average: Column, kilobyte: str) -> Column:
-    """Return a struct of a bundle's average rates, or the assumed ones. [DATA-09]"""
+    """Return a struct of a bundle's average rates, or of the assumed rates if there are no samples.
+    [DATA-09]
+    """
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Return a bundle's average traffic, or the assumed one. [DATA-09]"""
+    """Return a bundle's average traffic, or the assumed traffic if there are no samples.
+    [DATA-09]
+    """
     return traffic(known_rates(average, kilobyte))
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The average that gives a bundle's load in shedding, by the reading `shed-window`."""
+"""Average by which a bundle's load counts in shedding, by the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""The traffic by which bundles are ordered and summed in shedding, by `shed-measure`."""
+"""Traffic by which bundles are ordered and summed in shedding, by the reading `shed-measure`."""

@@ -52,7 +52,9 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""True if an unload that long ago is within the grace period, by `grace-edge`. [SHED-04]"""
+"""Functions that are true if an unload is within the grace period, by the reading `grace-edge`.
+[SHED-04]
+"""
 
 BROKER = ("cycle", "broker")
 
@@ -93,14 +95,16 @@ STRATEGIES: Mapping[str, Strategy] = {
 }
 
 BY_REPORTS = tuple(name for name in STRATEGIES if name != transfer.NAME)
-"""The strategies that need no more of bundles than what load reports say."""
+"""Strategies that decide by load reports alone."""
 
 LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
-"""For each strategy that only some documents describe, a setting of these documents."""
+"""Setting in the documents that describe a strategy, for each strategy that only some documents
+describe.
+"""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the strategies described by documents with these defaults."""
+    """Return the strategies that documents with these defaults describe."""
     return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
 
 
@@ -108,9 +112,9 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""The strategies that shed whichever one is set, by the reading `overload-scope`. [SHED-08]
+"""Strategies that shed whichever strategy is set, by the reading `overload-scope`. [SHED-08]
 
-TransferShedder decides alone.
+Under TransferShedder, none does.
 """
 
 
@@ -131,45 +135,47 @@ def decision_rows(
     Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, a struct for
     each strategy (`Strategy.levels`), and `chosen`, which is false for any other strategy.
     """
-    planned = _planned(strategies, readings)
-    known = _levels(with_counts(brokers, bundles, readings), readings, planned)
+    planned = _strategies_that_shed(strategies, readings)
+    known = _with_levels(with_counts(brokers, bundles, readings), readings, planned)
     known = known.repartition("cycle").hint("shuffle_hash")
     rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
-    return _chosen(queued(rows, readings, planned), readings, strategies)
+    return _choose_bundles(queued(rows, readings, planned), readings, strategies)
 
 
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
     """Return the decisions for brokers with `owns`, in a plan without a join."""
-    planned = _planned(strategies, readings)
+    planned = _strategies_that_shed(strategies, readings)
     parts = F.transform(
         "owns",
         lambda one: F.struct(
             one["moved"].alias("moved"),
             F.lit(1).cast("bigint").alias("many"),
-            *(one["load"][name].alias(name) for name in _added(brokers.columns, readings)),
+            *(one["load"][name].alias(name) for name in _traffic_to_sum(brokers.columns, readings)),
         ),
     )
-    known = _levels(_counted(brokers.withColumn("parts", parts), readings), readings, planned)
+    known = _with_levels(
+        _count_bundles(brokers.withColumn("parts", parts), readings), readings, planned
+    )
     rows = known.select("*", F.inline_outer("owns")).drop("owns")
-    return _chosen(queued(rows, readings, planned), readings, strategies)
+    return _choose_bundles(queued(rows, readings, planned), readings, strategies)
 
 
-def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
+def _strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
     """Return these strategies, and those that also shed when another one is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 
-def _levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
+def _with_levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
     """Add a struct of levels for each strategy, and drop columns that are needed only for these."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*MEASURED)
 
 
-def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Return the bundles in their brokers' queues, with `chosen`."""
+def _choose_bundles(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
+    """Return the bundles in their brokers' queues, with the column `chosen`."""
     everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
@@ -187,72 +193,74 @@ MEASURED = (
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
-    """Add to brokers `owned` and `able`: how many bundles they have, and how many may move.
+    """Add to brokers `owned` and `able`, the numbers of their bundles and of their movable bundles.
 
-    Also `first`, whether the row has a broker; `brokers`, how many the cycle has; and `weight`, the
-    load in the measure set by the readings.
+    Also `first`, true if the row has a broker; `brokers`, the number of brokers in the cycle; and
+    `weight`, the load in the measure set by the readings.
     """
     alike = bundles.groupBy(*BROKER, "moved").agg(
         F.count("bundle").alias("many"),
-        *(F.sum(f"load.{name}").alias(name) for name in _added(brokers.columns, readings)),
+        *(F.sum(f"load.{name}").alias(name) for name in _traffic_to_sum(brokers.columns, readings)),
     )
-    part = F.struct("moved", "many", *_added(brokers.columns, readings))
+    part = F.struct("moved", "many", *_traffic_to_sum(brokers.columns, readings))
     counted = alike.groupBy(*BROKER).agg(F.collect_list(part).alias("parts"))
-    return _counted(brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left"), readings)
+    return _count_bundles(
+        brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left"), readings
+    )
 
 
-def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
+def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
     """Add counts and load to brokers with `parts`, their bundles grouped by time of unloading."""
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
         {
-            "owned": _many(F.col("parts")),
-            "able": _many(free),
+            "owned": _number_of_bundles(F.col("parts")),
+            "able": _number_of_bundles(free),
             "first": F.col("broker").isNotNull(),
             "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
         }
     )
     if "least" in rows.columns:
-        rows = rows.withColumn("able_bytes", _total(free["bytes"]))
+        rows = rows.withColumn("able_bytes", _sum_over_parts(free["bytes"]))
     of_cycle = Window.partitionBy("cycle")
     return rows.withColumn("brokers", F.count("broker").over(of_cycle)).drop("parts")
 
 
-def _of_bundles() -> Column:
-    """Return a broker's load, summed over its bundles: a struct of `messages` and `bytes`."""
-    sums = (_total(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
+def _load_of_bundles() -> Column:
+    """Return a broker's load as the sum over its bundles: a struct of `messages` and `bytes`."""
+    sums = (_sum_over_parts(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
     return F.struct(*sums)
 
 
-def _total(amounts: Column) -> Column:
+def _sum_over_parts(amounts: Column) -> Column:
     return or_nothing(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
-"""The traffic summed over the bundles of a broker, by the reading `broker-rates`."""
+"""Traffic to sum over the bundles of a broker, by the reading `broker-rates`."""
 
 
-def _added(given: Iterable[str], readings: Readings) -> tuple[str, ...]:
+def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
     """Return the traffic to sum; always includes bytes if there is a minimum throughput."""
-    needed = ("bytes",) if "least" in given else ()
+    needed = ("bytes",) if "least" in columns else ()
     return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
 
 
 CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
-    "bundles": _of_bundles,
+    "bundles": _load_of_bundles,
 }
-"""The load of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
+"""Load of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
 
 
-def _many(parts: Column) -> Column:
+def _number_of_bundles(parts: Column) -> Column:
     counted = F.aggregate(parts, F.lit(0).cast("bigint"), lambda total, part: total + part["many"])
     return F.coalesce(counted, F.lit(0))
 
 
 def blocked(moved: Column, readings: Readings) -> Column:
-    """True if a bundle that was unloaded so many minutes ago must stay. [SHED-04]"""
+    """True if a bundle that was unloaded `moved` minutes ago must stay. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 

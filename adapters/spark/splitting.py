@@ -19,7 +19,7 @@ SELECTED_BY: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""The setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def halved(number: Column) -> Column:
@@ -33,18 +33,20 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     ),
     "by-name": lambda lower, upper: halved(lower + upper),
 }
-"""The middle of a range by `range-halves`; the last hash of all does not count.
+"""Functions that return the middle of a range, by the reading `range-halves`; the last hash does
+not count.
 
 [SPLIT-10]
 """
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Return the best cut half-way between two topics, as an array; empty if none. [SPLIT-11]
+    """Return the best cut half-way between two topics, as an array; empty if there is none.
+    [SPLIT-11]
 
     The best cut leaves the most equal numbers of topics on both sides. With an odd number of
     topics, the upper part has one more. Topics with equal hashes are not separated. No lambda
-    refers to the sorted array, which Spark would sort again for each element.
+    refers to the sorted array, because Spark would sort it for each element.
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
     pairs = F.zip_with(
@@ -62,7 +64,7 @@ def between_the_topics(hashes: Column) -> Column:
     )
     best = F.array_min(F.filter(cuts, lambda cut: cut["below"] < cut["above"]))
     middle = halved(best["below"] + best["above"] + 1)
-    return F.when(middle.isNotNull(), F.array(middle)).otherwise(_none())
+    return F.when(middle.isNotNull(), F.array(middle)).otherwise(_no_cuts())
 
 
 def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
@@ -77,8 +79,8 @@ def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
 
     whole = F.aggregate(
         topics,
-        _part(F.lit(0.0), F.lit(0.0)),
-        lambda so_far, one: _part(*(so_far[name] + one[name] for name in MEASURES)),
+        _traffic_struct(F.lit(0.0), F.lit(0.0)),
+        lambda so_far, one: _traffic_struct(*(so_far[name] + one[name] for name in MEASURES)),
     )
     reached = (whole[name] * 100 >= most[name] * (margin + 100) for name in MEASURES)
 
@@ -104,20 +106,20 @@ def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
     start = F.struct(
         F.lit(None).cast("bigint").alias("before"),
         *(F.lit(0.0).alias(name) for name in MEASURES),
-        _none().alias("cuts"),
+        _no_cuts().alias("cuts"),
     )
     cuts = F.aggregate(F.array_sort(topics), start, further)["cuts"]
-    return F.when(next(reached) | next(reached), cuts).otherwise(_none())
+    return F.when(next(reached) | next(reached), cuts).otherwise(_no_cuts())
 
 
 MEASURES = ("messages", "bytes")
 
 
-def _part(messages: Column, size: Column) -> Column:
+def _traffic_struct(messages: Column, size: Column) -> Column:
     return F.struct(messages.alias("messages"), size.alias("bytes"))
 
 
-def _none() -> Column:
+def _no_cuts() -> Column:
     return F.array().cast("array<bigint>")
 
 
@@ -130,7 +132,8 @@ def cuts(
     halves: str,
     by_rates: Column | None = None,
 ) -> Column:
-    """Return the positions where a bundle is cut: ascending, inside, distinct. [SPLIT-10 … 14]
+    """Return the positions at which a bundle is cut: ascending, inside the bundle, distinct.
+    [SPLIT-10 … 14]
 
     `halves` is the reading `range-halves`; hashes and positions are arrays of numbers. `by_rates`
     are the cuts by traffic, under documents that describe them.
@@ -145,7 +148,9 @@ def cuts(
 
 
 def parts(lower: Column, upper: Column, cuts: Column) -> Column:
-    """Return the names of the parts between cuts; the bundle itself without cuts. [SPLIT-14]"""
+    """Return the names of the parts between cuts; without cuts, the name of the bundle itself.
+    [SPLIT-14]
+    """
     starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
     return F.zip_with(starts, ends, range_name)
 
@@ -157,11 +162,13 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
         F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
     ),
 }
-"""Reason for refusing that many cuts, or null, by `split-ways`. [SPLIT-12, SPLIT-13]"""
+"""Functions that return the reason for refusing a number of cuts, or null, by the reading
+`split-ways`. [SPLIT-12, SPLIT-13]
+"""
 
 
 def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the algorithms described by documents with these defaults."""
+    """Return the algorithms that documents with these defaults describe."""
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 
 
@@ -173,7 +180,9 @@ def refusal(
     upper: Column,
     algorithms: Sequence[str] = ALGORITHMS,
 ) -> Column:
-    """Return why a split is refused in advance, or null. [SPLIT-15, SPLIT-16]"""
+    """Return the reason why a split is refused in advance; null if it is not. [SPLIT-15,
+    SPLIT-16]
+    """
     known = algorithm.isin(*algorithms)
     at_positions = algorithm == POSITIONS
     return (

@@ -1,4 +1,4 @@
-"""Spark tasks for work other than queries: each input is processed in its own task."""
+"""Spark tasks that do other work than queries: each input is processed in a task of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.spark.session import acquired, last_cause
 
 WAITING = 64
-"""Number of jobs that Spark schedules at a time, each with one task.
+"""Number of jobs that are submitted to Spark at a time, each with one task.
 
 A task takes a minute or so; a job adds some 20 ms to it.
 """
@@ -27,7 +27,7 @@ def in_tasks(
 
     def each(frames: Iterator[Any]) -> Iterator[Any]:
         for frame in frames:
-            rows = [_worked(work, text) for text in frame["text"]]
+            rows = [_result_or_error(work, text) for text in frame["text"]]
             yield frame.assign(**{name: [one[name] for one in rows] for name in ("text", "error")})
 
     with acquired(place, "--spark") as spark, ThreadPoolExecutor(WAITING) as threads:
@@ -61,7 +61,7 @@ def in_tasks(
             raise
 
 
-def _worked(work: Callable[[str], str], text: str) -> dict[str, str]:
+def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:
     """Return the result, or an error that a retry would not avoid."""
     try:
         return {"text": work(text), "error": ""}

@@ -1,4 +1,6 @@
-"""ThresholdShedder: brokers far above the average usage shed down to below it. [THRESHOLD]"""
+"""ThresholdShedder: brokers far above the average usage shed until they are below it.
+[THRESHOLD]
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SETTINGS = (
 )
 
 BELOW_AVERAGE = 5
-"""Distance of the target below the average, in points or in percent of it. [THRESHOLD-03]"""
+"""Distance from the average down to the target, in percentage points or in percent of the average.
+[THRESHOLD-03]
+"""
 
 BOUNDARY_LOAD = 10
 """Points subtracted in the example of the lower boundary. [THRESHOLD-09]"""
@@ -29,40 +33,52 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Comparison by alternative of the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""Functions that compare usage with the limit, by the reading `threshold-trigger`. [THRESHOLD-01,
+THRESHOLD-02]
+"""
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - constant(BELOW_AVERAGE),
     "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
-"""The usage to come down to, by `threshold-target`. [THRESHOLD-03]"""
+"""Functions that return the usage after shedding, by the reading `threshold-target`.
+[THRESHOLD-03]
+"""
 
 RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
-"""Traffic that corresponds to points of usage, by `threshold-released`. [THRESHOLD-03]"""
+"""Functions that convert percentage points of usage to traffic, by the reading
+`threshold-released`. [THRESHOLD-03]
+"""
 
 BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "printed-sum": lambda average, _threshold: average,
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
-"""The usage below which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+"""Functions that return the usage below which a broker is idle, by the reading `lower-boundary`.
+[THRESHOLD-09]
+"""
 
 
 RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""True if a bundle is shed because a broker is idle, by `lower-boundary-amount`. [THRESHOLD-13]"""
+"""Functions that are true if a bundle is shed because a broker is idle, by the reading
+`lower-boundary-amount`. [THRESHOLD-13]
+"""
 
 
 def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `thresholdshedder` to brokers: levels, and whether they shed for an idle broker.
+    """Add the column `thresholdshedder` to brokers: their levels, and whether they shed for an idle
+    broker.
 
-    Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent, `over`,
-    `need`, and `relieves`, true if the broker sheds because another broker of the cycle is idle.
+    Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent; `over`, true
+    if the usage is above the limit; `need`, the traffic to shed; and `relieves`, true if the broker
+    sheds because another broker of the cycle is idle.
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")

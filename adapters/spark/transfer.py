@@ -43,13 +43,13 @@ SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
 
 PAST = "struct<hits double, since map<string, double>>"
 COLUMNS = ("age", "without_data", "past")
-"""Columns of brokers that only this strategy needs."""
+"""Columns of brokers that only TransferShedder reads."""
 
 LOAD = "load double, traffic double"
 MOVES = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
 HALF = 0.5
-"""Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
+"""Share of the mean load up to which a broker is underloaded. [TRANSFER-04]"""
 
 
 def runs_extensible(settings: Column) -> Column:
@@ -58,7 +58,7 @@ def runs_extensible(settings: Column) -> Column:
 
 
 def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFrame:
-    """Add `transfershedder`: the cycle's imbalance, and what the broker unloads.
+    """Add the column `transfershedder`: the imbalance of the cycle, and the unloads of the broker.
 
     Fields: the broker's `usage`; whether the cycle is `uneven` or `skipped`, and its `hits`; the
     `target` of this broker's `bundles`, and the `amount` of traffic that may move.
@@ -72,7 +72,7 @@ def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFram
         threshold.compared_usage(brokers.columns).alias("load"),
         name.alias("name"),
         F.col("carries.bytes").alias("traffic"),
-        _able(settings).alias("able"),
+        _movable_bundles(settings).alias("able"),
     )
     brokers = brokers.withColumns(
         {
@@ -100,8 +100,10 @@ def takes(_readings: Mapping[str, str]) -> Column:
     return F.array_contains("transfershedder.bundles", F.col("bundle"))
 
 
-def _able(settings: Column) -> Column:
-    """Return the reported bundles that may leave a broker, most traffic first. [TRANSFER-17]"""
+def _movable_bundles(settings: Column) -> Column:
+    """Return the reported bundles that may leave a broker, those with the most traffic first.
+    [TRANSFER-17]
+    """
     measured = F.filter("owns", lambda one: one["load"]["measured"] & (one["load"]["bytes"] > 0))
     each = F.transform(
         measured,
@@ -129,16 +131,16 @@ def _plan(loads: Column, settings: Column) -> Column:
     )
 
 
-def _sum(brokers: Column, amount: Callable[[Column], Column]) -> Column:
+def _sum_over_brokers(brokers: Column, amount: Callable[[Column], Column]) -> Column:
     return F.aggregate(brokers, F.lit(0.0), lambda total, one: total + amount(one))
 
 
 def finds_imbalance(brokers: Column, settings: Column) -> Column:
-    """True if a condition for unloading holds. [TRANSFER-01, TRANSFER-03 … 05]"""
+    """True if a condition for unloading is met. [TRANSFER-01, TRANSFER-03 … 05]"""
     count = F.size(brokers)
-    mean = F.try_divide(_sum(brokers, lambda one: one["load"]), count)
+    mean = F.try_divide(_sum_over_brokers(brokers, lambda one: one["load"]), count)
     target = settings[TARGET] * constant(100)
-    squares = _sum(brokers, lambda one: (one["load"] - mean) * (one["load"] - mean))
+    squares = _sum_over_brokers(brokers, lambda one: (one["load"] - mean) * (one["load"] - mean))
     low = mean * F.least(constant(HALF), target / constant(200))
     high = F.greatest(mean + target, settings[OVERLOAD_THRESHOLD])
     extreme = F.exists(
@@ -150,10 +152,11 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
 
 
 def _moves(brokers: Column, settings: Column) -> Column:
-    """Return moves between pairs: most with least loaded broker, then inward. [TRANSFER-09]
+    """Return the moves between pairs of brokers: the most with the least loaded, then inward.
+    [TRANSFER-09]
 
     `brokers` are ordered by load. If a broker moves nothing, the next most loaded one takes its
-    turn.
+    place in the pair.
     """
     count = F.size(brokers)
     others = F.reverse(F.slice(brokers, F.lit(2), F.greatest(count - 1, F.lit(0))))
@@ -167,13 +170,13 @@ def _moves(brokers: Column, settings: Column) -> Column:
     def step(state: Column, source: Column) -> Column:
         moved = F.size(state["moves"])
         target = F.get(brokers, moved)
-        filled = _filled(source, target)
+        filled = _fitting_bundles(source, target)
         due = (state["place"] > moved + 1) & (moved < settings[MOST_BROKERS])
         due = due & finds_imbalance(state["now"], settings)
         moves = F.when(due & (F.size(filled["bundles"]) > 0), _move(source, target, filled))
         return F.struct(
             F.when(moves.isNull(), state["now"])
-            .otherwise(_after(state, source, filled))
+            .otherwise(_loads_after(state, source, filled))
             .alias("now"),
             F.concat(state["moves"], F.array_compact(F.array(moves))).alias("moves"),
             (state["place"] - 1).alias("place"),
@@ -186,20 +189,20 @@ def _move(source: Column, target: Column, filled: Column) -> Column:
     return F.struct(
         source["name"].alias("source"),
         target["name"].alias("target"),
-        _amount(source, target).alias("amount"),
+        _traffic_to_equalize(source, target).alias("amount"),
         filled["bundles"].alias("bundles"),
     )
 
 
-def _amount(source: Column, target: Column) -> Column:
-    """Return the traffic whose move makes two brokers' loads equal. [TRANSFER-09]"""
+def _traffic_to_equalize(source: Column, target: Column) -> Column:
+    """Return the traffic whose move makes the loads of two brokers equal. [TRANSFER-09]"""
     high, low = source["load"], target["load"]
     return or_nothing(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
 
 
-def _filled(source: Column, target: Column) -> Column:
-    """Return the bundles that fit into the amount, and their traffic. [TRANSFER-14 … 17]"""
-    amount = _amount(source, target)
+def _fitting_bundles(source: Column, target: Column) -> Column:
+    """Return the bundles that fit into that traffic, and their traffic. [TRANSFER-14 … 17]"""
+    amount = _traffic_to_equalize(source, target)
     start = F.struct(constant(0).alias("carried"), F.array().cast("array<string>").alias("bundles"))
 
     def step(state: Column, one: Column) -> Column:
@@ -216,8 +219,8 @@ def _filled(source: Column, target: Column) -> Column:
     return F.aggregate(source["able"], start, step)
 
 
-def _after(state: Column, source: Column, filled: Column) -> Column:
-    """Return the loads after traffic has moved from one broker to another."""
+def _loads_after(state: Column, source: Column, filled: Column) -> Column:
+    """Return the loads of brokers after traffic has moved from one broker to another."""
     carried = filled["carried"]
     points = or_nothing(F.try_divide(source["load"] * carried, source["traffic"]))
     to = F.size(state["moves"])

@@ -1,4 +1,4 @@
-"""UniformLoadShedder: balances the busiest and the least busy broker. [UNIFORM]"""
+"""UniformLoadShedder: balances the most and the least loaded broker. [UNIFORM]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST: Mapping[str, str] = {
     "messages": "minUnloadMessage",
     "bytes": "minUnloadMessageThroughput",
 }
-"""The setting for the least unload, by measure. [UNIFORM-06, AVERAGE-06]"""
+"""Setting for the minimum unload, by measure. [UNIFORM-06, AVERAGE-06]"""
 
 MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
 LIMITS = (SHARE, *LEAST.values(), MOST_BUNDLES)
@@ -48,20 +48,22 @@ def _fits() -> Column:
 
 
 FILLED = "filled"
-"""The column for how much of half the gap the bundles fill, down to this one in the queue."""
+"""Column with the part of the traffic to move that the bundles fill, up to this one in the
+queue.
+"""
 
 
 def fitting() -> Column:
-    """Return a bundle's traffic if it is at most half of the gap."""
+    """Return a bundle's traffic if it is no more than the traffic to move."""
     return F.when(_fits(), F.col("traffic"))
 
 
 COUNTED = "fitting"
-"""The column for how many bundles fit, down to this one in the queue."""
+"""Column with the number of bundles that fit, up to this one in the queue."""
 
 
 def one_if_fitting() -> Column:
-    """Return 1 for a bundle that fits."""
+    """Return 1 for a bundle that fits, otherwise null."""
     return F.when(_fits(), F.lit(1))
 
 
@@ -73,11 +75,13 @@ def takes(_readings: Mapping[str, str]) -> Column:
 
 
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add `uniformloadshedder` to brokers: the extremes of their cycle.
+    """Add the column `uniformloadshedder` to each broker's row: the least and most loaded broker of
+    the cycle.
 
-    Fields: `least` and `most`, each a broker's `messages` and `bytes` per second; `over`, true if a
-    difference exceeds a threshold; `most_loaded`, true for that broker; and `need`, half of the
-    gap, or the documented share of it.
+    Fields: `least` and `most`, the lowest and highest `messages` and `bytes` per second of a
+    broker; `over`, true if a difference exceeds a threshold; `most_loaded`, true in the row of the
+    most loaded broker; and `need`, the traffic to move: half of the difference between the two, or
+    the documented share of it if that is less.
     """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 def _watch(args: argparse.Namespace) -> int:
     history, output = (str(Path(args.output) / name) for name in (HISTORY, AUDIT))
     paths.check_paths(history, output, None)
-    session.check_place(args.spark, "watch")
+    session.check_target(args.spark, "watch")
     readings = chosen_readings(args.reading)
     specs.load().check_readings(readings)
     with recorder_of(args, Path(history)) as (recorder, recording):

@@ -165,7 +165,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     marks = marks.withColumns(
         {
             "last": F.last("report", ignorenulls=True).over(course.so_far()),
-            "next": course.next("seen"),
+            "next": course.value_after("seen"),
         }
     ).where("turn = 1")
     at_once = Window.partitionBy("cluster", "broker").orderBy(F.unix_seconds("at"))
@@ -285,7 +285,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     marks = marks.withColumns(
         {
             "ran": F.last("ran", ignorenulls=True).over(course.so_far()),
-            "due": course.next("ran"),
+            "due": course.value_after("ran"),
         }
     ).where("turn = 1")
     within = F.col("at") < F.col("ran.upto")

@@ -68,7 +68,7 @@ def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "deposed", "lost")}
     last |= {name: F.last(name, ignorenulls=True).over(so_far) for name in ("report", "gaps")}
-    last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).next("came")
+    last["next"] = Timeline(("cluster", "broker"), ("moment", "turn")).value_after("came")
     seen = marks.withColumns(last).where("turn = 1").withColumns(_standing_columns())
     seen = seen.where("counts")
     of_report = (F.col(f"report.{name}").alias(name) for name in MEASURED)

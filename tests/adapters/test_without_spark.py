@@ -110,9 +110,9 @@ def test_no_session_is_begun_while_the_former_one_ends(installed, monkeypatch):
     monkeypatch.setattr(session, "ENDS_WITHIN", 0.01)
     monkeypatch.setattr(session._PROCESS, "ending", Future())
     started = []
-    monkeypatch.setattr(session, "_started", lambda *given: started.append(given))
+    monkeypatch.setattr(session, "_start_spark", lambda *given: started.append(given))
     with pytest.raises(AdapterError, match="the previous Spark of this process did not stop"):
-        session._shared("local[1]", "spark")
+        session._share_running("local[1]", "spark")
     assert started == []
 
 
@@ -175,7 +175,7 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "session.check_installed = lambda *given: None\n"
         "java.JAVA._launching = java.Future()\n"
         "java.import_module = lambda name: print('imported', name)\n"
-        "session._shared = lambda *given: print('taken')\n"
+        "session._share_running = lambda *given: print('taken')\n"
         "session.acquire_soon('local[1]', 'spark').result()\n"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

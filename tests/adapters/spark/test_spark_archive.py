@@ -71,7 +71,7 @@ def test_an_archive_is_made_of_the_classes_that_were_listed_whole(folder, tmp_pa
     (home / "bin/java").chmod(0o755)
     (tmp_path / "empty").mkdir()
     class_path = os.pathsep.join(("a.jar", str(tmp_path / "empty")))
-    kept.make(str(home), class_path)
+    kept.start_build(str(home), class_path)
     words = until(lambda: told.exists() and told.read_text().splitlines())
     assert words[-2:] == ["-cp", class_path]
     assert {f"-XX:SharedClassListFile={kept.classes}", f"-XX:SharedArchiveFile={kept.file}"} <= {
@@ -85,16 +85,16 @@ def test_what_was_tried_is_not_tried_again_for_a_day(folder):
     kept = listed(archive.archive_of([], JARS))
     kept.classes.write_text("classes")
     assert kept.options() == ()
-    kept.make("nowhere", "a.jar")
+    kept.start_build("nowhere", "a.jar")
     assert kept.classes.read_text() == "classes"
     os.utime(kept.classes, (1000, 1000))
-    listed(kept).make("nowhere", "a.jar")
+    listed(kept).start_build("nowhere", "a.jar")
     assert kept.classes.read_text() != "classes"
 
 
 def test_none_is_made_of_a_java_with_classes_in_a_folder(folder, tmp_path):
     kept = listed(archive.archive_of([], JARS))
-    kept.make("nowhere", os.pathsep.join(("a.jar", str(tmp_path))))
+    kept.start_build("nowhere", os.pathsep.join(("a.jar", str(tmp_path))))
     assert list(folder.iterdir()) == []
 
 
@@ -121,7 +121,7 @@ def test_only_the_newest_stay(folder):
     for name in ("old.classes", "new.classes"):
         (folder / name).touch()
     kept = listed(archive.archive_of([], JARS))
-    kept.make("nowhere", "a.jar")
+    kept.start_build("nowhere", "a.jar")
     assert {one.name for one in folder.iterdir()} == {"new.jsa", "new.classes", kept.classes.name}
 
 
@@ -132,7 +132,7 @@ def test_a_removed_archive_is_built_again(folder):
         file.write_bytes(b"classes")
         os.utime(file, (1000 - age, 1000 - age))
     removed.classes.touch()
-    listed(archive.archive_of([], JARS)).make("nowhere", "a.jar")
+    listed(archive.archive_of([], JARS)).start_build("nowhere", "a.jar")
     assert named(removed) == ("DumpLoadedClassList", removed.listing)
 
 
@@ -142,7 +142,7 @@ def test_that_of_another_stays_while_one_is_made(folder):
     for other in (kept.file, folder / "another.jsa"):
         other.write_bytes(bytes(1000))
     os.utime(folder / "another.jsa", (1000, 1000))
-    kept.make("nowhere", "a.jar")
+    kept.start_build("nowhere", "a.jar")
     assert (folder / "another.jsa").exists()
 
 
@@ -152,12 +152,12 @@ def test_java_does_without_where_nothing_can_be_kept(root, tmp_path, monkeypatch
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / root))
     kept = archive.archive_of([], JARS)
     assert kept.options() == ()
-    kept.make("nowhere", "a.jar")
+    kept.start_build("nowhere", "a.jar")
 
 
 def test_spark_starts_from_what_the_start_before_it_left(folder):
     assert "-XX:DumpLoadedClassList=" in started()
-    [found] = until(lambda: [one for one in folder.glob("*.jsa") if archive._complete(one)])
+    [found] = until(lambda: [one for one in folder.glob("*.jsa") if archive._is_complete(one)])
     second = started()
     assert f"-XX:SharedArchiveFile={found}" in second
     assert "[cds" not in second

@@ -227,7 +227,7 @@ def test_a_question_has_a_time_limit():
 
 def test_one_process_has_one_spark(connection):
     assert connection.ask("settings.defaults", [{}])
-    with pytest.raises(AdapterError, match=r"this process has a Spark already, local\[2\]"):
+    with pytest.raises(AdapterError, match=r"this process already uses the Spark at local\[2\]"):
         connect("spark:local[3]", PROFILE, {})
 
 

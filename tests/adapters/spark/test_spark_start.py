@@ -13,13 +13,13 @@ STARTED = """
 import sys
 from pulsar_conformance.adapters.spark import session
 
-def taken(*given, really=session._shared):
+def taken(*given, really=session._share_running):
     before = set(sys.modules)
     spark = really(*given)
     print(*sorted(name for name in set(sys.modules) - before if name.startswith("pyspark.sql")))
     return spark
 
-session._shared = taken
+session._share_running = taken
 session.release(session.acquire_soon("local[1]", "spark").result())
 """
 
