@@ -14,7 +14,7 @@ from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
 RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
-"""Names of adapters of released Pulsar, with their version."""
+"""Pattern of the names of released Pulsar's adapters, with the version."""
 
 ADAPTER = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
@@ -87,10 +87,10 @@ def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT
     usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
     add_profile(
         parser,
-        f"the documents or release that it is asked to follow ({usual}); see profiles",
+        f"the documents or release that it is to follow ({usual}); see profiles",
         default,
     )
-    add_reading(parser, "the alternative of a reading that it is asked to follow")
+    add_reading(parser, "the alternative of a reading that it is to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
     )
@@ -114,7 +114,9 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the documents for the Pulsar version that all adapters share, else the default."""
+    """Return the profile of the documents for the version that all adapters have, otherwise the
+    default.
+    """
     found = [RELEASED.match(name) for name in adapters]
     if not found or not all(found):
         return DEFAULT_PROFILE
@@ -133,12 +135,12 @@ def seconds(text: str) -> float:
 
 
 def limits_of(given: float | None) -> Limits:
-    """Return the limits for a `--time-limit`, or the default ones."""
+    """Return the limits for a `--time-limit`; the default limits without one."""
     return Limits() if given is None else Limits.within(given)
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and all its readings, with the given ones replaced.
+    """Return the profile and all its readings, with those of the arguments replaced.
 
     Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
     reading without a value.

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.cache import root
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec
-from pulsar_conformance.adapters.programs import major_version, without_spark
+from pulsar_conformance.adapters.programs import major_version, spark_problem
 from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -136,7 +136,7 @@ def runnable() -> tuple[list[str], list[str]]:
             adapters.append(f"sample:{name}")
         else:
             left_out.append(f"sample:{name}: {why}")
-    if why := without_spark():
+    if why := spark_problem():
         left_out.append(f"spark: {why}")
     else:
         adapters.append("spark")

@@ -12,11 +12,11 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 TICK = 0.05
-"""Maximum seconds before the exit of a child with open pipes is noticed."""
+"""Maximum seconds until the exit of a child whose pipes are open is noticed."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
-"""Number of reads after which a flood of output on standard error is ignored."""
+"""Number of consecutive reads of standard error after which more of it is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Bytes of standard error to keep, and lines and columns of it to show."""
@@ -25,10 +25,12 @@ TERMINATE = 1.0
 """Seconds between asking the process group to end and killing it."""
 
 CLOSED = 0.5
-"""Seconds within which a child that closed its output must exit, or else it counts as hanging."""
+"""Seconds within which a child that closed its output must exit; otherwise it counts as hanging."""
 
 DRAIN = 0.3
-"""Seconds that the pipes of an exited child may stay open, unless other processes hold them."""
+"""Seconds for which the pipes of an exited child may stay open, unless other processes hold
+them.
+"""
 
 
 class ChildError(Exception):
@@ -84,7 +86,9 @@ class Child:
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line and read a line (without its newline); raise ChildError on failure."""
+        """Write a line and return the line that the child writes, without its newline; raise
+        ChildError on failure.
+        """
         deadline = time.monotonic() + seconds
         unsent = memoryview(line)
         if line:
@@ -93,8 +97,8 @@ class Child:
         while unsent or not self._lines:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise self._late(seconds, len(unsent))
-            ready = self._ready(0 if exited else min(left, TICK))
+                raise self._late_error(seconds, len(unsent))
+            ready = self._ready_pipes(0 if exited else min(left, TICK))
             if self._in in ready:
                 unsent = self._write(unsent)
             if self._err in ready:
@@ -102,7 +106,7 @@ class Child:
             if self._out in ready:
                 self._read_output()
             elif exited and not self._lines:
-                raise self._gone()
+                raise self._exit_error()
             # Output written just before the exit may still be in the pipe: read once more.
             exited = self._process.poll() is not None
             if exited:
@@ -155,7 +159,7 @@ class Child:
                 with suppress(OSError):
                     stream.close()
 
-    def _ready(self, seconds: float) -> set[int]:
+    def _ready_pipes(self, seconds: float) -> set[int]:
         if not self._selector.get_map():
             time.sleep(min(seconds, TICK))
             return set()
@@ -185,7 +189,7 @@ class Child:
         if self._unread_bytes > self._limit:
             raise ChildError(
                 f"wrote more than {self._limit} bytes without ending the line; "
-                f"they begin {_quoted(self._unread)}",
+                f"they begin {_quote_start(self._unread)}",
                 "end each message with a line end, or give a smaller batch in hello",
             )
 
@@ -195,7 +199,7 @@ class Child:
         return bool(chunk)
 
     def _discard(self, seconds: float) -> None:
-        ready = self._ready(seconds)
+        ready = self._ready_pipes(seconds)
         if self._err in ready:
             self._read_error()
         if self._out in ready:
@@ -223,12 +227,12 @@ class Child:
         with suppress(OSError):
             self._process.stdin.close()
 
-    def _late(self, seconds: float, unsent: int) -> ChildError:
+    def _late_error(self, seconds: float, unsent: int) -> ChildError:
         waited = f"{seconds:g} s"
         if self._unread:
             return ChildError(
                 f"began a line and did not end it within {waited}; "
-                f"{self._unread_bytes} bytes that begin {_quoted(self._unread)}",
+                f"{self._unread_bytes} bytes that begin {_quote_start(self._unread)}",
                 "end each message with a line end and flush it",
             )
         if unsent:
@@ -247,18 +251,18 @@ class Child:
             "hello, or a longer --time-limit",
         )
 
-    def _gone(self) -> ChildError:
+    def _exit_error(self) -> ChildError:
         status = self._process.returncode
         how = f"exited with status {status}"
         if status < 0:
             with suppress(ValueError):
                 how = f"was killed by {signal.Signals(-status).name}"
         if self._unread:
-            how += f" in the middle of a line that begins {_quoted(self._unread)}"
+            how += f" in the middle of a line that begins {_quote_start(self._unread)}"
         return ChildError(how)
 
 
-def _quoted(chunks: Sequence[bytes]) -> str:
+def _quote_start(chunks: Sequence[bytes]) -> str:
     return repr(b"".join(chunks[:2])[:60].decode(errors="replace"))
 
 

@@ -36,7 +36,7 @@ class Limits:
 
     @classmethod
     def within(cls, seconds: float) -> Self:
-        """Return limits with another `base`, and all others in proportion.
+        """Return limits with another `base`, and all other limits in proportion.
 
         The limit for starting is at least `START_AT_LEAST`, because interpreters start slowly.
         """
@@ -102,7 +102,7 @@ class Connection(ABC):
         """End it and kill whatever remains; never raises, and may be called repeatedly."""
 
     def remarks(self) -> list[str]:
-        """Return remarks about how it worked, not about its answers, one per line."""
+        """Return remarks about the way it worked, not about its answers, one per line."""
         return []
 
     def stderr_tail(self) -> str:

@@ -16,7 +16,7 @@ MARK = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
 ROUNDS = 20
-"""Number of searches for remaining processes, since new ones may start during each."""
+"""Number of searches for remaining processes, because new ones may start during each search."""
 
 
 def new_mark() -> str:
@@ -37,7 +37,7 @@ def below(parent: int) -> list[psutil.Process]:
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return all other living processes with this mark, as far as environments are readable."""
+    """Return all other living processes with this mark, as far as environments can be read."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -47,9 +47,9 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
-    """Kill the known processes and all processes with the mark.
+    """Kill the known processes, and all processes with the mark.
 
-    A new process that reuses the ID of an ended one is not killed.
+    A new process that has the ID of an ended one is not killed.
     """
     left = list(known)
     for _ in range(ROUNDS):

@@ -50,7 +50,7 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Return commands to paste: build the adapter if necessary, check it, show an answer."""
+    """Return the next commands to run: build the adapter if necessary, check it, show an answer."""
     skeleton = SKELETONS[language]
     adapter = shlex.quote(skeleton.adapter)
     built = [skeleton.build] if skeleton.build else []

@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.validation import wrong_in_hello
 from pulsar_conformance.specs.text import counted
 
 SHOWN = 60
-"""Maximum number of characters of a wrong line that a message quotes."""
+"""Maximum number of characters that a message quotes from a wrong line."""
 
 
 class ProcessConnection(Connection):
@@ -67,7 +67,7 @@ class ProcessConnection(Connection):
             problem = f"{operation}: the connection is closed, {self._closed}"
             raise AdapterError("ask", problem, "connect again", "", self.adapter)
         where = f"{operation}, {counted(len(batch), 'case')}"
-        message = ask_message(self._next(), operation, batch)
+        message = ask_message(self._next_id(), operation, batch)
         seconds = self._limits.base + self._limits.per_case * len(batch)
         reply = self._round_trip("ask", where, message, seconds)
         answers = reply.get("answers")
@@ -88,7 +88,7 @@ class ProcessConnection(Connection):
             return
         self._closed = "after bye"
         try:
-            self._child.finish(line_of(bye_message(self._next())), self._limits.end)
+            self._child.finish(line_of(bye_message(self._next_id())), self._limits.end)
         except ChildError as error:
             raise self._error("bye", error.problem, error.hint) from None
         finally:
@@ -124,28 +124,28 @@ class ProcessConnection(Connection):
             raise AdapterError("start", problem, hint, "", self.adapter) from None
 
     def _greet(self, profile: str, readings: Mapping[str, str]) -> Hello:
-        message = hello_message(self._next(), profile, readings)
+        message = hello_message(self._next_id(), profile, readings)
         reply = self._round_trip("hello", "", message, self._limits.start)
         if "answer" not in reply:
             held = ", ".join(sorted(reply))
-            self._break("hello", f"its message holds no answer, but {held}", _GREETING)
+            self._abandon("hello", f"its message holds no answer, but {held}", _GREETING)
         answer: JSON = reply["answer"]
         spoken = answer.get("protocol") if isinstance(answer, dict) else None
         if type(spoken) is int and spoken != PROTOCOL:
-            self._break(
+            self._abandon(
                 "hello",
                 f"speaks protocol {spoken}; this suite speaks protocol {PROTOCOL}",
-                f"take a version of the implementation that speaks protocol {PROTOCOL}",
+                f"use a version of the implementation that speaks protocol {PROTOCOL}",
             )
         if wrong := wrong_in_hello(answer):
-            self._break(
+            self._abandon(
                 "hello",
                 wrong,
                 "compare it with `implementation` in what pulsar-conformance schema message prints",
             )
         return Hello.of(answer)
 
-    def _next(self) -> int:
+    def _next_id(self) -> int:
         self._number += 1
         return self._number
 
@@ -159,15 +159,15 @@ class ProcessConnection(Connection):
         try:
             text = self._child.exchange(line, seconds)
         except ChildError as error:
-            hint = error.hint or _by_hand(phase)
-            self._break(phase, f"{before}{error.problem}", hint)
+            hint = error.hint or _how_to_try(phase)
+            self._abandon(phase, f"{before}{error.problem}", hint)
         try:
             reply = parse_line(text)
         except NotJSON as error:
             begins = repr(text[:SHOWN].decode(errors="replace"))
-            self._break(phase, f"{before}its line {error}: {begins}", _STDOUT)
+            self._abandon(phase, f"{before}its line {error}: {begins}", _STDOUT)
         if not isinstance(reply, dict):
-            self._break(
+            self._abandon(
                 phase, f"{before}its line is not a JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
             )
         number = reply.get("id")
@@ -175,13 +175,13 @@ class ProcessConnection(Connection):
             given = "no id" if "id" not in reply else f"the id {number!r}"
             problem = f"{before}its message has {given}; {message['id']} was asked"
             hint = "answer each message once, with its id"
-            self._break(phase, problem, hint, ProtocolBreach)
+            self._abandon(phase, problem, hint, ProtocolBreach)
         self._closed = ""
         if "error" in reply:
-            raise self._declined(phase, before, reply["error"])
+            raise self._error_reply(phase, before, reply["error"])
         return reply
 
-    def _declined(self, phase: Phase, before: str, error: JSON) -> AdapterError:
+    def _error_reply(self, phase: Phase, before: str, error: JSON) -> AdapterError:
         held = error if isinstance(error, dict) else {"message": error}
         code = str(held.get("code", "unknown"))
         text = str(held.get("message", "it gives no message"))
@@ -189,7 +189,7 @@ class ProcessConnection(Connection):
         hint = "that is its own message; look for the cause there"
         return self._error(phase, problem, hint, code)
 
-    def _break(
+    def _abandon(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
         """Abandon the child, whose next reply could be mistaken for the missing one."""
@@ -209,7 +209,8 @@ _GREETING = 'hello is answered with {"id": 1, "answer": {"protocol": 1, "name": 
 _STDOUT = "standard output is for messages alone, one per line in UTF-8; print to standard error"
 
 
-def _by_hand(phase: Phase) -> str:
+def _how_to_try(phase: Phase) -> str:
+    """Return advice on how to reproduce a failure by hand."""
     if phase == "hello":
         return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'
     return "it must answer each case; if a case crashes it, the answer is failed with the reason"

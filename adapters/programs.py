@@ -28,8 +28,8 @@ def major_version(program: str, *arguments: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def without_java() -> str | None:
-    """Return what is wrong with the Java in JAVA_HOME or on PATH, or None."""
+def java_problem() -> str | None:
+    """Return the problem with the Java in JAVA_HOME or on PATH; None if there is none."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
@@ -43,8 +43,10 @@ def without_java() -> str | None:
     return None
 
 
-def without_pyspark() -> str | None:
-    """Return why PySpark is unusable, even with a Spark Connect server, or None."""
+def pyspark_problem() -> str | None:
+    """Return the reason why PySpark is unusable, even with a Spark Connect server; None if it is
+    usable.
+    """
     wanted = f"it needs PySpark {SPARK}: {SPARK_EXTRA}"
     try:
         found = version("pyspark")
@@ -53,7 +55,7 @@ def without_pyspark() -> str | None:
     return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
 
 
-def without_spark() -> str | None:
-    """Return why this machine cannot run Spark, or None."""
-    java = without_java()
-    return without_pyspark() or (java and f"it {java}")
+def spark_problem() -> str | None:
+    """Return the reason why this machine cannot run Spark; None if it can."""
+    java = java_problem()
+    return pyspark_problem() or (java and f"it {java}")

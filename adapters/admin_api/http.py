@@ -52,7 +52,7 @@ class Hop:
 
     @property
     def authoritative(self) -> bool:
-        """True if the redirecting broker lets the next one decide."""
+        """True if the redirect says that the next broker may decide."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
@@ -138,7 +138,7 @@ class Client:
         end, begun = time.monotonic() + seconds, url
         hops: list[Hop] = []
         while len(hops) <= MOST_REDIRECTS:
-            status, content, location = self._sent(method, url, body, end, seconds)
+            status, content, location = self._send(method, url, body, end, seconds)
             if status not in REDIRECTS or not location:
                 return Reply(url, status, content, tuple(hops))
             hops.append(Hop(url, urljoin(url, location)))
@@ -151,7 +151,7 @@ class Client:
         if self._kept is not None:
             self._kept.clear()
 
-    def _sent(
+    def _send(
         self, method: str, url: str, body: bytes | None, end: float, seconds: float
     ) -> tuple[int, bytes, str | None]:
         """Return status, body, and the location of a redirect. Errors: `NoAnswer`."""
@@ -165,7 +165,7 @@ class Client:
             with self._pools(Connection="close", **once) as pools:
                 return self._exchange(pools, method, url, body, end, seconds)
         except (failures.HTTPError, OSError, ValueError) as error:
-            raise NoAnswer(f"{url}: {_reason(error)}") from None
+            raise NoAnswer(f"{url}: {_failure_text(error)}") from None
 
     def _exchange(
         self,
@@ -197,8 +197,8 @@ class Client:
         return response.status, content, response.headers.get("Location")
 
 
-def _reason(error: BaseException) -> str:
-    """Describe in a few words why there is no answer."""
+def _failure_text(error: BaseException) -> str:
+    """Describe in a few words the reason why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in REASONS.items():
         if any(type(one) is kind for one in causes):

@@ -10,7 +10,9 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
 Held = tuple[str, int | None]
-"""The owner of a bundle, and the transaction of acquisition; None for a part kept after a split."""
+"""The owner of a bundle, and the transaction in which it acquired the bundle; None for a part kept
+after a split.
+"""
 
 
 class Declined(Exception):
@@ -104,9 +106,9 @@ class Observed:
         """
         spaces = list(namespaces)
         before = dict(self.held)
-        ranges, now = self._together(spaces)
+        ranges, now = self._read_consistently(spaces)
         for space in spaces:
-            self._divided(space, ranges[space], step)
+            self._record_splits(space, ranges[space], step)
         for bundle, (broker, since) in list(self.held.items()):
             found = now.get(bundle)
             if found is not None and found[0] == broker and since in (None, found[1]):
@@ -123,8 +125,10 @@ class Observed:
             step.assigned.append({"bundle": bundle, "to": now[bundle][0]})
         return before != self.held
 
-    def _together(self, spaces: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, Owner]]:
-        """Return the ranges of each namespace and their owners, read consistently.
+    def _read_consistently(
+        self, spaces: Iterable[str]
+    ) -> tuple[dict[str, list[str]], dict[str, Owner]]:
+        """Return the ranges of each namespace and their owners, as of one moment.
 
         A split bundle stays locked for a moment after the split, and its parts are locked before
         it. A lock outside the ranges of its namespace is therefore ignored.
@@ -139,8 +143,10 @@ class Observed:
     def _ranges_of(self, spaces: Iterable[str]) -> dict[str, list[str]]:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
-    def _divided(self, space: str, new: list[str], step: SeenStep) -> None:
-        """Record the bundles that were split; the parts belong to the owner of the whole bundle."""
+    def _record_splits(self, space: str, new: list[str], step: SeenStep) -> None:
+        """Record the bundles of a namespace that were split; the parts belong to the owner of the
+        whole bundle.
+        """
         old = self._ranges.get(space)
         self._ranges[space] = new
         if not old or old == new:

@@ -32,15 +32,17 @@ def setting_text(value: Any) -> str:
 
 
 class StoryPlayer(ABC):
-    """A story played on a cluster.
+    """A story that is played on a cluster.
 
-    Names are those of the story; `real` returns the names on the cluster.
+    Names are those of the story; `name_on_cluster` returns the names on the cluster.
     """
 
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """Events that can be played, each by the method of the same name; these need only requests."""
+    """Events that can be played, each by the method of the same name; these events need only
+    requests.
+    """
 
     def __init__(self, cluster: Watchable) -> None:
         self.observed = Observed(cluster)
@@ -76,10 +78,10 @@ class StoryPlayer(ABC):
         if topic not in self.owners:
             self.owners[topic] = None
             self.settle(step)
-            self.ask(requests.create_topic(self.real(topic)))
+            self.ask(requests.create_topic(self.name_on_cluster(topic)))
 
     def setting(self, about: About, _step: SeenStep) -> None:
-        """Change a setting."""
+        """Change a setting, in the brokers' files or dynamically."""
         why = why_invalid(about["name"], about["value"])
         if why:
             raise Declined("ignored", why)
@@ -107,15 +109,15 @@ class StoryPlayer(ABC):
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
                 raise Declined("ignored", f"no broker owns any of {name}")
-            self.ask_granted(requests.unload_namespace(self.real(name)))
+            self.ask_granted(requests.unload_namespace(self.name_on_cluster(name)))
             return
         topic = about.get("topic") or about["bundleOf"]
         if self.owners.get(topic) is None:
             raise Declined("ignored", f"no broker owns {topic}")
-        asked = requests.unload_topic(self.real(topic))
+        asked = requests.unload_topic(self.name_on_cluster(topic))
         if "topic" not in about:
             to = self.broker_id(about["to"]) if "to" in about else None
-            asked = requests.unload_bundle(self.real(self.bundle[topic]), to)
+            asked = requests.unload_bundle(self.name_on_cluster(self.bundle[topic]), to)
         self.ask_granted(asked)
 
     def split(self, about: About, _step: SeenStep) -> None:
@@ -126,7 +128,7 @@ class StoryPlayer(ABC):
         if topic not in self.bundle or not self.any_broker():
             raise Declined("ignored", f"{topic} is not in use")
         given = about.get("algorithm"), about.get("positions", ())
-        bundle = self.real(self.bundle[topic])
+        bundle = self.name_on_cluster(self.bundle[topic])
         self.ask_granted(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def settle(self, step: SeenStep) -> None:
@@ -153,20 +155,22 @@ class StoryPlayer(ABC):
         if name not in self.spaces:
             raise Declined("ignored", f"there is no namespace {name}")
 
-    def real(self, name: str) -> str:
-        """Return the name on the cluster of a namespace, bundle or topic."""
+    def name_on_cluster(self, name: str) -> str:
+        """Return the name that a namespace, bundle or topic of the story has on the cluster."""
         return name
 
     def broker_id(self, name: str) -> str:
-        """Return the ID by which the cluster knows a broker."""
+        """Return the ID by which the cluster identifies a broker."""
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return why an event releases bundles, unless another reason is known."""
+        """Return the reason why an event of a kind releases bundles, unless there is a more
+        specific one.
+        """
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above
-        """Return why a bundle was released, if known."""
+        """Return the reason why a bundle was released, or None if it is unknown."""
         return None
 
     def any_broker(self) -> bool:
@@ -174,7 +178,7 @@ class StoryPlayer(ABC):
         return True
 
     def carry(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
-        """Set a topic's traffic as given by the event."""
+        """Set the traffic of a topic to that of the event."""
 
     @abstractmethod
     def answer(self, step: SeenStep) -> dict[str, Any]:

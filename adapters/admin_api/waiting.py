@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 
 GLANCE = 0.02
-"""Seconds between two polls of a state without notifications."""
+"""Seconds between two polls of a state that sends no notifications."""
 
 
 class Unsettled(Exception):
-    """Raised when a state was not reached in time; the message names both."""
+    """Raised when a state was not reached in time; the message gives the state and the time."""
 
 
 class Alarm:

@@ -44,7 +44,7 @@ class PlayedCluster:
         return self
 
     def bind_broker(self, name: str) -> None:
-        """Assign a broker name of the story to the next broker."""
+        """Give the next broker of the cluster a name of the story."""
         self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
@@ -53,21 +53,24 @@ class PlayedCluster:
         self._spaces[name] = f"{self._tenant.name}/{number}"
         self._tenant.namespace(number, bundles)
 
-    def real(self, name: str) -> str:
-        """Return the name on the cluster of a story's namespace, bundle or topic."""
+    def name_on_cluster(self, name: str) -> str:
+        """Return the name that a namespace, bundle or topic of the story has on the cluster."""
         domain, there, rest = name.rpartition("://")
         tenant, space, *local = rest.split("/", 2)
         return f"{domain}{there}{'/'.join((self._spaces[f'{tenant}/{space}'], *local))}"
 
     def ranges(self, namespace: str) -> list[str]:
         """Return a namespace's bundles by range. Errors: `NoAnswer`."""
-        path = f"{ADMIN}/namespaces/{quote(self.real(namespace))}/bundles"
+        path = f"{ADMIN}/namespaces/{quote(self.name_on_cluster(namespace))}/bundles"
         cuts = self._api.get(path)["boundaries"]
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Return the owned bundles; when they were acquired is unknown. Errors: `NoAnswer`."""
-        named = {self.real(space): space for space in namespaces}
+        """Return the owned bundles of namespaces; the times of acquisition are unknown.
+
+        Errors: `NoAnswer`.
+        """
+        named = {self.name_on_cluster(space): space for space in namespaces}
         found: dict[str, Owner] = {}
         for name, broker in self.brokers.items():
             cluster = quote(self._state.cluster)
@@ -80,7 +83,7 @@ class PlayedCluster:
 
     def bundle_of(self, topic: str) -> str:
         """Return a topic's bundle. Errors: `NoAnswer`."""
-        _, path, _ = requests.bundle_of(self.real(topic))
+        _, path, _ = requests.bundle_of(self.name_on_cluster(topic))
         part = str(self._api.get(path, text=True)).strip().strip('"')
         return f"{namespace_of_topic(topic)}/{part}"
 
@@ -89,7 +92,7 @@ class PlayedCluster:
 
         Errors: `NoAnswer`, `Unsettled`.
         """
-        _, path, _ = requests.look_up(self.real(topic))
+        _, path, _ = requests.look_up(self.name_on_cluster(topic))
         reply = self._api.get(path)
         urls = [reply.get(name) for name in ("httpUrl", "httpUrlTls")]
         places = [urlsplit(str(url)).netloc for url in urls if url]
@@ -105,7 +108,7 @@ class PlayedCluster:
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def every(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a condition: `accepts` is true for every broker's answer."""
+        """Return a condition that is true if `accepts` is true for every broker's answer."""
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
@@ -125,12 +128,12 @@ class PlayedStory(StoryPlayer):
         """Return owners, leader and changes. Errors: `NoAnswer`."""
         return step.answer(self.owners, self._cluster.leader())
 
-    def real(self, name: str) -> str:
-        """Return the name in the story's tenant."""
-        return self._cluster.real(name)
+    def name_on_cluster(self, name: str) -> str:
+        """Return the name that a namespace, bundle or topic has in the story's tenant."""
+        return self._cluster.name_on_cluster(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Assign the story's name to a running broker."""
+        """Give a running broker the story's name."""
         self._cluster.bind_broker(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
@@ -159,7 +162,7 @@ class PlayedStory(StoryPlayer):
         """Add a namespace to a group named after the tenant, and wait until every broker knows
         it.
         """
-        space = self._cluster.real(namespace)
+        space = self._cluster.name_on_cluster(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
         _, path, _ = requests.read_group(space)

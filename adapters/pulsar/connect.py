@@ -17,7 +17,7 @@ from typing import Any
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import ProcessConnection
-from pulsar_conformance.adapters.programs import without_java
+from pulsar_conformance.adapters.programs import java_problem
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar import maven, nearest, versions
 from pulsar_conformance.adapters.pulsar.shelf import Damaged, Shelf
@@ -124,7 +124,7 @@ def check_prerequisites() -> None:
     """Check for everything that is needed besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install jpype1")
-    if problem := without_java():
+    if problem := java_problem():
         raise BadTarget(f"released Pulsar {problem}")
 
 

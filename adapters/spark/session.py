@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.programs import SPARK_EXTRA, without_pyspark, without_spark
+from pulsar_conformance.adapters.programs import SPARK_EXTRA, pyspark_problem, spark_problem
 from pulsar_conformance.adapters.spark.background import background, within
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
@@ -234,7 +234,7 @@ def _is_remote(target: str) -> bool:
 
 def check_installed(target: str, adapter: str) -> None:
     """Raise AdapterError if this machine lacks something that Spark at this address needs."""
-    problem = without_pyspark() if _is_remote(target) else without_spark()
+    problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
         raise AdapterError("start", problem, "install it, or run without this adapter", "", adapter)
 

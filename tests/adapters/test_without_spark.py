@@ -67,7 +67,7 @@ def told(name="spark"):
 )
 def test_what_pyspark_is_lacking(installed, found, said):
     installed(found)
-    assert programs.without_spark() == said
+    assert programs.spark_problem() == said
     for name in ("spark", "spark:local[4]", "spark:sc://127.0.0.1:1"):
         assert told(name).splitlines()[0] == f"{name}: start: {said}"
 
@@ -84,7 +84,7 @@ def test_what_pyspark_is_lacking(installed, found, said):
 def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
     installed(PYSPARK)
     monkeypatch.setenv("JAVA_HOME", java(tmp_path, version))
-    assert programs.without_spark() == said
+    assert programs.spark_problem() == said
     if said:
         assert said in told()
 
@@ -92,10 +92,10 @@ def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
 def test_no_java_at_all(installed, monkeypatch, tmp_path):
     installed(PYSPARK)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert programs.without_spark() == "it needs Java 17 or newer, and there is none in JAVA_HOME"
+    assert programs.spark_problem() == "it needs Java 17 or newer, and there is none in JAVA_HOME"
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert programs.without_spark() == "it needs Java 17 or newer, and there is none on the PATH"
+    assert programs.spark_problem() == "it needs Java 17 or newer, and there is none on the PATH"
 
 
 def test_a_default_run_says_why_it_leaves_spark_out(installed):

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.programs import without_spark
+from pulsar_conformance.adapters.programs import spark_problem
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.fleet.size import Fleet
 from pulsar_conformance.audit.pipeline import spark_tuning
@@ -153,7 +153,7 @@ def _of_spark(part: Part) -> Part:
     """The part, or why it is left out where there is no Spark."""
 
     def of_spark(args: argparse.Namespace) -> Iterator[str]:
-        why = without_spark()
+        why = spark_problem()
         if why is not None:
             yield f"left out: the audit: {why}"
             return
