@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
             with_newer = walk.between(older, newer)
             operations = _operations(with_newer, args.operation)
             print(heading(older, newer), flush=True)
-            print(_effort(operations, args.examples), file=sys.stderr)
+            if len(operations) > 1:
+                print(_effort(operations, args.examples), file=sys.stderr)
             found.append(_pair(with_newer, (older, newer), operations, args))
             print()
         if args.all:
@@ -78,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
 def _effort(operations: Sequence[str], examples: int) -> str:
     """Return a note on how much is asked."""
     asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
-    fewer = "" if len(operations) == 1 else "; --operation NAME asks one alone, and sooner"
-    return f"pulsar-conformance: both releases are asked {asked}, which takes minutes{fewer}"
+    fewer = "--operation NAME asks one alone, and sooner"
+    return f"pulsar-conformance: both releases are asked {asked}, which takes minutes; {fewer}"
 
 
 def adapter_of(version: str) -> str:
