@@ -18,7 +18,7 @@ from pulsar_conformance.specs.text import NO_BREAK, WIDTH, paragraph, printable
 
 GROUP = "pulsar_conformance.adapters"
 
-PULSAR = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
+PULSAR = "pulsar:VERSION|PATH[,strategy=CLASS][,as=STRATEGY][,classpath=JAR][,set=NAME=VALUE]"
 CLUSTER = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
 URL = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
 FORMS: Mapping[str, str] = {

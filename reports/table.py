@@ -40,6 +40,14 @@ GAP = 3
 LACKING = "it does not offer "
 """Prefix of the reason that an implementation lacks an operation."""
 
+OF_DOCUMENTED = "the rule is about documented strategies"
+"""Prefix of the reason that a strategy of the user's own is not judged by a rule."""
+
+GENERAL_ONLY = (
+    "a strategy of your own is judged by the rules for every strategy alone: amounts, thresholds "
+    "and order are not judged unless its name says as=STRATEGY, as in as=OverloadShedder"
+)
+
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is omitted from their names."""
 
@@ -75,7 +83,9 @@ def result_text(stream: Sequence[Line]) -> str:
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
     if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
         return f"{len(found)} implementations break none of the rules that apply to them"
-    return "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
+    texts = "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
+    plugged = any(str(line.get("why")).startswith(OF_DOCUMENTED) for line in stream[1:])
+    return f"{texts}; {GENERAL_ONLY}" if plugged else texts
 
 
 def _runs(stream: Sequence[Line]) -> Sequence[Line]:

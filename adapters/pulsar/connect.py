@@ -66,6 +66,7 @@ def connect_pulsar(
         "folders": [str(shells), str(jars)],
         "plugin": [str(path) for path in target.class_path],
         "strategy": target.strategy,
+        "played": target.played,
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(options)]

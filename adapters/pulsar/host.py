@@ -59,7 +59,12 @@ class Released:
         undocumented = {**neutral, **settings}
         plugged = _plugged(options["strategy"], plain)
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
-        self._release = Release(plain.version, plain.defaults, undocumented, shedder, placer)
+        played = options["played"]
+        if played and shedder is None:
+            raise CannotLoad(f"as={played}: {options['strategy']} does not shed")
+        self._release = Release(
+            plain.version, plain.defaults, undocumented, shedder, placer, played
+        )
         operations.check_strategies(self._release)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)

@@ -38,6 +38,7 @@ class Release:
         defaults: the documented defaults of its profile, for settings that a case omits.
         neutral: undocumented settings, with values that disable their effect.
         shedder: a user's own shedding strategy class, in place of Pulsar's.
+        played: the documented strategy that the user's shedder claims to be.
         placer: a user's own placement strategy class, in place of Pulsar's.
         identify: maps a broker's name in a case to its registered name.
     """
@@ -47,6 +48,7 @@ class Release:
     neutral: Mapping[str, Any] = field(default_factory=dict)
     shedder: str | None = None
     placer: str | None = None
+    played: str | None = None
     identify: Callable[[str], str] = broker_id
 
     def configuration(self, settings: Mapping[str, Any]) -> Java:

@@ -11,7 +11,9 @@ from pulsar_conformance.adapters.names import PULSAR
 from pulsar_conformance.adapters.options import options
 from pulsar_conformance.specs.errors import UserError
 
-KEYS = ("strategy", "classpath", "set")
+KEYS = ("strategy", "as", "classpath", "set")
+PLAYED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+"""The documented strategies that a class can claim to be."""
 
 
 class BadTarget(UserError):
@@ -26,12 +28,14 @@ class Target:
         release: a version, or the jar folder of a distribution or build.
         strategy: the user's own shedding or placement strategy class, or none.
         class_path: where that class is.
+        played: the documented strategy that the class claims to be, or none.
         settings: the user's own broker.conf settings.
     """
 
     release: str
     strategy: str | None = None
     class_path: tuple[Path, ...] = ()
+    played: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -40,19 +44,32 @@ class Target:
         release, *rest = text.split(",")
         if not release:
             raise BadTarget(f"names neither a version nor a folder; write {PULSAR}")
-        strategy, paths, settings = None, [], {}
+        strategy, played, paths, settings = None, None, [], {}
         for key, value in options(rest, KEYS, PULSAR, BadTarget):
             if key == "strategy":
                 strategy = value
+            elif key == "as":
+                played = _played(value)
             elif key == "classpath":
                 paths += [Path(one) for one in value.split(os.pathsep)]
             else:
                 name, given = _setting(value)
                 settings[name] = given
+        if played is not None and strategy is None:
+            raise BadTarget(f"as={played}: name your class, too; write {PULSAR}")
         missing = [path for path in paths if not path.exists()]
         if missing:
             raise BadTarget(f"classpath: there is no {missing[0]}")
-        return cls(release, strategy, tuple(path.resolve() for path in paths), settings)
+        found = tuple(path.resolve() for path in paths)
+        return cls(release, strategy, found, played, settings)
+
+
+def _played(text: str) -> str:
+    """Return the short name of a documented strategy. Errors: `BadTarget`."""
+    name = text.rpartition(".")[2]
+    if name not in PLAYED:
+        raise BadTarget(f"as={text}: a class can be judged as {', '.join(PLAYED)}")
+    return name
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -44,7 +44,7 @@ unloaded exactly one grace period ago must not become older during the cycle.
 def strategies(release: Release) -> list[str]:
     """Return the shedding strategies that the release offers."""
     if release.shedder or release.placer:
-        return [release.shedder] if release.shedder else []
+        return [release.played or release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return [ONLY]
     later = [transfer.SHEDDER] if exists(transfer.SHEDDER) else []
@@ -179,6 +179,8 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
+    if release.shedder and str(asked).rpartition(".")[2] == release.played:
+        asked = release.shedder
     try:
         name = find_strategy(asked, (SHEDDING,), release.version)
     except NoStrategy as none:
@@ -198,7 +200,7 @@ def remember(release: Release, strategy: Java, configuration: Java, case: Case) 
         for name, one in case["brokers"].items()
         if one.get("usageHistory")
     }
-    if str(strategy.getClass().getSimpleName()) not in REMEMBERING:
+    if (release.played or str(strategy.getClass().getSimpleName())) not in REMEMBERING:
         return
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         seen = {

@@ -25,6 +25,8 @@ def test_a_plug_in_and_settings(tmp_path):
     found = Target.parse(text)
     assert found.strategy == CLASS
     assert found.class_path == (jar, tmp_path)
+    assert found.played is None
+    assert Target.parse(f"{text},as=OverloadShedder").played == "OverloadShedder"
     assert found.settings == {"minUnloadMessage": "1000", "a": "b=c"}
 
 
@@ -34,6 +36,8 @@ def test_a_plug_in_and_settings(tmp_path):
         ("", "names neither a version nor a folder"),
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
         ("3.0.7,strategy=", "is not an option here"),
+        ("3.0.7,as=OverloadShedder", "as=OverloadShedder: name your class, too"),
+        (f"3.0.7,strategy={CLASS},as=TransferShedder", "a class can be judged as OverloadShedder"),
         ("3.0.7,set", "is not an option here"),
         ("3.0.7,set=minUnloadMessage", "write set=NAME=VALUE"),
         ("3.0.7,set==5", "write set=NAME=VALUE"),

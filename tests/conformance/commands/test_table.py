@@ -182,6 +182,14 @@ def test_the_result_says_how_many_broken_rules_are_known_and_how_many_are_not_ju
     assert result(*known, failed, error) == f"{expected}; 1 could not be judged"
 
 
+def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
+    why = f"{table.OF_DOCUMENTED}, and org.example.NoMargin is asked"
+    left_out = {**verdict("OVERLOAD-02", "mine", word="not_applicable"), "why": why}
+    said = result(verdict("SHED-01", "mine"), left_out)
+    assert said.startswith("mine breaks 0 of 1 rule that applies to it; ")
+    assert "amounts, thresholds and order are not judged unless its name says as=" in said
+
+
 def test_the_result_of_many_is_one_sentence():
     held = [verdict("SHED-01", name) for name in SAMPLES]
     assert result(*held) == "3 implementations break none of the rules that apply to them"

@@ -1,0 +1,111 @@
+"""A plug-in that claims to be a documented strategy is judged as that strategy."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+
+import pytest
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.pulsar.shelf import Shelf
+from pulsar_conformance.conformance.commands.main import main
+
+NEEDED = ("java", "javac", "mvn")
+HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
+
+SHEDDER = """
+package com.acme;
+import com.google.common.collect.*;
+import java.util.*;
+import org.apache.pulsar.broker.ServiceConfiguration;
+import org.apache.pulsar.broker.loadbalance.*;
+import org.apache.pulsar.policies.data.loadbalancer.*;
+public class NAME implements LoadSheddingStrategy {
+    public Multimap<String, String> findBundlesForUnloading(
+            LoadData load, ServiceConfiguration conf) {
+        Multimap<String, String> chosen = ArrayListMultimap.create();
+        double threshold = conf.getLoadBalancerBrokerOverloadedThresholdPercentage() / 100.0;
+        load.getBrokerData().forEach((broker, data) -> {
+            LocalBrokerData local = data.getLocalData();
+            double usage = Math.max(
+                    local.getMaxResourceUsage(), local.getMemory().percentUsage() / 100.0);
+            double excess = usage - threshold;
+            if (excess < 0 || local.getBundles().size() < 2) return;
+            double need = (excess + MARGIN) * (local.getMsgThroughputIn() + local.getMsgThroughputOut());
+            List<String> bundles = new ArrayList<>(local.getBundles());
+            bundles.removeIf(b -> load.getRecentlyUnloadedBundles().containsKey(b)
+                    || !load.getBundleData().containsKey(b));
+            bundles.sort(Comparator.comparingDouble(
+                    b -> -traffic(load.getBundleData().get(b))));
+            double gone = 0;
+            for (String bundle : bundles) {
+                if (gone >= need && chosen.containsKey(broker)) break;
+                chosen.put(broker, bundle);
+                gone += traffic(load.getBundleData().get(bundle));
+            }
+        });
+        return chosen;
+    }
+    private static double traffic(BundleData b) {
+        TimeAverageMessageData data = b.getShortTermData();
+        return data.getMsgThroughputIn() + data.getMsgThroughputOut();
+    }
+}
+"""
+"""A class NAME that sheds its excess and MARGIN, and counts heap memory as documented."""
+MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
+
+
+@pytest.fixture(scope="module")
+def plug_ins(tmp_path_factory):
+    """An OverloadShedder with its margin, and one without."""
+    folder = tmp_path_factory.mktemp("plug-ins")
+    with connect("pulsar:3.0.7", "documented-3.0", {}):
+        pass
+    for name, margin in MARGINS.items():
+        text = SHEDDER.replace("NAME", name).replace("MARGIN", margin)
+        (folder / f"{name}.java").write_text(text)
+    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *folder.glob("*.java")]
+    subprocess.run(words, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def judged(plug_ins, tmp_path, monkeypatch, capfd):
+    """The exit status of a run, the rules by verdict, and the last line."""
+
+    def run(name, more=""):
+        monkeypatch.chdir(tmp_path)
+        adapter = f"pulsar:3.0.7,strategy=com.acme.{name},classpath={plug_ins}{more}"
+        words = ["run", "--adapter", adapter, "--rules", "SHED-0*", "--rules", "OVERLOAD-0*"]
+        status = main([*words, "--examples", "10", "--out", "out"])
+        lines = (tmp_path / "out/verdicts.jsonl").read_text().splitlines()[1:]
+        found = {}
+        for line in map(json.loads, lines):
+            found.setdefault(line["verdict"], []).append(line["rule"])
+        return status, found, capfd.readouterr().out.splitlines()[-1]
+
+    return run
+
+
+def test_a_plug_in_that_claims_nothing_is_judged_by_the_rules_for_every_strategy(judged):
+    status, found, last = judged("NoMargin")
+    assert (status, found["pass"]) == (0, ["SHED-01", "SHED-02", "SHED-03", "SHED-04"])
+    assert "amounts, thresholds and order are not judged" in last
+
+
+def test_a_right_overload_shedder_keeps_what_is_documented_of_it(judged):
+    status, found, last = judged("Right", ",as=OverloadShedder")
+    assert (status, "fail" in found) == (0, False)
+    assert {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03"} <= {*found["pass"]}
+    assert "not judged" not in last
+
+
+def test_an_overload_shedder_without_the_margin_breaks_the_rule_about_it(judged):
+    status, found, _ = judged("NoMargin", ",as=OverloadShedder")
+    assert status == 1
+    assert "OVERLOAD-02" in found["fail"]
