@@ -18,7 +18,7 @@ from pulsar_conformance.audit.simulation.loop import ITSELF, Decider, Simulation
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
-from pulsar_conformance.reference.answers.shedding import SHED
+from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.specs.broker import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -76,6 +76,10 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         form = "[ADAPTER] [strategy=NAME] [profile=NAME] [SETTING=VALUE ...]"
         raise BadWorld(f"--compare {text!r}: write {form}")
     given = [word for word in words if SETTING.match(word)]
+    joined = next((word for word in given if any(f",{one}" in word for one in NAMED)), "")
+    if joined:
+        apart = joined.replace(",", " ")
+        raise BadWorld(f"--compare {text}: write {apart!r}, with blanks, in quotes")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
     adapter = adapters[0] if adapters else usual.adapter
@@ -156,6 +160,18 @@ def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld)
             raise BadWorld(f"{variant.adapter}: {problem}; choose another --world")
     if hello.strategies and variant.strategy not in hello.strategies:
         known = ", ".join(hello.strategies)
-        raise BadWorld(
-            f"{variant.adapter}: it does not offer {variant.strategy}; choose from {known}"
-        )
+        problem = f"it does not offer {variant.strategy}; choose from {known}"
+        raise BadWorld(f"{variant.adapter}: {problem}{_with_profile(variant)}")
+
+
+def _with_profile(variant: Variant) -> str:
+    """Return the profiles under which the reference has a strategy, as a hint; empty if none."""
+    bundled = specs.load()
+    offering = [
+        name
+        for name, profile in bundled.profiles.items()
+        if not profile.released and variant.strategy in strategies_of(bundled.defaults(name))
+    ]
+    if variant.adapter != "reference" or not offering:
+        return ""
+    return f"; it does with profile={' or '.join(offering)}"

@@ -46,6 +46,8 @@ class Made:
     trial: Trial
     profile: str | None
     notes: tuple[str, ...]
+    source: str
+    """The folder, file or URL with the brokers' data."""
     owners: Mapping[str, str]
     """If topics are asked about, the broker of each bundle of their namespace."""
 
@@ -154,7 +156,7 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    return Made(place, trial, profile, tuple(notes), owners)
+    return Made(place, trial, profile, tuple(notes), source.place, owners)
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:

@@ -35,6 +35,10 @@ MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """The extensible load manager, and its only shedding strategy."""
 
+EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+GIVEN = "--setting"
+"""The place of a setting from the command line, where the short name of a class is enough."""
+
 FIXED = "it is not dynamic: a broker takes it from its files alone"
 
 CLOSE = 0.85
@@ -86,11 +90,24 @@ class SettingsRead:
     """The known release nearest to the version that reads the settings, or None."""
     older: str = ""
     """The version that reads the settings, if it is older than every known release."""
+    assumed: str = ""
+    """The setting that others imply, in a note."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
-        """Return the settings with some replaced; None removes a setting."""
-        places = {**self.places, **dict.fromkeys(given, "--setting")}
-        return replace(self, values=merged(dict(self.values), given), places=places)
+        """Return the settings with some replaced; None removes a setting.
+
+        TransferShedder implies its load manager, unless one is given.
+        """
+        values, places = merged(dict(self.values), given), dict.fromkeys(given, GIVEN)
+        assumed = ""
+        transfers = str(given.get(STRATEGY)).rpartition(".")[2] == TRANSFER
+        if transfers and MANAGER not in given and manager_by_settings(values) == MODULAR:
+            values, places[MANAGER] = {**values, MANAGER: EXTENSIBLE_CLASS}, GIVEN
+            assumed = (
+                f"{TRANSFER} belongs to the {EXTENSIBLE} load manager, so {MANAGER}="
+                f"{EXTENSIBLE_CLASS} is assumed; a broker needs both settings, with full names"
+            )
+        return replace(self, values=values, places={**self.places, **places}, assumed=assumed)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
         """Return the settings, overridden by the dynamic configuration."""
@@ -116,6 +133,7 @@ class SettingsRead:
 
     def notes(self) -> Iterator[str]:
         """Yield a note that lists settings without effect, if there are any."""
+        yield from filter(None, [self.assumed])
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"
@@ -209,7 +227,8 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
     release = read.released or known_releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
-        if setting is not None and setting.type == "class" and "." not in str(value):
+        short = read.places[name] != GIVEN and "." not in str(value)
+        if setting is not None and setting.type == "class" and short:
             why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
             yield Unused(read.places[name], name, f"{value}: {why}")
         elif setting is not None and setting.name == HEAP and value and _ignores_heap(read):

@@ -23,14 +23,14 @@ from pulsar_conformance.conformance.cases.saved import (
     ProvidedQuestions,
     provided_questions,
 )
-from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
-from pulsar_conformance.conformance.explain.running import check_manager
+from pulsar_conformance.conformance.explain.running import check_manager, unknown_history_notes
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="settings that replace those of the case: a broker.conf, or any file that case "
-        "--settings takes",
+        "--conf takes",
     )
     add_dynamic(parser)
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
@@ -127,14 +127,18 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     args.setting = []
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
     if args.profile is None:
-        check_manager(found.place, found.trial)
-    for note in found.notes:
+        check_manager(found.place, found.trial, found.profile)
+    gone = focus.missing(found.trial.questions[0].case)
+    if gone is not None:
+        raise BadCase(f"{found.source}: {gone}")
+    changed = with_settings(found.trial, what_if)
+    model = Model(args.profile or found.profile or DEFAULT_PROFILE)
+    for note in (*found.notes, *unknown_history_notes(changed, model)):
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     wanted = Wanted(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
     yield from case_lines(ProvidedQuestions(found.place, found.trial, found.profile, {}), wanted)
     if found.owners:
         question = found.trial.questions[0]
-        model = Model(args.profile or found.profile or DEFAULT_PROFILE)
         answer = model.answer(*question)
         if "bundles" in answer:
             yield from broker_lines(question.case, answer, found.owners)

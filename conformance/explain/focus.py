@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
@@ -62,8 +64,14 @@ class Focus:
         """Return a message if a case lacks the selected broker or bundle, else None."""
         text = repr(case)
         asked = {"broker": self.broker, "bundle": self.bundle}
-        gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]
-        return f"it contains no {' and no '.join(gone)}" if gone else None
+        gone = {what: name for what, name in asked.items() if name and repr(name) not in text}
+        if not gone:
+            return None
+        known = set(re.findall(r"'([^']+)'", text))
+        near = [one for name in gone.values() for one in get_close_matches(name, known, n=1)]
+        hint = f"did you mean {' and '.join(near)}?" if near else "see the names in it"
+        named = " and no ".join(f"{what} {name}" for what, name in gone.items())
+        return f"it contains no {named}; {hint}"
 
 
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:

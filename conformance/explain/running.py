@@ -12,7 +12,10 @@ from pulsar_conformance.conformance.cases.legality import bad_trial, missing_set
 from pulsar_conformance.conformance.cases.settings import (
     ALGORITHM,
     BALANCING,
+    EXTENSIBLE,
     MANAGER,
+    STRATEGY,
+    TRANSFER,
     BadSetting,
     manager_by_settings,
 )
@@ -20,6 +23,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
 from pulsar_conformance.specs.text import columns
 
@@ -28,6 +32,9 @@ MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 
 BY_TRAFFIC = "flow_or_qps_equally_divide"
 """The algorithm that splits a bundle by the rates of its topics."""
+
+SMOOTHING = ("ThresholdShedder", TRANSFER)
+"""Strategies that count earlier usage."""
 
 LISTED = 3
 """Maximum number of unloads on one line."""
@@ -87,13 +94,20 @@ def _default_in_release(profile: str, name: str) -> Value | None:
     return setting.default(nearest_release(released.partition("-")[2]))
 
 
-def check_manager(place: str, trial: Trial) -> None:
-    """Raise `BadSetting` if a question concerns the modular manager but another is configured."""
+def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:
+    """Raise `BadSetting` if a question concerns the modular manager but another is configured.
+
+    A release is asked about the extensible manager's shedder as well.
+    """
     for operation, case in trial.questions:
         settings = case.get("settings") if isinstance(case, dict) else None
         if not isinstance(settings, dict) or not operation.startswith(MODULAR):
             continue
         manager = manager_by_settings(settings)
+        named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
+        sheds = operation.startswith("shed.") and named.rpartition(".")[2] == TRANSFER
+        if profile is not None and manager == EXTENSIBLE and sheds:
+            continue
         if manager != "modular":
             raise BadSetting(
                 f"{place}: {MANAGER} selects the {manager} load manager, but {operation} "
@@ -140,6 +154,20 @@ def history_notes(trial: Trial) -> Iterator[str]:
             f"usageHistory is in percent, so {largest:g} means {largest:g} %; if the values of "
             f"{', '.join(suspect)} are fractions from a log, multiply them by 100"
         )
+
+
+def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note if a leader would count earlier usage that the questions do not contain."""
+    for _, case in trial.questions:
+        settings = {**model.defaults, **case.get("settings", {})}
+        named = str(case.get("strategy") or settings.get(STRATEGY)).rpartition(".")[2]
+        kept = settings.get(HISTORY_SHARE)
+        known = any("usageHistory" in one for one in case.get("brokers", {}).values())
+        if named in SMOOTHING and isinstance(kept, int | float) and kept and not known:
+            yield (
+                "usageHistory is unknown, so usage counts as in a leader's first cycle; later "
+                f"cycles count {kept:g} x earlier + {1 - kept:g} x now ({HISTORY_SHARE} = {kept:g})"
+            )
 
 
 def _usage(broker: Mapping[str, Any]) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, cmp_to_key
 from math import floor, sqrt
+from statistics import fmean, pstdev
 from typing import NamedTuple
 
 from pulsar_conformance.reference.cluster import RESOURCES
@@ -367,10 +368,18 @@ def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
 
 def steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
     """Yield each broker's load, the hits, and each unload as steps."""
-    for name in decision.brokers:
-        load = plain(Fraction(decision.memory.loads[name].load) * 100)
+    known, loads = decision.known, decision.memory.loads
+    for name in known.case["brokers"]:
+        load = plain(Fraction(loads[name].load) * 100)
         yield Step(name, f"{load} %, smoothed (BrokerLoadData.updateWeightedMaxEMA)")
-    yield Step("hits", f"{decision.memory.hits} in a row, not yet used ({PLACE})")
+    each = [one.load for one in loads.values()]
+    if each:
+        target, deviation = plain(exact(known.number(TRANSFER_TARGET)), 4), pstdev(each)
+        over = ">" if deviation > known.number(TRANSFER_TARGET) else "<="
+        yield Step("mean", f"{plain(Fraction(fmean(each)) * 100)} %")
+        yield Step("deviation", f"{deviation:.4g} {over} {target} ({TRANSFER_TARGET})")
+    needed = f"more than {plain(exact(known.number(HITS)))} are needed ({HITS})"
+    yield Step("hits", f"{decision.memory.hits} in a row since the last unload; {needed}")
     for one in unloads:
         carried = throughput(Fraction(decision.known.traffic(one.bundle, "msgThroughput")))
         yield Step("goes", f"{one.bundle} = {carried}, from {one.source} to {one.target}")

@@ -142,6 +142,14 @@ MISTAKES = [
     (("--world", "crash", "--reports", "x"), "give one of"),
     (("--world", "crash", "--cycles", "0"), "--cycles 0: give a number from 1"),
     (("--world", "crash", "--strategy", "Shedder"), "it does not offer Shedder; choose from"),
+    (
+        ("--world", "crash", "--compare", "strategy=TransferShedder"),
+        "UniformLoadShedder; it does with profile=documented-4.0 or documented-4.2",
+    ),
+    (
+        ("--world", "crash", "--compare", "profile=documented-4.2,strategy=TransferShedder"),
+        "write 'profile=documented-4.2 strategy=TransferShedder', with blanks, in quotes",
+    ),
     (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),

@@ -5,6 +5,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.audit.simulation.loop import Deciding, Simulation
+from pulsar_conformance.audit.simulation.search import ShedQuestions
 from pulsar_conformance.audit.simulation.worlds import named_world
 
 PROFILE = "documented-4.2"
@@ -40,6 +41,11 @@ def test_a_cycle_costs_no_more_after_many_others(strategy, monkeypatch):
     monkeypatch.setattr(connection, "ask", _asked_about_one_cycle(connection.ask))
     simulated(connection, "bursty", strategy, 60)
     assert len(leader._earlier) <= 34  # TransferShedder's delay and the life of load data.
+
+
+def test_a_search_asks_such_a_strategy_too():
+    asked = ShedQuestions(connect("reference", PROFILE, {}))
+    assert simulated(asked, "ninety-ten", "TransferShedder", 5).sheds
 
 
 def _asked_about_one_cycle(ask):

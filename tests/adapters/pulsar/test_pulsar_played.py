@@ -35,7 +35,8 @@ public class NAME implements LoadSheddingStrategy {
                     local.getMaxResourceUsage(), local.getMemory().percentUsage() / 100.0);
             double excess = usage - threshold;
             if (excess < 0 || local.getBundles().size() < 2) return;
-            double need = (excess + MARGIN) * (local.getMsgThroughputIn() + local.getMsgThroughputOut());
+            double carried = local.getMsgThroughputIn() + local.getMsgThroughputOut();
+            double need = (excess + MARGIN) * carried;
             List<String> bundles = new ArrayList<>(local.getBundles());
             bundles.removeIf(b -> load.getRecentlyUnloadedBundles().containsKey(b)
                     || !load.getBundleData().containsKey(b));
