@@ -131,7 +131,8 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
         why = f"half of {plain(as_percent(threshold))} % of {traffic}, as one is idle"
         yield Step("to shed", f"{why}: {_amount(need)} ({place('lower-boundary-relief')})")
     else:
-        sums = f"{used} - ({limit}) + 5"
+        share = plain(as_percent(usage - (cycle.average + threshold) + MARGIN))
+        sums = f"{used} - ({limit}) + 5 = {share}"
         amount = f"{_amount(need)} ({place('threshold-amount')})"
         yield Step("to shed", f"{sums} % of {traffic} = {amount}")
     least = known.number(LEAST) * MEBIBYTE
