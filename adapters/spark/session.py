@@ -236,7 +236,9 @@ def check_installed(target: str, adapter: str) -> None:
     """Raise AdapterError if this machine lacks something that Spark at this address needs."""
     problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
-        raise AdapterError("start", problem, "install it, or run without this adapter", "", adapter)
+        asked = adapter.partition(":")[0] == "spark"
+        hint = "run without this adapter" if asked else "take nox -s audit, which brings its own"
+        raise AdapterError("start", problem, f"install it, or {hint}", "", adapter)
 
 
 def _start_own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:

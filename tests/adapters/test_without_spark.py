@@ -89,6 +89,14 @@ def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
         assert said in told()
 
 
+def test_the_audit_is_no_adapter_to_run_without(installed):
+    installed(None)
+    with pytest.raises(AdapterError) as caught:
+        session.check_installed("local[1]", "audit")
+    assert "next: install it, or take nox -s audit" in str(caught.value)
+    assert "install it, or run without this adapter" in told("spark")
+
+
 def test_no_java_at_all(installed, monkeypatch, tmp_path):
     installed(PYSPARK)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.reports import matrix
 from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
 
@@ -325,3 +326,15 @@ def test_a_released_profile_pins_the_readings_that_its_release_was_seen_to_follo
     }
     assert "partitions" in seen
     assert seen.items() <= pinned.items()
+
+
+def test_the_page_of_broken_rules_is_up_to_date():
+    assert matrix.page() == matrix.PAGE.read_text("utf-8")
+
+
+def test_the_page_counts_what_the_readme_says():
+    rows = [line for line in matrix.page().splitlines() if line.startswith(("| broken", "| of"))]
+    assert rows == [
+        "| broken | 5 | 21 | 28 | 41 | 46 | 55 |",
+        "| of rules that apply | 34 | 113 | 136 | 231 | 253 | 276 |",
+    ]

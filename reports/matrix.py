@@ -1,0 +1,89 @@
+"""The page of published verdicts: which rules each release of Pulsar breaks.
+
+`python -m pulsar_conformance.reports.matrix` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pulsar_conformance.specs import load
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLISHED = ROOT / "reports" / "published"
+PAGE = PUBLISHED / "README.md"
+DEVIATIONS = "../../fixtures/deviations"
+
+BROKEN = "known_deviation"
+WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
+"""Words for verdicts that are not their own; `-` also stands for rules of other documents."""
+
+INTRODUCTION = """# Which rules each release breaks
+
+Each release of Pulsar is judged by the documents of its time. A rule that it breaks is listed in
+its deviations, with the place in Pulsar's source and the smallest case: "breaks" leads there. A
+rule marked `-` is not in these documents, or does not apply. `pulsar-conformance rule ID` prints a
+rule, and `pulsar-conformance report summary FILE` one of the reports, which hold every verdict. The
+reports named `cluster-*` are about running clusters.
+
+`python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
+
+"""
+
+
+def verdicts() -> dict[str, dict[str, str]]:
+    """Return the verdict on each rule, by release, oldest first."""
+    found = {}
+    for file in PUBLISHED.glob("pulsar-*.json"):
+        release = file.name.removeprefix("pulsar-").rpartition("-documented-")[0]
+        lines = json.loads(file.read_text("utf-8"))["verdicts"]
+        found[release] = {line["rule"]: line["verdict"] for line in lines}
+    return {release: found[release] for release in sorted(found, key=_numbers)}
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.partition("-")[0].split(".")))
+
+
+def page() -> str:
+    """Return the page: a table of broken rules, and a list of the rules that no release breaks."""
+    return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts()))
+
+
+def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    broken = [one for one in load().rules if BROKEN in {each.get(one) for each in found.values()}]
+    yield f"| rule | {' | '.join(found)} |"
+    yield f"| --- |{' --- |' * len(found)}"
+    for rule in broken:
+        cells = (_cell(each.get(rule), release) for release, each in found.items())
+        yield f"| `{rule}` {load().rules[rule].title} | {' | '.join(cells)} |"
+    counts = (list(each.values()).count(BROKEN) for each in found.values())
+    yield f"| broken | {' | '.join(map(str, counts))} |"
+    judged = (sum(one in (BROKEN, "pass") for one in each.values()) for each in found.values())
+    yield f"| of rules that apply | {' | '.join(map(str, judged))} |"
+    kept = [
+        one
+        for one in load().rules
+        if one not in broken and "pass" in {each.get(one) for each in found.values()}
+    ]
+    yield ""
+    yield f"No release breaks any of the other {len(kept)} that apply: {', '.join(kept)}."
+    yield ""
+    yield from (f"[{release}]: {DEVIATIONS}/pulsar-{release}.yaml" for release in found)
+
+
+def _cell(verdict: str | None, release: str) -> str:
+    if verdict == BROKEN:
+        return f"[breaks][{release}]"
+    return WORDS.get(verdict or "not_applicable", verdict or "")
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
