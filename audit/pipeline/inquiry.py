@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +16,10 @@ from pulsar_conformance.adapters.spark.shedding import STRATEGY
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
-from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
-from pulsar_conformance.audit.verdicts import cases, transfers
+from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.explain.balance import TOP, LoadData, balance_lines
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
@@ -76,16 +76,17 @@ def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[
         yield from ("",) if number else ()
         yield f"{asked.subject}, {cluster}"
         yield from _event_lines(tables, asked, cluster)
+        yield from _owner_lines(tables, plan, asked, cluster)
         yield from _transfer_lines(tables, asked, cluster)
         for cycle in _relevant_cycles(tables, asked, cluster):
             yield from ("", *_cycle_lines(tables, plan, asked, cluster, cycle))
 
 
 def _clusters_with_subject(tables: Tables, asked: Inquiry) -> list[str]:
-    kinds = ("bundle_samples", "unloads") if asked.bundle else ("broker_samples", "unloads")
+    samples = "bundle_samples" if asked.bundle else "broker_samples"
     found = {
         row[0]
-        for kind in kinds
+        for kind in (samples, "unloads", "actions")
         for row in asked.select(tables[kind]).select("cluster").distinct().collect()
     }
     return sorted(found)
@@ -193,6 +194,26 @@ def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
         return _last_cycles(ran, 1)
     went = asked.select(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
     return _last_cycles(went, WORKED) or _last_cycles(asked.select(known), 1)
+
+
+def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) -> Iterator[str]:
+    """Yield the verdicts on a bundle's owners and splits under the extensible load manager."""
+    if asked.bundle is None:
+        return
+    mine = F.col("cluster") == cluster
+    judged = tables["verdicts"].where(mine).select("rule").distinct()
+    known = extensible.JUDGED_BY_BUNDLE.intersection(row["rule"] for row in judged.collect())
+    if not known:
+        return
+    silver = Silver(**{one.name: tables[one.name] for one in fields(Silver)})
+    rows = extensible.findings_about_owners(silver, plan, known, asked.bundle).where(mine)
+    if asked.at is not None:
+        rows = rows.where(F.col("cycle") <= F.lit(asked.at))
+    last = rows.orderBy(F.desc("cycle"), F.desc("rule")).limit(SHOWN)
+    found = last.select(_utc_text("cycle"), "rule", "verdict", "evidence").collect()
+    yield from ("", "its owners") if found else ()
+    for row in reversed(found):
+        yield f"  {row['time']}  {row['rule']} {row['verdict']}: {row['evidence']}"
 
 
 def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:

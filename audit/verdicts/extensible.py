@@ -47,18 +47,23 @@ UNSEEN = "load data written in between may not be recorded"
 ELECTED = "a change of the leader is recorded at about that time"
 
 
-def findings_about_owners(silver: Silver, plan: AuditPlan, known: Collection[str]) -> DataFrame:
+def findings_about_owners(
+    silver: Silver, plan: AuditPlan, known: Collection[str], bundle: str | None = None
+) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
 
     Only events while settings name the extensible manager are judged, by those of the `known` rules
-    that are in `JUDGED`; at least one must be.
+    that are in `JUDGED`; at least one must be. With a `bundle`, only it is judged, and all must be
+    in `JUDGED_BY_BUNDLE`.
     """
     parts = [
         judge(silver, plan).where(F.col("rule").isin(*chosen))
         for judge, rules in JUDGES.items()
         if (chosen := [rule for rule in rules if rule in known])
     ]
-    return cycles.in_period_of(_one_row_each(reduce(DataFrame.unionByName, parts)), plan)
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    rows = rows if bundle is None else rows.where(F.col("bundle") == bundle)
+    return cycles.in_period_of(_one_row_each(rows), plan)
 
 
 def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
@@ -180,7 +185,7 @@ def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     wrong = F.when(given & ~free & holds, told)
     open_ = F.when(given & ~free, _open_evidence(NO_UNLOAD))
     fine = formatting.sentence(F.col("bundle"), "had no other owner when it was assigned")
-    return rows.select("cluster", "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
+    return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("CHANNEL-01", wrong, open_, fine))
 
 
 def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -220,7 +225,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     open_ = F.when(F.col("moved").isNull(), _open_evidence(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
     fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
-    return rows.select("cluster", "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
+    return rows.select(*OF_BUNDLE, "cycle", *_verdict_columns("OWN-04", wrong, open_, fine))
 
 
 def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -233,7 +238,7 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
     rows = rows.join(_greatest_measured(silver, sought, key), key, "left")
     rows = rows.join(_known_bundles(silver, sought, key), key, "left")
     parts = F.array(*(F.struct(*judge()) for judge in (_limit_verdict, _room_verdict)))
-    return rows.select("cluster", "cycle", F.inline(parts))
+    return rows.select(*key, F.inline(parts))
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
@@ -384,3 +389,6 @@ JUDGES: Mapping[Callable[[Silver, AuditPlan], DataFrame], tuple[str, ...]] = {
 }
 JUDGED = tuple(rule for rules in JUDGES.values() for rule in rules)
 """The rules by which these records are judged."""
+
+JUDGED_BY_BUNDLE = frozenset(JUDGED).difference(JUDGES[_judge_load_data])
+"""The rules by which each bundle is judged alone."""

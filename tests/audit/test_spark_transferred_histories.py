@@ -94,3 +94,20 @@ def test_a_transfer_is_explained(audited, capsys, bundle, events, arithmetic):
     places = [told.index(event) for event in events]
     assert places == sorted(places)
     assert arithmetic in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("bundle", "verdict", "evidence"),
+    [
+        ("shop/ns-3", "CHANNEL-01 allowed", "had no other owner when it was assigned"),
+        ("shop/ns-1", "OWN-04 allowed", "has another owner after"),
+    ],
+)
+def test_verdicts_on_the_owners_of_a_bundle_are_shown(audited, capsys, bundle, verdict, evidence):
+    capsys.readouterr()
+    assert main([*audited[0], "--why", f"{bundle}/{WHOLE}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = [line.partition(f" {verdict}: ")[2] for line in lines if f" {verdict}: " in line]
+    assert "its owners" in lines
+    assert found
+    assert [one for one in found if not one.startswith(f"{bundle}/{WHOLE} {evidence}")] == []
