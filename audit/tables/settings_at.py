@@ -33,17 +33,19 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
         F.lit(0).alias("turn"),
     )
     lost = silver.contexts.where(F.col("kind") == LOST_SETTINGS)
-    lost = lost.select("cluster", F.col("at").alias(at), F.col("at").alias("lost_at"))
-    asked = rows.withColumn("turn", F.lit(1))
-    both = asked.unionByName(known, allowMissingColumns=True)
-    both = both.unionByName(lost.withColumn("turn", F.lit(0)), allowMissingColumns=True)
+    lost = lost.select(
+        "cluster", F.col("at").alias(at), F.col("at").alias("lost_at"), F.lit(0).alias("turn")
+    )
+    both = rows.withColumn("turn", F.lit(1))
+    for recorded in (known, lost):
+        both = both.unionByName(recorded, allowMissingColumns=True)
     course = Window.partitionBy("cluster").orderBy(at, "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     record = F.when(F.col("set_at").isNotNull(), F.struct("recorded", "set_at"))
-    both = both.withColumn("record", record)
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)
     own = F.col("set_at").isNotNull()
-    both = both.withColumn("before", F.when(own, F.last("record", ignorenulls=True).over(earlier)))
+    before = F.when(own, F.last(record, ignorenulls=True).over(earlier))
+    both = both.withColumns({"record": record, "before": before})
     whole = F.when(own, F.struct("record", "before"))
     both = both.withColumns(
         {

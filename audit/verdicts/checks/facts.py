@@ -58,10 +58,9 @@ def facts(
         {
             "first": F.col("percent").isNotNull(),
             "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
+            "brokers": F.count("percent").over(Window.partitionBy("cycle")),
         }
     )
-    count = F.count(F.when(F.col("first"), 1)).over(Window.partitionBy("cycle"))
-    rows = rows.withColumn("brokers", count)
     rows = rows.withColumn("overloadshedder", overload.levels(readings))
     rows = threshold.with_levels(rows, readings)
     if "UniformLoadShedder" in strategies:

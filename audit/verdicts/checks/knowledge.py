@@ -32,7 +32,7 @@ def with_views(rows: DataFrame) -> DataFrame:
     """
     known, other = F.struct(*ABOUT), F.col("others")
     choices = F.concat(F.array(known), other)
-    rows = rows.withColumn("_presence", _broker_views()).withColumn("_choices", choices)
+    rows = rows.withColumns({"_presence": _broker_views(), "_choices": choices})
     each = F.flatten(
         F.transform(
             "_presence",
@@ -42,12 +42,18 @@ def with_views(rows: DataFrame) -> DataFrame:
             ),
         )
     )
-    rows = rows.withColumn("_each", each).withColumn("knowledge_views", F.size("_each"))
-    rows = rows.select("*", F.posexplode("_each").alias("view", "_known"))
-    rows = rows.withColumns({name: F.col(f"_known.choice.{name}") for name in ABOUT})
-    rows = rows.withColumns(_viewed_columns(F.col("_known.presence")))
-    rows = rows.withColumn("cycle", F.struct("cycle", "view"))
-    return rows.drop("_presence", "_choices", "_each", "_known", "others")
+    count = F.size("_presence") * F.size("_choices")
+    rows = rows.select(
+        "*", count.alias("knowledge_views"), F.posexplode(each).alias("view", "_known")
+    )
+    rows = rows.withColumns(
+        {
+            **{name: F.col(f"_known.choice.{name}") for name in ABOUT},
+            **_viewed_columns(F.col("_known.presence")),
+            "cycle": F.struct("cycle", "view"),
+        }
+    )
+    return rows.drop("_presence", "_choices", "_known", "others")
 
 
 def _broker_views() -> Column:
