@@ -60,8 +60,7 @@ OPTIONS = "spark.driver.extraJavaOptions"
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    "-XX:NewSize=500m",
-    "-XX:NewRatio=1",
+    "-XX:NewSize=400m",
     "-XX:ReservedCodeCacheSize=256m",
     "-XX:MetaspaceSize=256m",
     "-XX:+UnlockExperimentalVMOptions",
@@ -72,7 +71,7 @@ code gets as much memory as with two compilers: one has only 48 MB by default, w
 some 80 s, and all further code is interpreted. In a run of a minute, all jobs together take 60 % of
 the CPU time that they take with Java's second compiler.
 
-Young objects get half of the memory: those of a plan are large, and most live briefly. Measured on
+Young objects get 400 MB: those of a plan are large, and most live briefly. Measured on
 a small audit, garbage collection takes 2 s of CPU time instead of 7.
 
 Classes and their names get the memory that Spark's need from the start: otherwise Java collects all
