@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from pulsar_conformance.adapters.spark.archive import Archive, archive_of
+from pulsar_conformance.adapters.spark.archive import Archive, archive_of, first_jars
 from pulsar_conformance.adapters.spark.background import background
 from pulsar_conformance.adapters.spark.messages import defer_freeing, save_messages
 
@@ -56,7 +56,7 @@ UNCHECKED_PLANS: Mapping[str, str] = {
 audit that saves 1 of 25 s of CPU time.
 """
 
-OPTIONS = "spark.driver.extraJavaOptions"
+CLASS_PATH, OPTIONS = "spark.driver.extraClassPath", "spark.driver.extraJavaOptions"
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -144,9 +144,11 @@ class JavaProcess:
 
             # This variable must not select a different Spark installation.
             os.environ.pop("SPARK_REMOTE", None)
-            settings = _settings(master, more)
+            jars = Path(pyspark.__file__).with_name("jars")
+            first = _first_class_path(jars)
+            settings = {**first, **_settings(master, more)}
             if OPTIONS not in settings:
-                self._archive = archive_of(JAVA_OPTIONS, Path(pyspark.__file__).with_name("jars"))
+                self._archive = archive_of((*JAVA_OPTIONS, *first.values()), jars)
                 settings[OPTIONS] = " ".join((*JAVA_OPTIONS, *self._archive.options()))
             conf = SparkConf().setAll(list(settings.items()))
             output = {"stdout": self.log.file, "stderr": self.log.file}
@@ -190,6 +192,12 @@ class JavaProcess:
         session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
         session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
         return session
+
+
+def _first_class_path(jars: Path) -> Mapping[str, str]:
+    """Return the setting by which Java searches some jars first, unless users may have set it."""
+    configured = "SPARK_CONF_DIR" in os.environ or jars.with_name("conf").exists()
+    return {} if configured else {CLASS_PATH: first_jars(jars)}
 
 
 def _failed(launching: Future[Any]) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.spark import archive
+from pulsar_conformance.adapters.spark.java import CLASS_PATH, _first_class_path
 
 pytestmark = pytest.mark.spark
 
@@ -110,6 +111,18 @@ def test_another_java_has_its_own(folder, tmp_path, monkeypatch):
     (tmp_path / "bin/java").touch()
     files.add(archive.archive_of([], jar).file)
     assert len(files) == 5
+
+
+def test_java_searches_the_jars_with_most_classes_first(tmp_path, monkeypatch):
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    for name in ("spark-core_2.13-4.1.0.jar", "ivy-2.5.jar", "scala-library-2.13.jar"):
+        (jars / name).touch()
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    first = [jars / "scala-library-2.13.jar", jars / "spark-core_2.13-4.1.0.jar"]
+    assert _first_class_path(jars) == {CLASS_PATH: os.pathsep.join(map(str, first))}
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert _first_class_path(jars) == {}
 
 
 def test_only_the_newest_stay(folder):
