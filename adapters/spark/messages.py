@@ -1,7 +1,7 @@
 """Fewer messages to Spark's Java process, of which PySpark sends several for each column.
 
-Measured on the findings of a small audit, 5,000 of 16,400 messages remain. Of the others, 7,200
-free objects, 2,800 fill lists element by element, and 1,500 ask for columns that are known.
+Measured on the findings of a small audit, there are 5,900 messages instead of 16,400. Of these,
+7,200 freed objects, 2,800 filled lists element by element, and 1,600 asked for known columns.
 """
 
 from __future__ import annotations
