@@ -247,6 +247,7 @@ def publish(session: nox.Session) -> None:
         session.run("pulsar-conformance", "report", "make", stream, *about, *known)
     made = sorted(map(str, Path("reports", "published").glob("*.json")))
     session.run("pulsar-conformance", "report", "verify", *made)
+    session.run("python", "-m", "pulsar_conformance.reports.matrix")
 
 
 @nox.session

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from pulsar_conformance.specs import load
 
-ROOT = Path(__file__).resolve().parent.parent
-PUBLISHED = ROOT / "reports" / "published"
+PUBLISHED = Path("reports", "published")
 PAGE = PUBLISHED / "README.md"
 DEVIATIONS = "../../fixtures/deviations"
 
@@ -33,7 +32,7 @@ reports named `cluster-*` are about running clusters.
 """
 
 
-def verdicts() -> dict[str, dict[str, str]]:
+def verdicts_by_release() -> dict[str, dict[str, str]]:
     """Return the verdict on each rule, by release, oldest first."""
     found = {}
     for file in PUBLISHED.glob("pulsar-*.json"):
@@ -47,9 +46,9 @@ def _numbers(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.partition("-")[0].split(".")))
 
 
-def page() -> str:
+def release_matrix() -> str:
     """Return the page: a table of broken rules, and a list of the rules that no release breaks."""
-    return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts()))
+    return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts_by_release()))
 
 
 def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -82,7 +81,7 @@ def _cell(verdict: str | None, release: str) -> str:
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), "utf-8", newline="\n")
+    PAGE.write_text(release_matrix(), "utf-8", newline="\n")
 
 
 if __name__ == "__main__":
