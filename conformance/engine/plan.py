@@ -161,22 +161,26 @@ class Plan:
 
     def of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
         """Return known deviations from a rule that are listed for other versions."""
+        return [one for one in self._of_kindred(*names) if one.rule == rule]
+
+    def _of_kindred(self, *names: str) -> Sequence[Deviation]:
+        """Return the known deviations that are listed for other versions, closest first."""
         if not self.deviations:
             return ()
         from pulsar_conformance.conformance.cases.deviations import of_other_versions
 
-        return [one for one in of_other_versions(self.deviations, *names) if one.rule == rule]
+        return of_other_versions(self.deviations, *names)
 
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
         """Return the readings pinned by an implementation's list of known deviations.
 
-        Readings that the run pins take precedence; readings that the profile does not leave open
-        are dropped.
+        For a version without a list, those are the readings of the closest version. Readings that
+        the run pins take precedence; readings that the profile does not leave open are dropped.
         """
+        own = [one for one in self.deviations if one.concerns(one.rule, *names)]
         listed = {
             name: value
-            for one in self.deviations
-            if one.concerns(one.rule, *names)
+            for one in reversed([*own, *self._of_kindred(*names)])
             for name, value in one.readings.items()
             if value in specs.load().open_values(profile, name)
         }

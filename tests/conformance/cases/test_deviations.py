@@ -201,10 +201,14 @@ def test_no_case_is_left_over():
     assert all(file.stem in asked_elsewhere for file in found - named)
 
 
-def given(tmp_path, readings):
+def given(tmp_path, readings, **others):
     file = tmp_path / "known.yaml"
-    entry = {"rule": "UNIFORM-02", "implementation": "mine", "reason": "r", "link": "l"}
-    file.write_text(json.dumps([{**entry, "readings": readings}]), "utf-8")
+    entry = {"rule": "UNIFORM-02", "reason": "r", "link": "l"}
+    entries = [
+        {**entry, "implementation": name, "readings": read}
+        for name, read in ({"mine": readings} | others).items()
+    ]
+    file.write_text(json.dumps(entries), "utf-8")
     return str(file)
 
 
@@ -215,6 +219,16 @@ def test_readings_that_an_entry_takes_for_given_hold_for_its_implementation(tmp_
     assert plan.listed_readings("documented-3.0", "another") == {}
     pinned = Plan.make(["reference"], ["documented-3.0"], ["uniform-trigger=both"], deviations=file)
     assert pinned.listed_readings("documented-3.0", "mine") == {"uniform-trigger": "both"}
+
+
+def test_a_version_without_a_list_takes_the_readings_of_the_closest_one(tmp_path):
+    read = {"theirs 1.0.1": "both", "theirs 1.2.0": "either", "theirs 2.0.0": "both"}
+    listed = {name: {"uniform-trigger": how} for name, how in read.items()}
+    file = given(tmp_path, {"grace-of": "topic"}, **listed)
+    plan = Plan.make(["reference"], ["documented-3.0"], deviations=file)
+    for version, how in (("1.3.0", "either"), ("2.0.0", "both"), ("0.9.0", "both")):
+        found = plan.listed_readings("documented-3.0", f"theirs {version}", "theirs")
+        assert found == {"uniform-trigger": how}, version
 
 
 @pytest.mark.parametrize(
