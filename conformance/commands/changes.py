@@ -134,7 +134,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
 
 def _release(version: str) -> str:
     """Return a known release, or the newest of a line such as 4.2. Errors: `specs.UnknownName`."""
-    of_line = (one for one in reversed(releases()) if f"{one}.".startswith(f"{version}."))
+    of_line = (one for one in reversed([*releases()]) if f"{one}.".startswith(f"{version}."))
     found = next(of_line, None)
     if found is None:
         raise specs.UnknownName(version, "release", releases())
