@@ -23,7 +23,7 @@ STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
 IDLE_NIC = 10e6
-"""Capacity in kbit/s of a host's network card, which is idle and never the bottleneck."""
+"""Capacity in kbit/s of a host's network card, which is idle and never the most used resource."""
 
 IDLE_MEMORY = 32768.0
 """Size in MB of a host's memory, which is unused."""
@@ -33,7 +33,7 @@ LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""Classes of load managers, by the names in `target.MANAGERS`."""
+"""Classes that access load managers, by the names in `target.MANAGERS`."""
 
 
 class LiveBroker:
@@ -107,7 +107,7 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop it together with all other brokers, without handing bundles over."""
+        """Stop it together with all other brokers, without giving its bundles to others."""
         self.manager.leave()
         self.service.close()
 
@@ -125,7 +125,7 @@ class LiveBroker:
         self.service.getLocalMetadataStore().close()
 
     def clear_away(self) -> None:
-        """Release a crashed broker's threads and memory as far as possible."""
+        """Release the threads and the memory of a crashed broker as far as possible."""
         clear_away(self.service)
 
 
@@ -147,20 +147,20 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Exit:
-    """Records the exit status with which a broker would end its JVM."""
+    """Records the exit status with which a broker would have ended its JVM."""
 
     def __init__(self) -> None:
         self.status: int | None = None
 
     @jpype.JOverride
     def accept(self, status: Java) -> None:
-        """Called by the broker instead of `Runtime.halt`."""
+        """Record an exit status; the broker calls this instead of `Runtime.halt`."""
         self.status = int(status.intValue())
 
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Notified:
-    """Counts the metadata store's notifications after the load manager has received them."""
+    """Counts the notifications of the metadata store that the load manager has received."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm
@@ -168,7 +168,7 @@ class _Notified:
 
     @jpype.JOverride
     def accept(self, notification: Java) -> None:
-        """Called by the broker's metadata store."""
+        """Count a notification; the broker's metadata store calls this."""
         path = str(notification.getPath())
         if str(notification.getType().name()) in ("Created", "Modified"):
             self.count[path] = self.count.get(path, 0) + 1

@@ -27,7 +27,9 @@ from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""Settings that a case's broker.conf overrides, that broker.conf, and settings that override it."""
+"""Settings that a case's broker.conf overrides, the settings in that file, and settings that
+override both.
+"""
 
 
 PATIENCE = 20.0
@@ -44,7 +46,7 @@ class LiveCluster:
         self._jars = jars
         """Folders of jars for the separate JVM of a broker that will crash."""
         self.doomed: Collection[str] = ()
-        """The brokers that will crash later in the story."""
+        """Names of the brokers that will crash later in the story."""
         self._manager = manager
         self._most = most
         self._numbers = count()
@@ -70,32 +72,34 @@ class LiveCluster:
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
             self.metadata = self._spare.result() if self._spare else self._metadata()
-            self._spare = self._clearing.submit(self._cleared, *former)
+            self._spare = self._clearing.submit(self._clear_metadata, *former)
             self.brokers, self._crashed = {}, []
         else:
             self.metadata.wipe()
         self._ports.clear()
 
-    def _cleared(
+    def _clear_metadata(
         self,
         metadata: Metadata,
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the emptied metadata, or new metadata if the brokers do not stop cleanly."""
+        """Return the metadata without content, or new metadata if the brokers do not stop
+        cleanly.
+        """
         for broker in crashed:
             broker.clear_away()
         try:
-            _end(brokers)
+            _stop_brokers(brokers)
             metadata.wipe()
         except (jpype.JException, Unsettled):
-            return self._replacement(metadata, brokers)
+            return self._replace_metadata(metadata, brokers)
         return metadata
 
-    def _replacement(
+    def _replace_metadata(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
-        """Return new metadata after discarding these with their brokers."""
+        """Return new metadata, after discarding the old metadata and their brokers."""
         for broker in brokers:
             broker.clear_away()
         with suppress(jpype.JException):
@@ -104,13 +108,15 @@ class LiveCluster:
 
     def renew(self) -> None:
         """Discard the brokers and the metadata, and create new metadata."""
-        self.metadata = self._replacement(self.metadata, (*self.brokers.values(), *self._crashed))
+        self.metadata = self._replace_metadata(
+            self.metadata, (*self.brokers.values(), *self._crashed)
+        )
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Return the ports on which a broker of the story listens or will listen."""
+        """Return the ports on which a broker of the story listens now or will listen."""
         if name not in self._ports:
-            self._ports[name] = Ports.free()
+            self._ports[name] = Ports.reserve()
         return self._ports[name]
 
     def names(self) -> dict[str, str]:
@@ -131,12 +137,16 @@ class LiveCluster:
         file: Mapping[str, Any],
         overrides: Mapping[str, Any],
     ) -> None:
-        """Start a broker and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
+        """Start a broker, and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
         if len(self.brokers) >= self._most:
             problem = f"more than {self._most} brokers at a time"
             raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
         ports = self.ports(name)
-        make = self._separate if self._jars and name in self.doomed else self._within
+        make = (
+            self._start_separately
+            if self._jars and name in self.doomed
+            else self._start_in_this_jvm
+        )
         self.brokers[name] = make(name, ports, capacity, (defaults, file, overrides))
         if len(self.brokers) == 1 and not self.ask("GET", f"/admin/v2/clusters/{CLUSTER}").fine:
             url = f"http://{ports.broker}"
@@ -144,13 +154,17 @@ class LiveCluster:
         self.wait_idle()
         self.wait_processed()
 
-    def _within(self, name: str, ports: Ports, capacity: float, conf: Conf) -> LiveBroker:
+    def _start_in_this_jvm(
+        self, name: str, ports: Ports, capacity: float, conf: Conf
+    ) -> LiveBroker:
         """Start a broker in the cluster's JVM."""
         metadata = self.metadata.port
         configuration = broker_conf(*conf, manager=self._manager, metadata=metadata, ports=ports)
         return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
 
-    def _separate(self, name: str, ports: Ports, capacity: float, conf: Conf) -> SeparateBroker:
+    def _start_separately(
+        self, name: str, ports: Ports, capacity: float, conf: Conf
+    ) -> SeparateBroker:
         """Start a broker in a separate JVM."""
         defaults, file, overrides = conf
         options = {
@@ -168,7 +182,7 @@ class LiveCluster:
 
         Starts a broker and stops it. Errors: `JException` if it does not start.
         """
-        ports = Ports.free()
+        ports = Ports.reserve()
         configuration = broker_conf(
             defaults, {}, overrides, manager=self._manager, metadata=self.metadata.port, ports=ports
         )
@@ -197,12 +211,12 @@ class LiveCluster:
         self.wait_idle()
 
     def leader(self) -> str | None:
-        """Return the leading broker, if all agree on it."""
+        """Return the broker that leads according to all brokers; None if they disagree."""
         leading = [name for name, broker in self.brokers.items() if broker.leads]
         return leading[0] if len(leading) == 1 else None
 
     def leader_node(self) -> str | None:
-        """Return the broker named by the leader node in the metadata."""
+        """Return the broker that the leader node in the metadata names."""
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
@@ -235,7 +249,10 @@ class LiveCluster:
         of: int = 0,
         seconds: float = loopback.SECONDS,
     ) -> Reply:
-        """Send a request to running broker number `of`, modulo their count. Errors: `NoAnswer`."""
+        """Send a request to a running broker. Errors: `NoAnswer`.
+
+        `of` is the number of the broker, modulo the number of running brokers.
+        """
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
@@ -296,8 +313,8 @@ class LiveCluster:
             broker.manager.receive()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Return the owned bundles of these namespaces, each with its broker and when it was
-        acquired.
+        """Return the owned bundles of namespaces, each with its broker and the transaction of
+        acquisition.
         """
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
@@ -310,8 +327,8 @@ class LiveCluster:
         return {one: (self.name_of(lock.port), lock.since) for one, lock in found.items()}
 
 
-def _end(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
-    """Stop brokers concurrently, because each mostly waits. Errors: `Unsettled`."""
+def _stop_brokers(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
+    """Stop brokers at the same time, since each mostly waits. Errors: `Unsettled`."""
     threads = ThreadPoolExecutor(max(1, len(brokers)))
     leaving = [threads.submit(broker.leave) for broker in brokers]
     threads.shutdown(wait=False)

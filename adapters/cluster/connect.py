@@ -25,10 +25,10 @@ takes many times that, and long stories take minutes.
 
 
 ABORTED = "was killed by SIGABRT"
-"""Text in the error of a JVM whose native code crashed."""
+"""Text in the error of a JVM that crashed in native code."""
 
 FRAME = "# Problematic frame:"
-"""The line in its crash report before the one that gives the place."""
+"""The line before the one that names the place of the crash in a crash report."""
 
 
 class ClusterConnection(ProcessConnection):
@@ -64,7 +64,7 @@ class ClusterConnection(ProcessConnection):
         return super().exchange(operation, batch)
 
     def remarks(self) -> list[str]:
-        """Return where the JVM crashed, if it did."""
+        """Return a remark with the place where the JVM crashed, if it did."""
         return [f"{self.adapter}: its JVM crashed and was restarted, {one}" for one in self._breaks]
 
 

@@ -10,7 +10,7 @@ import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
-from pulsar_conformance.adapters.cluster.timers import no_task
+from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
@@ -21,10 +21,10 @@ PATIENCE = 20
 """Seconds for a system topic to answer."""
 
 STATES = 1_000
-"""More than the number of states that a bundle passes through in a millisecond."""
+"""Number that exceeds the number of states through which a bundle passes in a millisecond."""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""Quantities of a bundle that add up to those of a broker."""
+"""Quantities of bundles whose sums are those of a broker."""
 
 
 class ExtensibleManager(LoadManager):
@@ -32,8 +32,9 @@ class ExtensibleManager(LoadManager):
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     parts_go: ClassVar[float] = 1.0
-    """Seconds within which parts are released: this manager itself waits for splits, and reports
-    bundles in transit.
+    """Seconds within which the parts of a split are released.
+
+    This manager itself waits for splits, and reports bundles in transit.
     """
 
     def __init__(self, service: Java) -> None:
@@ -67,17 +68,17 @@ class ExtensibleManager(LoadManager):
 
     def report(self) -> None:
         """Publish the measured load, whether or not it is due."""
-        self._run_through()
+        self._run_pending_tasks()
         for reporter in (self._load, self._top):
-            _wait(reporter.reportAsync(True))
+            _wait_for(reporter.reportAsync(True))
 
     def settle(self) -> None:
         """Wait until pending tasks are complete and their messages are sent."""
-        self._run_through()
+        self._run_pending_tasks()
         for store in self._stores:
             producer = field(store, "producer").get(store)
             if producer is not None:
-                _wait(producer.flushAsync())
+                _wait_for(producer.flushAsync())
 
     def receive(self) -> None:
         """Read all subscribed system topics up to the end."""
@@ -87,11 +88,13 @@ class ExtensibleManager(LoadManager):
             if view is not None:
                 echo = self._echoes.setdefault(view, _Echo())
                 echo.listen(view)
-                _wait(store.removeAsync(MARK))
+                _wait_for(store.removeAsync(MARK))
                 echo.wait()
 
     def leave(self) -> None:
-        """Stop without handing bundles over, which would wait for other brokers to take them."""
+        """Stop without giving bundles to other brokers, which would wait for brokers that take
+        them.
+        """
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
@@ -119,7 +122,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def age(self, minutes: float) -> None:
-        """Make everything it remembers some minutes older."""
+        """Make everything that it remembers older by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
@@ -129,17 +132,19 @@ class ExtensibleManager(LoadManager):
 
     def known(self) -> set[str]:
         """Return the brokers that it considers running."""
-        found = _wait(self.java.getBrokerRegistry().getAvailableBrokersAsync())
+        found = _wait_for(self.java.getBrokerRegistry().getAvailableBrokersAsync())
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """Return an empty set: shedding is not judged, see `check_story_is_decided`."""
+        """Return an empty set: stories do not depend on its shedding, see
+        `check_story_is_decided`.
+        """
         return set()
 
-    def _run_through(self) -> None:
+    def _run_pending_tasks(self) -> None:
         pool = self._service.getLoadManagerExecutor()
         if not pool.isShutdown():
-            pool.submit(no_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
+            pool.submit(idle_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def _states(self) -> Iterator[tuple[str, str, str, int]]:
         """Yield each bundle with its state, its owner (current or future), and the state's time."""
@@ -171,12 +176,12 @@ class _Echo:
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
-        """Receive a message; called by Pulsar."""
+        """Receive a message of a system topic; Pulsar calls this."""
         if str(key) == MARK:
             self._arrived.set()
 
 
-def _wait(future: Java) -> Java:
+def _wait_for(future: Java) -> Java:
     return future.get(PATIENCE, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
 
@@ -187,7 +192,7 @@ def check_version(version: str) -> None:
     problem = f"Pulsar {version} has no extensible load manager"
     if exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
         problem = f"Pulsar {version} does not expose messages to the extensible load manager"
-    raise CannotLoad(f"{problem}; manager=extensible needs 4.0 or later")
+    raise CannotLoad(f"{problem}; use 4.0 or later with manager=extensible")
 
 
 def check_story_is_decided(case: Mapping[str, Any]) -> None:

@@ -24,11 +24,11 @@ from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
 UNPACKED = "unpacked"
-"""The JVM's folder for temporary files, within that of the cluster."""
+"""The JVM's folder for temporary files, within the folder of the cluster."""
 
 REPLAY = "cluster.replay"
 BATCH = 1
-"""Cases in a batch; a story takes seconds."""
+"""Number of cases in a batch; a story takes seconds."""
 
 OPENED = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
 OPTIONS = (
@@ -121,7 +121,7 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster's answer; any obstacle becomes a failure of the case.
+        """Return the cluster's answer; anything that prevents one becomes a failure of the case.
 
         After a failure, the cluster is discarded, and a story is retried once on a new one.
         """
@@ -181,8 +181,10 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
     os._exit(1)
 
 
-def signalled() -> int:
-    """Return a pipe that becomes readable on a signal: the main thread may be busy in Java."""
+def signal_pipe() -> int:
+    """Return a pipe that becomes readable when a signal arrives: the main thread may be busy in
+    Java.
+    """
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
@@ -197,7 +199,7 @@ def main() -> int:
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()
     sys.argv[1] = json.dumps({**options, "folder": str(folder)})
-    ends = (os.dup(0), signalled(), folder)
+    ends = (os.dup(0), signal_pipe(), folder)
     threading.Thread(target=end_with, args=ends, daemon=True).start()
     try:
         status = python_host.main(OBJECT)

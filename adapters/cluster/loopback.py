@@ -28,8 +28,8 @@ class Ports:
     reserved: tuple[socket.socket, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def free(cls) -> Ports:
-        """Reserve two ports that no other process uses or will get."""
+    def reserve(cls) -> Ports:
+        """Return two ports that no other process uses or will get."""
         sockets = socket.socket(), socket.socket()
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,7 +46,7 @@ class Ports:
 def _guard(url: str, to: str) -> None:
     parts = urlsplit(to)
     if parts.hostname != LOOPBACK or parts.port is None:
-        raise NoAnswer(f"{url} redirects to {to}, elsewhere")
+        raise NoAnswer(f"{url} redirects to {to}, which is not on loopback")
 
 
 # Brokers crash and return at the same ports, so connections are not reused.

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from pulsar_conformance.adapters.cluster.metadata import LEADER, Lock
-from pulsar_conformance.adapters.cluster.timers import no_task
+from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 MILLIS = 60_000
-"""Milliseconds in a minute."""
+"""Number of milliseconds in a minute."""
 
 WAIT = 60
 """Seconds that a manager's pending work may take."""
@@ -24,8 +24,9 @@ class LoadManager(ABC):
     """The metadata node by which the leader is elected."""
 
     parts_go: ClassVar[float] = 5.0
-    """Seconds within which the parts of a split bundle are released; the split request is answered
-    earlier.
+    """Seconds within which the parts of a split bundle are released.
+
+    The request for the split is answered before that.
     """
 
     def __init__(self, service: Java) -> None:
@@ -44,10 +45,10 @@ class LoadManager(ABC):
         self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
-        """Wait for the thread that processes reports and requests splits."""
+        """Wait until the thread that processes reports and requests splits has no work."""
         for pool in self._pools():
             if not pool.isShutdown():
-                pool.submit(no_task()).get(WAIT, _seconds())
+                pool.submit(idle_task()).get(WAIT, _seconds())
 
     def ignore_updates(self) -> None:
         """Process the updates announced so far, and ignore later ones.
@@ -68,13 +69,13 @@ class LoadManager(ABC):
         """Announce a new traffic table, unless the manager checks the table itself."""
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
-        """Process what other brokers have sent, unless that is in the metadata."""
+        """Process messages from other brokers, unless these are in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
-        """Stop without handing bundles over, because no other broker is left."""
+        """Stop without giving bundles to other brokers, because none is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that it knows; None if they are in the metadata."""
+        """Return the bundles and owners that it knows; None if the metadata have them."""
         return None
 
     @property
@@ -84,11 +85,11 @@ class LoadManager(ABC):
 
     @abstractmethod
     def age(self, minutes: float) -> None:
-        """Make everything it remembers some minutes older."""
+        """Make everything that it remembers older by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:
-        """Return the brokers whose reports it has."""
+        """Return the brokers of which it has a report."""
 
     @abstractmethod
     def shed(self) -> set[str]:
@@ -129,7 +130,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Make its last report older, and forget bundles that were shed long ago."""
+        """Make its last report older, and forget bundles that were shed long enough ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
@@ -139,7 +140,7 @@ class SimpleManager(LoadManager):
         self._since = {one: self._since.get(one, 0.0) + minutes for one in self.shed()}
         for bundle, since in self._since.items():
             if since > self._grace:
-                self._hot().invalidate(bundle)
+                self._recently_shed().invalidate(bundle)
 
     def known(self) -> set[str]:
         """Return the brokers whose reports it has."""
@@ -148,10 +149,10 @@ class SimpleManager(LoadManager):
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def shed(self) -> set[str]:
-        """Return the bundles that it does not shed again yet."""
-        return _texts(self._hot().asMap().keySet())
+        """Return the bundles that it shed and will not yet shed again."""
+        return _texts(self._recently_shed().asMap().keySet())
 
-    def _hot(self) -> Java:
+    def _recently_shed(self) -> Java:
         return field(self.java, "unloadedHotNamespaceCache").get(self.java)
 
 

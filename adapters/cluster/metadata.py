@@ -34,12 +34,12 @@ BOOKIE = {
 """Settings of the bookie: little memory, and no waiting."""
 
 KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
-"""Nodes that ZooKeeper and the bookie use themselves."""
+"""Nodes that ZooKeeper and the bookie use, and that are not removed."""
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
 MARK = "/conformance"
-"""A node that the suite writes to find out which brokers have been notified."""
+"""A node that is written to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths at which the leader writes the data of bundles and of brokers."""
 
@@ -90,13 +90,13 @@ class Metadata:
         self._server.shutdown()
 
     def wipe(self) -> None:
-        """Remove everything that brokers have written."""
+        """Remove all that brokers have written."""
         for name in self._children("/"):
             if name not in KEPT:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
-        """Write a marker after all earlier writes; every broker is notified of it."""
+        """Write a marker, of which every broker is notified after all earlier writes."""
         if self._client.exists(MARK, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
@@ -105,7 +105,7 @@ class Metadata:
             self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
-        """Return a namespace's owned bundles with their locks."""
+        """Return the owned bundles of a namespace, with their locks."""
         found = {}
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")
@@ -115,14 +115,14 @@ class Metadata:
         return found
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return a namespace's bundles by range; empty if the namespace is unused."""
+        """Return the ranges of a namespace's bundles; empty if the namespace is not in use."""
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
         return ranges_between(read.data["bundles"]["boundaries"])
 
     def reports(self) -> dict[str, int]:
-        """Return each registered broker with the number of its reports."""
+        """Return the number of reports of each registered broker."""
         found = {}
         for name in self._children(BROKERS):
             state = self._client.exists(f"{BROKERS}/{name}", False)
@@ -132,7 +132,7 @@ class Metadata:
 
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
         """Yield each node with JSON content below a path, with its relative path."""
-        for name in self.tree(path):
+        for name in self.node_paths(path):
             read = self._read(name)
             if read is not None:
                 yield name.removeprefix(f"{path}/"), read
@@ -148,13 +148,13 @@ class Metadata:
         self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
 
     def end_session(self, broker: str) -> None:
-        """Make ZooKeeper consider a broker dead immediately."""
+        """Make ZooKeeper consider a broker dead at once."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
     def since(self, path: str) -> int | None:
-        """Return the transaction that created a node; None if there is no such node."""
+        """Return the transaction that created a node; None if the node does not exist."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
@@ -171,7 +171,7 @@ class Metadata:
         try:
             return sorted(str(one) for one in self._client.getChildren(path, False))
         except jpype.JException as error:
-            if _absent(error):
+            if _is_missing_node(error):
                 return []
             raise
 
@@ -181,18 +181,18 @@ class Metadata:
         try:
             data = self._client.getData(path, False, state)
         except jpype.JException as error:
-            if _absent(error):
+            if _is_missing_node(error):
                 return None
             raise
         if data is None or not len(data):
             return None
         return Node(json.loads(bytes(data)), int(state.getCzxid()), int(state.getVersion()))
 
-    def tree(self, path: str = "") -> Iterator[str]:
+    def node_paths(self, path: str = "") -> Iterator[str]:
         """Yield all nodes below a path."""
         for name in self._children(path or "/"):
             yield f"{path}/{name}"
-            yield from self.tree(f"{path}/{name}")
+            yield from self.node_paths(f"{path}/{name}")
 
 
 def ranges_between(cuts: Iterable[str]) -> list[str]:
@@ -232,7 +232,7 @@ def _bookie() -> Java:
     return conf
 
 
-def _absent(error: jpype.JException) -> bool:
+def _is_missing_node(error: jpype.JException) -> bool:
     return isinstance(error, java_class("org.apache.zookeeper.KeeperException.NoNodeException"))
 
 
@@ -245,5 +245,5 @@ class _Waker:
 
     @jpype.JOverride
     def process(self, event: Java) -> None:  # noqa: ARG002  ZooKeeper's signature
-        """Receive an event; called by the ZooKeeper client."""
+        """Wake the waiting threads; the ZooKeeper client calls this at an event."""
         self._alarm.wake()

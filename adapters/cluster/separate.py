@@ -102,7 +102,7 @@ class SeparateManager:
         self._line.ask("manager", "receive")
 
     def age(self, minutes: float) -> None:
-        """Make everything it remembers some minutes older."""
+        """Make everything that it remembers older by some minutes."""
         self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
@@ -135,7 +135,7 @@ class SeparateTimers:
         self._line.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks due at a minute of the story."""
+        """Yield the tasks that are due by a minute of the story."""
         for one in self._line.ask("timers", "due", by):
             yield Timer(*one)
 

@@ -59,7 +59,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """Return the due tasks, with numbers by which they can be run."""
+        """Return the due tasks, each with the number by which `run` runs it."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
@@ -80,7 +80,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""Attributes with values that JSON cannot express."""
+"""Attributes whose values JSON cannot express, with functions that convert them."""
 
 
 def java_as_json(found: Any) -> Any:

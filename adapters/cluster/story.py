@@ -1,4 +1,4 @@
-"""A story played for real: each event is carried out on the cluster, then observed."""
+"""A story played on a cluster: each event is carried out, and its result is observed."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """True while time passes, when the timer for shedding may run."""
+        """True while time passes, which is when the timer for shedding may run."""
         self._asked = 0
 
     def reason(self, kind: str) -> str:
-        """Return "shed", unless an administrator requests the unload or a broker stops."""
+        """Return "shed" unless an administrator requests the unload or a broker stops."""
         return {"unload": "admin", "split": "admin", "broker_stop": "stop"}.get(kind, "shed")
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return an event's result, with everything that was written and the leader node."""
+        """Return an event's result, with all data that brokers wrote and the leader node."""
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
@@ -81,26 +81,26 @@ class LiveStory(StoryPlayer):
 
     def broker_down(self, about: Mapping[str, Any], step: SeenStep) -> None:
         """Crash a broker."""
-        name = self._up(about)
+        name = self._check_up(about)
         step.leaving = name
         self._cluster.crash(name)
 
     def broker_stop(self, about: Mapping[str, Any], step: SeenStep) -> None:
         """Stop a broker in an orderly way.
 
-        What it owned and does not own afterwards counts as unloaded by it.
+        The bundles that it owned before but not afterwards count as unloaded by it.
         """
-        name = self._up(about)
+        name = self._check_up(about)
         step.stopping = name
         self._cluster.stop(name)
 
     def broker_id(self, name: str) -> str:
-        """Return the real name of a broker, whether or not it is running."""
+        """Return the registered name of a broker, whether or not it is running."""
         return self._cluster.ports(name).broker
 
     def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Shut a broker down gracefully, let others take its bundles, and start it again."""
-        name = self._up(about)
+        """Shut a broker down gracefully, let other brokers take its bundles, and start it again."""
+        name = self._check_up(about)
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
         self._cluster.stop(name)
@@ -141,7 +141,7 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers by their real names, whether or not they run."""
+        """Register brokers in a domain by their registered names, whether or not they run."""
         self.ask_granted(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )
@@ -218,7 +218,7 @@ class LiveStory(StoryPlayer):
             )
 
     def find(self, topic: str, step: SeenStep) -> None:
-        """Look up a topic, and record which broker decided where its bundle goes."""
+        """Look up a topic, and record the broker that decided where its bundle goes."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -274,7 +274,7 @@ class LiveStory(StoryPlayer):
             self._cluster.wait_processed()
         return reply
 
-    def _up(self, about: Mapping[str, Any]) -> str:
+    def _check_up(self, about: Mapping[str, Any]) -> str:
         name: str = about["broker"]
         if name not in self._cluster.brokers:
             raise Declined("ignored", f"{name} is not up")
@@ -282,7 +282,7 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release parses a topic name in the same way. Errors: `Unsayable`.
+    """Check that the release parses a topic name as the suite does. Errors: `Unsayable`.
 
     A release reads names of four parts as tenant, cluster, namespace and topic, or rejects them.
     """

@@ -57,11 +57,11 @@ class ClusterTarget:
         manager, brokers, crash, settings = "modular", MOST_BROKERS, CRASHES[0], {}
         for key, value in options(rest, KEYS, CLUSTER, BadCluster):
             if key == "manager":
-                manager = _manager(value)
+                manager = _parse_manager(value)
             elif key == "brokers":
-                brokers = _count(value)
+                brokers = _parse_count(value)
             elif key == "crash":
-                crash = _crash(value)
+                crash = _parse_crash(value)
             else:
                 name, given, held = value.partition("=")
                 if not name or not given:
@@ -70,19 +70,19 @@ class ClusterTarget:
         return cls(release, manager, brokers, crash, settings)
 
 
-def _manager(value: str) -> str:
+def _parse_manager(value: str) -> str:
     if value not in MANAGERS:
-        raise BadCluster(f"{value!r} is not a load manager; there are {', '.join(MANAGERS)}")
+        raise BadCluster(f"{value!r} is not a load manager; choose from {', '.join(MANAGERS)}")
     return value
 
 
-def _crash(value: str) -> str:
+def _parse_crash(value: str) -> str:
     if value not in CRASHES:
-        raise BadCluster(f"{value!r} is not a kind of crash; there are {', '.join(CRASHES)}")
+        raise BadCluster(f"{value!r} is not a kind of crash; choose from {', '.join(CRASHES)}")
     return value
 
 
-def _count(value: str) -> int:
+def _parse_count(value: str) -> int:
     if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 99:
         raise BadCluster(f"brokers={value}: write a number from 1 to 99")
     return int(value)

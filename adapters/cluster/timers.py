@@ -24,8 +24,8 @@ KINDS = (
     "SplitScheduler",
     "ServiceUnitStateChannelImpl",
 )
-"""The tasks that run, by their class or by that of their lambda; simultaneous tasks run in this
-order.
+"""Kinds of tasks that run, by their class or the class of their lambda, in the order of
+simultaneous tasks.
 """
 
 NANOS = 1_000_000_000
@@ -34,7 +34,7 @@ GRAIN = 30 * NANOS
 """Nanoseconds to which delays are rounded up, to compensate for time passed since they were set."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""Delay in nanoseconds that means never."""
+"""Delay in nanoseconds that stands for never."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Timers:
 
     def set_aside(self, clock: float) -> None:
         """Intercept all tasks scheduled since the last call; `clock` is the story's minute."""
-        self.run_through()
+        self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
         present = list(queue.toArray())
@@ -71,10 +71,10 @@ class Timers:
             time = field(java, "time")
             left = math.ceil((int(time.getLong(java)) - now) / GRAIN) * GRAIN
             self._known[java] = Timer(java, _task_class(java), clock + left / MINUTE)
-            self._at(java, now + ASIDE)
+            self._set_time(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks due at a minute of the story."""
+        """Yield the tasks that are due by a minute of the story."""
         for timer in self._known.values():
             if timer.kind in KINDS and timer.due <= by:
                 yield timer
@@ -82,17 +82,17 @@ class Timers:
     def run(self, timer: Timer) -> None:
         """Run a task and wait until it is complete."""
         self._known.pop(timer.task)
-        self._at(timer.task, int(java_class("java.lang.System").nanoTime()))
-        self.run_through()
+        self._set_time(timer.task, int(java_class("java.lang.System").nanoTime()))
+        self.run_pending_tasks()
 
-    def run_through(self) -> None:
+    def run_pending_tasks(self) -> None:
         """Wait until the thread has run its pending tasks."""
         if not self._pool.isShutdown():
-            self._pool.submit(no_task()).get(
+            self._pool.submit(idle_task()).get(
                 30, java_class("java.util.concurrent.TimeUnit").SECONDS
             )
 
-    def _at(self, java: Java, nanos: int) -> None:
+    def _set_time(self, java: Java, nanos: int) -> None:
         queue = self._pool.getQueue()
         queue.remove(java)
         field(java, "time").setLong(java, nanos)
@@ -110,6 +110,6 @@ def _task_class(java: Java) -> str:
 
 
 @cache
-def no_task() -> Java:
-    """Return a no-op task: a thread that is never started, used as a Runnable."""
+def idle_task() -> Java:
+    """Return a task without effect: a thread that is never started, used as a Runnable."""
     return java_class("java.util.concurrent.Executors").callable(java_class("java.lang.Thread")())

@@ -16,22 +16,22 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_cla
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Fields of the servlet for listeners that are called at its start and end."""
+"""Fields of the servlet with the listeners that are called at its start and its end."""
 
 
 def reuse_webapps() -> None:
-    """Make brokers started from now on reuse the web applications of earlier ones.
+    """Make brokers that start from now on reuse the web applications of earlier brokers.
 
     Call this once, before any broker is started.
     """
     if not exists("javassist.ClassPool"):
         return  # Builds without Jersey's servlet start their brokers as usual.
-    apps, servlet = WebApps(), _changed()
+    apps, servlet = WebApps(), _patched_servlet()
     field(servlet, STARTS).set(None, _Callback(apps.starts))
     field(servlet, ENDS).set(None, _Callback(apps.ends))
 
 
-def _changed() -> Java:
+def _patched_servlet() -> Java:
     """Patch Jersey's servlet so that it neither creates an application when it starts nor destroys
     one.
     """
@@ -50,7 +50,7 @@ def _changed() -> Java:
 
 
 class WebApps:
-    """The applications that no broker currently uses, by path."""
+    """The applications that no broker uses now, by path."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
@@ -65,20 +65,20 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Take back a stopping servlet's application once no request uses it."""
+        """Take back the application of a stopping servlet once no request uses it."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 
 
 class WebApp:
-    """Jersey's application for one path, and the broker that currently uses it."""
+    """Jersey's application for a path, and the broker that uses it now."""
 
     def __init__(self, servlet: Java) -> None:
         """Copy the first broker's servlet configuration, keeping no reference to the servlet."""
         config = field(servlet, "config")
         kind = config.getType()
-        self._context = _Present()
-        self._config = _Present()
+        self._context = _Forwarder()
+        self._config = _Forwarder()
         self._present(servlet)
         context = self._context.of(kind.getMethod("getServletContext").getReturnType())
         self._config.instead["getServletContext"] = context
@@ -91,7 +91,7 @@ class WebApp:
         field(self._component, "appHandler").get(self._component).onStartup(own)
 
     def serve(self, servlet: Java) -> None:
-        """Answer for this servlet's broker from now on."""
+        """Answer for the broker of this servlet from now on."""
         self._present(servlet)
         field(servlet, "webComponent").set(servlet, self._component)
 
@@ -101,7 +101,7 @@ class WebApp:
 
 
 @jpype.JImplements("java.lang.reflect.InvocationHandler", deferred=True)
-class _Present:
+class _Forwarder:
     """A proxy that forwards calls to a replaceable target."""
 
     def __init__(self) -> None:
@@ -136,5 +136,5 @@ class _Callback:
 
     @jpype.JOverride
     def accept(self, servlet: Java) -> None:
-        """Receive a servlet; called by the servlet itself."""
+        """Call the function with a servlet; the servlet calls this when it starts or stops."""
         self._call(servlet)

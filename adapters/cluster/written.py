@@ -14,7 +14,7 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 Stamps = Mapping[str, tuple[int, int]]
-"""For each node, the time of its creation and the number of writes since."""
+"""Time of creation, and number of writes since, of each node."""
 
 
 class Writings:
@@ -22,9 +22,9 @@ class Writings:
 
     def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster
-        self._reports = stamps(self._nodes(BROKERS))
-        self._bundles = stamps(self._nodes(BUNDLES))
-        self._averages = stamps(self._nodes(AVERAGES))
+        self._reports = stamps_of(self._nodes(BROKERS))
+        self._bundles = stamps_of(self._nodes(BUNDLES))
+        self._averages = stamps_of(self._nodes(AVERAGES))
 
     def look(self, clock: float, step: SeenStep) -> None:
         """Record the writes since the last observation in a step, with the story's minute."""
@@ -33,7 +33,7 @@ class Writings:
 
     def _look_at_reports(self, clock: float, step: SeenStep) -> None:
         nodes = dict(self._nodes(BROKERS))
-        previous, self._reports = self._reports, stamps(nodes.items())
+        previous, self._reports = self._reports, stamps_of(nodes.items())
         for broker, name in self._cluster.names().items():
             before, now = previous.get(name), self._reports.get(name)
             # A broker that registers also writes, but was not running before.
@@ -45,8 +45,8 @@ class Writings:
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
         """Record the leader's writes of bundle data or, if there are none, of broker data."""
         nodes = dict(self._nodes(BUNDLES))
-        bundles, self._bundles = self._bundles, stamps(nodes.items())
-        averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))
+        bundles, self._bundles = self._bundles, stamps_of(nodes.items())
+        averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))
         wrote = self._bundles.items() - bundles.items()
         if not nodes:
             wrote = self._averages.items() - averages.items()
@@ -61,8 +61,8 @@ class Writings:
         return self._cluster.metadata.nodes(path)
 
 
-def stamps(nodes: Iterable[tuple[str, Node]]) -> Stamps:
-    """Return when each of these nodes was last written."""
+def stamps_of(nodes: Iterable[tuple[str, Node]]) -> Stamps:
+    """Return the time of creation and the number of writes of each of these nodes."""
     return {name: (node.since, node.times) for name, node in nodes}
 
 

@@ -1,4 +1,4 @@
-"""Single decisions that a running cluster can be asked for."""
+"""Decisions that a running cluster can be asked for without a story."""
 
 from __future__ import annotations
 
@@ -55,5 +55,7 @@ QUICK = ("usage.max",)
 
 
 def deciders(manager: str) -> Mapping[str, Decision]:
-    """Return the decisions of a cluster with this load manager, by operation."""
+    """Return the functions that ask a cluster with this load manager for decisions, by
+    operation.
+    """
     return MODULAR if manager == "modular" else ANY_MANAGER

@@ -26,7 +26,7 @@ def create(leader: AskedLeader, case: Case) -> Answer:
     leader.begin(case["settings"])
     leader.tenants_of([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
-    return {"boundaries": boundaries_by_broker(leader, NAMESPACE)}
+    return {"boundaries": read_boundaries(leader, NAMESPACE)}
 
 
 def locate(leader: AskedLeader, case: Case) -> Answer:
@@ -44,7 +44,9 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     A broker's automatic split makes the same request, without algorithm and positions.
     """
     if any(case.get("topicLoads", {}).values()):
-        raise Unsupported("the topics of a cluster have no traffic")
+        raise Unsupported(
+            "the case gives topics traffic, which topics of a running cluster do not have"
+        )
     for topic in case["topics"]:
         check_topic_name(topic)
     settings, algorithm, positions = dict(case["settings"]), case["algorithm"], case["positions"]
@@ -59,7 +61,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
         leader.arrange(requests.create_topic(topic))
     whole = f"{space}/{case['bundle']}"
     leader.ask(requests.split_bundle(whole, algorithm, positions, unload=False))
-    cuts = [one for one in boundaries_by_broker(leader, space) if first <= one <= last]
+    cuts = [one for one in read_boundaries(leader, space) if first <= one <= last]
     return {"bundles": ranges_between(cuts)}
 
 
@@ -71,7 +73,7 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     leader.cluster.wait_processed()
 
 
-def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:
-    """Return a namespace's boundaries as the broker reports them."""
+def read_boundaries(leader: AskedLeader, space: str) -> list[str]:
+    """Return the boundaries of a namespace, as the broker reports them."""
     reply: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(reply["boundaries"])

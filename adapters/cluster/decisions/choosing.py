@@ -28,19 +28,19 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     # The running broker also switches its manager, so that data of the former one does not matter.
     leader.cluster.wait_notified()
     try:
-        overrides = {**leader.overrides, **_written(leader, case)}
+        overrides = {**leader.overrides, **_class_in_file(leader, case)}
         name = leader.cluster.manager_of(leader.defaults, overrides)
     except jpype.JException as error:
         if is_name_mistake(error):
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which is not one of the managers asked for")
+        raise Unsupported(f"the broker runs {name}, which this operation has no name for")
     return {"manager": MANAGERS[name]}
 
 
-def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the class in broker.conf, or the release's default if it names none."""
+def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
+    """Return the setting with the class in broker.conf, or the release's default class."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.defaults:

@@ -49,10 +49,10 @@ class AskedLeader:
         self._requests: Requests | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
-        """The result of the last question, reused if the same question follows."""
+        """The last question and its result, which the same question gets if it follows."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Start the first of these brokers as leader and register the others.
+        """Start the first of these brokers as leader, and register the others.
 
         Errors: `Unsayable`.
         """
@@ -67,30 +67,30 @@ class AskedLeader:
         self.broker = broker
         self.broker.timers.set_aside(0.0)
         self.names = Names(running, self.broker.ports.broker)
-        self._register(others)
+        self._register_brokers(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
         """Store a question's result until the broker stops."""
         self._question, self.remembered = question, found
 
-    def knows(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same and went to the same broker."""
+    def has_answered(self, question: Mapping[str, Any]) -> bool:
+        """True if the last question was the same, asked of the same broker."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the weights that stories neutralize, because questions give all usage."""
         given = {**self.defaults, **settings}
-        return {name: given.get(name, value) for name, value in self._usual.items()}
+        return {name: given.get(name, value) for name, value in self._usual_weights.items()}
 
     @cached_property
-    def _usual(self) -> Mapping[str, float]:
+    def _usual_weights(self) -> Mapping[str, float]:
         """The weights that the release has, with their defaults."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 
-    def _register(self, others: Iterable[str]) -> None:
-        """Register brokers that have a metadata node but do not run."""
+    def _register_brokers(self, others: Iterable[str]) -> None:
+        """Register brokers that do not run, each by a node in the metadata."""
         metadata, own = self.cluster.metadata, self.broker.ports.broker
         ids = [self.names.identify(name) for name in others]
         if not ids:
@@ -155,7 +155,7 @@ class AskedLeader:
             self.arrange(create_tenant(tenant))
 
     def arrange(self, request: Request) -> None:
-        """Set up a part of the question. Errors: `Unsupported`, `Broken`."""
+        """Send a request that sets up a part of the question. Errors: `Unsupported`, `Broken`."""
         try:
             self.ask(request)
         except TurnedDown as declined:

@@ -46,7 +46,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
     settings = {**case["settings"], EVENLY: False}
     whole = {**NOTHING, **case, "settings": settings, "brokers": idle}
-    found = _assigned(leader, whole, case["candidates"], case)
+    found = _ask_assignment(leader, whole, case["candidates"], case)
     if found["candidates"] != sorted(case["candidates"]):
         left = ", ".join(found["candidates"])
         raise Unsupported(f"the load manager leaves {left} of the candidates")
@@ -55,7 +55,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 def assigned(leader: AskedLeader, case: Case) -> Answer:
     """Return the broker chosen by all criteria."""
-    return _assigned(leader, case, case["brokers"], case)
+    return _ask_assignment(leader, case, case["brokers"], case)
 
 
 def place_in_group(leader: AskedLeader, case: Case) -> Answer:
@@ -69,26 +69,28 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
         "brokers": idle_reports(serving),
         "bundle": f"{case['namespace']}/{SECOND_HALF}",
     }
-    return _assigned(leader, whole, case["candidates"], case)
+    return _ask_assignment(leader, whole, case["candidates"], case)
 
 
-def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case) -> Answer:
-    """Return the leader's choice for `case`, which completes `question`."""
+def _ask_assignment(
+    leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case
+) -> Answer:
+    """Return the leader's choice for a case; equal `question`s with equal choices take turns."""
     up = list(candidates)
     if not up:
-        raise Unsupported("without brokers, a cluster decides nothing")
+        raise Unsupported("the case has no brokers, and a cluster needs one to decide")
     if case.get("plan"):
-        raise Unsupported("a leader plans by its own shedding, and takes no plan from outside")
-    if not leader.knows(question):
+        raise Unsupported("the case has a plan, and a leader only follows plans of its own")
+    if not leader.has_answered(question):
         leader.begin(strategy_settings(leader.release, case), up)
-        _write(leader, case)
+        _write_policies(leader, case)
         leader.broker.manager.ignore_updates()
         serve(leader.release, leader.manager, leader.load_data, case)
         leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
     return drawn(leader.release, leader.remembered, question, leader.names.name)
 
 
-def _write(leader: AskedLeader, case: Case) -> None:
+def _write_policies(leader: AskedLeader, case: Case) -> None:
     """Write domains, groups and policies as an administrator would."""
     for domain, brokers in case["domains"].items():
         if brokers:
@@ -104,12 +106,12 @@ def _write(leader: AskedLeader, case: Case) -> None:
     leader.cluster.wait_processed()
     leader.await_domains(case["domains"])
     for space, group in case["groups"].items():
-        knows = partial(_knows, leader, space, group)
+        knows = partial(_knows_group, leader, space, group)
         leader.cluster.alarm.until(knows, f"the leader knows that {space} is in {group}")
 
 
-def _knows(leader: AskedLeader, space: str, group: str) -> bool:
-    """True if the leader has read the policies, which a background thread does."""
+def _knows_group(leader: AskedLeader, space: str, group: str) -> bool:
+    """True if the leader's background thread has read the namespace's group."""
     method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

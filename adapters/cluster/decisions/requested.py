@@ -30,7 +30,7 @@ class Requests:
 
     def __init__(self) -> None:
         self.noted: list[Requested] = []
-        """Requests in the order of arrival."""
+        """The recorded requests, in the order of arrival."""
         noted = self.noted
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ class Requests:
             def do_PUT(self) -> None:
                 """Record an unload or a split."""
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                noted.append(_requested(self.path))
+                noted.append(_parse_request(self.path))
                 self.send_response(HTTPStatus.NO_CONTENT)
                 self.end_headers()
 
@@ -63,7 +63,7 @@ class Requests:
         self.noted.clear()
 
 
-def _requested(path: str) -> Requested:
+def _parse_request(path: str) -> Requested:
     parts = urlsplit(path)
     bundle, _, what = parts.path.removeprefix(NAMESPACES).rpartition("/")
     return Requested(what, bundle, parse_qs(parts.query).get("unload") == ["true"])

@@ -38,14 +38,14 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     }
     ids = {bundle: leader.names.identify(name) for bundle, name in owner.items()}
     brokers = list(map(leader.names.identify, case["brokers"]))
-    field(leader.manager, "placementStrategy").set(leader.manager, _Elsewhere(ids, brokers))
+    field(leader.manager, "placementStrategy").set(leader.manager, _PlacesElsewhere(ids, brokers))
     leader.manager.doLoadShedding()
     unloaded = [one.bundle for one in requests.noted if one.what == "unload"]
     return {"unload": [{"broker": owner[one], "bundle": one} for one in unloaded]}
 
 
 @jpype.JImplements(PLACEMENT, deferred=True)
-class _Elsewhere:
+class _PlacesElsewhere:
     """Assigns each bundle to a broker that does not own it."""
 
     def __init__(self, owner: Mapping[str, str], brokers: Sequence[str]) -> None:
@@ -54,8 +54,8 @@ class _Elsewhere:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return a broker other than the owner, because the leader would keep bundles placed on
-        their owner.
+        """Return a broker other than the owner; the leader would not unload a bundle to its
+        owner.
         """
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}

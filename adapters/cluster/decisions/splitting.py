@@ -17,7 +17,7 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
     if not case["leader"]:
         raise Unsupported("only the leader can be asked")
     leader.begin(case["settings"], case["brokers"])
-    divide(leader, dict(_divided(case)))
+    divide(leader, dict(_boundaries_by_namespace(case)))
     requests = leader.requests()
     leader.broker.manager.ignore_updates()
     leader.release.loads.fill(leader.load_data, case["brokers"], case["bundles"])
@@ -29,8 +29,10 @@ def candidates(leader: AskedLeader, case: Case) -> Answer:
     }
 
 
-def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
-    """Yield each namespace with boundaries for its number of bundles, including reported ones."""
+def _boundaries_by_namespace(case: Case) -> Iterable[tuple[str, list[str]]]:
+    """Yield each namespace with boundaries for its number of bundles, which include the reported
+    bundles.
+    """
     parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
     for report in case["brokers"].values():
         for bundle in report.get("bundles", ()):
@@ -38,11 +40,11 @@ def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
             low, high = (int(end, 16) for end in part.split("_"))
             parts.setdefault(space, []).append((low, high))
     for space, owned in parts.items():
-        yield space, cuts_of(owned, case["namespaceBundles"].get(space, 1))
+        yield space, boundaries_including(owned, case["namespaceBundles"].get(space, 1))
 
 
-def cuts_of(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Return boundaries of `count` bundles, including those of owned bundles if they fit."""
+def boundaries_including(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
+    """Return boundaries of `count` bundles, including those of the owned bundles if they fit."""
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:

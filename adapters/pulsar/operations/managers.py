@@ -133,7 +133,7 @@ def _made(service: Service) -> str:
     end_threads(made)
     name = str(made.getClass().getSimpleName())
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which is not one of the managers asked for")
+        raise Unsupported(f"the broker runs {name}, which this operation has no name for")
     return MANAGERS[name]
 
 

@@ -79,7 +79,7 @@ def test_a_plan_made_elsewhere_is_declined(cluster):
         "preallocated": {},
         "plan": {"from": "broker-1", "to": "broker-2", "attempt": "running"},
     }
-    assert "takes no plan" in decided(cluster, "place.select", **case)["unsupported"]
+    assert "the case has a plan" in decided(cluster, "place.select", **case)["unsupported"]
     del case["plan"]
     assert decided(cluster, "place.select", **case) == {"broker": "broker-1"}
 
@@ -214,7 +214,7 @@ def test_a_bundle_goes_where_fewer_messages_are(cluster):
         answer = decided(cluster, "place.select", **case, candidates=candidates)
         assert answer == {"broker": least}
     nobody = decided(cluster, "place.select", **case, candidates=[])
-    assert nobody == {"unsupported": "without brokers, a cluster decides nothing"}
+    assert nobody == {"unsupported": "the case has no brokers, and a cluster needs one to decide"}
 
 
 BUSY = {
@@ -308,7 +308,7 @@ def test_a_report_of_its_own_kind_is_read(cluster):
     assert read["broker"]["lastStats"][LEFT]["topics"] == 3
     other = {"loadReportType": "LoadReport", "systemResourceUsage": {}, "bundleStats": {}}
     told = decided(cluster, "report.read", report=other)
-    assert told == {"unsupported": "a load manager reads only reports of its own kind"}
+    assert told == {"unsupported": "this load manager does not read reports of the other kind"}
 
 
 def test_a_story_after_a_decision_begins_anew(cluster):

@@ -56,5 +56,5 @@ def test_others_take_what_it_had(steps):
 
 def test_no_other_way_to_crash_is_known():
     assert ClusterTarget.parse("3.0.7,crash=kill").crash == "kill"
-    with pytest.raises(BadCluster, match="'burn' is not a kind of crash; there are close, kill"):
+    with pytest.raises(BadCluster, match="'burn' is not a kind of crash; choose from close, kill"):
         ClusterTarget.parse("3.0.7,crash=burn")

@@ -26,7 +26,7 @@ def test_manager_brokers_and_settings():
         ("3.0.7,manger=simple", "did you mean manager=?"),
         (
             "3.0.7,manager=swift",
-            "'swift' is not a load manager; there are simple, modular, extensible",
+            "'swift' is not a load manager; choose from simple, modular, extensible",
         ),
         ("3.0.7,brokers=many", "write a number from 1 to 99"),
         ("3.0.7,brokers=0", "write a number from 1 to 99"),

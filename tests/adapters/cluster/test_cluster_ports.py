@@ -7,14 +7,14 @@ from pulsar_conformance.adapters.cluster.loopback import LOOPBACK, Ports
 
 
 def test_a_chosen_port_is_given_to_nobody_else():
-    ports = Ports.free()
+    ports = Ports.reserve()
     for port in (ports.web, ports.binary):
         with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
             stranger.bind((LOOPBACK, port))
 
 
 def test_a_broker_can_listen_at_a_reserved_port_again_and_again():
-    ports = Ports.free()
+    ports = Ports.reserve()
     for _ in range(2):
         with (
             socket.create_server((LOOPBACK, ports.web)) as server,  # it sets SO_REUSEADDR

@@ -307,7 +307,7 @@ def test_the_extensible_manager_sheds_in_no_story(extensible):
 def test_a_release_without_an_extensible_manager_that_can_be_watched(version, said):
     with pytest.raises(AdapterError) as caught:
         connect(f"cluster:{version},manager=extensible", PROFILE, {})
-    assert f"{said}; manager=extensible needs 4.0 or later" in str(caught.value)
+    assert f"{said}; use 4.0 or later with manager=extensible" in str(caught.value)
 
 
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
