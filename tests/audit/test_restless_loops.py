@@ -8,6 +8,7 @@ from pulsar_conformance.audit.simulation.measures import measures_of, period_of
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.search import cluster_of
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
+from pulsar_conformance.audit.simulation.worlds import named_world
 
 FOLDER = Path(__file__).parents[2] / "reports/loops"
 LOOPS = json.loads((FOLDER / "loops.json").read_text("utf-8"))
@@ -77,3 +78,23 @@ def test_a_heavy_bundle_swings_when_its_history_is_over_the_limit():
 def test_a_smaller_cluster_comes_to_rest(loads):
     loop = next(one for one in LOOPS if one["loads"] == SWINGING)
     assert period_of(simulate(loop, "reference", profile_of(loop), loads)) is None
+
+
+WORLDS = [
+    (release, one["world"], strategy, sorted(rule["rule"] for rule in one["rules"]))
+    for one in json.loads((FOLDER.parent / "strategies/simulations.json").read_text("utf-8"))
+    for release, strategy in [one["variant"].split(" strategy=")]
+    # The model of a release has no AvgShedder; where brokers are tied, courses part.
+    if strategy != "AvgShedder" and one["world"] not in ("daily", "two-sizes")
+]
+MODELS = {"pulsar:3.0.7": "released-3.0", "pulsar:4.2.4": "released-4.2"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("release", "world", "strategy", "broken"), WORLDS)
+def test_the_model_breaks_in_each_world_what_is_published_and_no_more(
+    release, world, strategy, broken
+):
+    variant = Variant("reference", MODELS[release], strategy, {})
+    [course] = simulate_worlds(variant, [named_world(world)], 120, {})
+    assert sorted(one.rule.id for one in loop_faults(course)) == broken
