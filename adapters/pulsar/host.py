@@ -59,7 +59,7 @@ class Released:
         undocumented = {**neutral, **settings}
         plugged = _plugged(options["strategy"], plain)
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
-        played = options["played"]
+        played = options.get("played")
         if played and shedder is None:
             raise CannotLoad(f"as={played}: {options['strategy']} does not shed")
         self._release = Release(
