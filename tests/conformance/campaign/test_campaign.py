@@ -2,6 +2,9 @@
 
 import json
 import os
+import tracemalloc
+from functools import partial
+from itertools import product
 from math import comb
 from pathlib import Path
 
@@ -10,9 +13,10 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.campaign import search, worlds
 from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multisets
 from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.cases.saved import Searched
+from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.plan import Plan
 
 TESTS = Path(__file__).parents[2]
 STREAM = Path("reports/out/verdicts.jsonl")
@@ -174,3 +178,31 @@ def test_a_fault_of_one_case_in_a_whole_world_is_found():
 @pytest.mark.parametrize("adapter", ["sample:java", "sample:javascript", "sample:go"])
 def test_samples_agree_with_the_model_in_whole_worlds(adapter):
     assert main(["run", "--adapter", adapter, "--exhaustive"]) == 0
+
+
+KIBIBYTES_OF_A_MILLION = 400
+
+
+def _answered(result, _work, texts):
+    return product(texts, [result])
+
+
+def test_the_driver_keeps_a_name_of_each_part_and_no_result(tmp_path):
+    """A million cases a rule are a thousand parts; their results are in files."""
+    plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)
+    readings = {("reference", "documented-3.0"): {}}
+    found = {("reference", "documented-3.0", "USAGE-01"): Searched(search.PART, search.PART)}
+    result = json.dumps(Campaign({}, found).as_json()["found"])
+
+    def peak(cases):
+        stored = search.StoredParts(tmp_path / str(cases), plan, readings, resume=False)
+        parts = search.parts_of(plan, [], cases)
+        tracemalloc.start()
+        asked = partial(_answered, result)
+        merged = search.search(plan, parts, readings, stored, asked)
+        kept = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert [one.drawn for one in merged.values()] == [cases]
+        return kept / 1024
+
+    assert peak(100_000) < peak(1_000_000) < KIBIBYTES_OF_A_MILLION
