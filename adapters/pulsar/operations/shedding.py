@@ -224,15 +224,24 @@ def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
 
 
 def _used(percent: float, configuration: Java) -> Case:
-    """Return resources with the given weighted usage in percent."""
-    weights = {
-        "cpu": weight(configuration, "CPU"),
-        "bandwidthIn": weight(configuration, "BandwidthIn"),
-        "bandwidthOut": weight(configuration, "BandwidthOut"),
-    }
-    counted = (name for name, share in weights.items() if share > 0)
-    name = next(counted, "cpu")
+    """Return resources with the given weighted usage in percent.
+
+    Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
+    """
+    weights = {name: weight(configuration, called) for name, called in WEIGHTED.items()}
+    name = next((one for one, share in weights.items() if share > 0), None)
+    if name is None:
+        raise Unsupported("no resource has a weight, so that every usage is 0")
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
+
+
+WEIGHTED = {
+    "cpu": "CPU",
+    "bandwidthIn": "BandwidthIn",
+    "bandwidthOut": "BandwidthOut",
+    "directMemory": "DirectMemory",
+}
+"""The resources with a weight, and their names in settings."""
 
 
 @jpype.JImplements(SHEDDING, deferred=True)

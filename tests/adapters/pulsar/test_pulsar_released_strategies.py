@@ -197,3 +197,15 @@ def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map(
     with connect("pulsar:2.4.2", "documented-2.4", {}) as oldest:
         [answer] = oldest.ask("shed.select", [case])
     assert answer["unload"] == [{"broker": "b1", "bundle": first}]
+
+
+def test_earlier_usage_counts_where_direct_memory_alone_has_a_weight(release):
+    """At 80 % an hour ago, and by a share of 1 for ever; the other broker was idle."""
+    names = ("CPU", "BandwithIn", "BandwithOut", "BandwidthIn", "BandwidthOut")
+    weights = {f"loadBalancer{name}ResourceWeight": 0 for name in names}
+    settings = {**weights, "loadBalancerHistoryResourcePercentage": 1}
+    case = cycle("ThresholdShedder", settings)
+    case["brokers"]["b1"] |= {"usageHistory": [80], "msgThroughputIn": 1e6}
+    case["brokers"]["b2"] = {"usageHistory": [0]}
+    [answer] = release.ask("shed.select", [case])
+    assert {one["broker"] for one in answer["unload"]} == {"b1"}
