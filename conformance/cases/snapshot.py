@@ -314,13 +314,12 @@ class Snapshot:
                 yield f"{name}: left out, since they have no limit: {unlimited}"
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
-            names = _counted_names(sampled)
-            yield f"no bundle data of {names}: the latest numbers count as one sample"
+            yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
             yield "the metrics name no bundles: set exposeBundlesMetricsInPrometheus=true"
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
-            yield f"neither bundle data nor latest numbers of {_counted_names(unknown)}"
+            yield f"neither bundle data nor latest numbers of {_counted(unknown)}"
 
 
 def _one_sample(stats: Json, window: int) -> Json:
@@ -328,7 +327,7 @@ def _one_sample(stats: Json, window: int) -> Json:
     return {**rates, "numSamples": 1, "maxSamples": window}
 
 
-def _counted_names(bundles: list[str]) -> str:
+def _counted(bundles: list[str]) -> str:
     return bundles[0] if len(bundles) == 1 else f"{len(bundles)} bundles"
 
 
