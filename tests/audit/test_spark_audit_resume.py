@@ -118,6 +118,12 @@ def undisturbed(audit_session, history, tmp_path_factory):
     return store
 
 
+@pytest.fixture(scope="module")
+def expected(undisturbed):
+    """The rows of its tables."""
+    return rows(undisturbed)
+
+
 WITHOUT_ROWS = {"transfer_findings"}
 """Tables about a load manager that the clusters of this history do not run."""
 
@@ -126,9 +132,8 @@ def files_of(folder):
     return {file: file.stat().st_mtime_ns for file in folder.rglob("*.parquet")}
 
 
-def test_every_table_has_rows_and_the_stray_day_is_quarantined(undisturbed):
-    every = rows(undisturbed)
-    assert {table for table, found in every.items() if not found} == WITHOUT_ROWS
+def test_every_table_has_rows_and_the_stray_day_is_quarantined(undisturbed, expected):
+    assert {table for table, found in expected.items() if not found} == WITHOUT_ROWS
     records = undisturbed.read("records")
     stray = records.where("reason = 'stray-time'").collect()
     assert [row["day"].year for row in stray] == [START.year + 1]
@@ -137,7 +142,7 @@ def test_every_table_has_rows_and_the_stray_day_is_quarantined(undisturbed):
     assert undisturbed.read("contexts").where("at > '2027-01-01'").count() == 0
 
 
-def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, undisturbed, tmp_path):
+def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, expected, tmp_path):
     store = Store(audit_session, str(tmp_path / "made" / "here"))
     every = every_step(store, history)
     seen = {}
@@ -149,10 +154,10 @@ def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, undis
         seen = there
     build_tables(store, every, silent)
     assert files_of(tmp_path) == seen
-    assert rows(store) == rows(undisturbed)
+    assert rows(store) == expected
 
 
-def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undisturbed, tmp_path):
+def test_tables_that_are_made_at_once_are_the_same(audit_session, history, expected, tmp_path):
     store = Store(audit_session, str(tmp_path))
     every, told, beside = every_step(store, history), [], set()
 
@@ -175,11 +180,11 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
     build_tables(store, map(noted, every), tell, set_up, 2, other, configured_alike=False)
     assert len(beside) == 2
     assert told == [step.table for step in every]
-    assert rows(store) == rows(undisturbed)
+    assert rows(store) == expected
     assert stale(store, every) == []
 
 
-def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tmp_path):
+def test_tables_of_one_part_are_the_same(audit_session, history, expected, tmp_path):
     store, set_ups = Store(separate_session(audit_session), str(tmp_path), in_one=True), []
 
     def set_up(of, table, _in_part):
@@ -191,7 +196,7 @@ def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tm
     assert not spark_tuning.is_single_partition(spark_tuning.TINY)
     build_tables(store, every_step(store, history), silent, set_up)
     assert {one[spark_tuning.PARTITIONS] for one in set_ups} == {"1"}
-    assert rows(store) == rows(undisturbed)
+    assert rows(store) == expected
     assert {store.read(name).rdd.getNumPartitions() for name in TABLES} == {1}
 
 
@@ -269,7 +274,7 @@ DAMAGE = [tear, *(pytest.param(one, marks=pytest.mark.thorough) for one in (lose
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_table_is_named_and_rebuilt(
-    audit_session, history, undisturbed, tmp_path, damage
+    audit_session, history, undisturbed, expected, tmp_path, damage
 ):
     output = tmp_path / "out"
     shutil.copytree(undisturbed.path, output)
@@ -285,7 +290,7 @@ def test_a_damaged_table_is_named_and_rebuilt(
     assert [table for table, _ in named] == ["records", "bundle_averages", "verdicts"]
     assert all(str(output) in why for _, why in named)
     assert set(built) == {table for table, _ in named}
-    assert rows(store) == rows(undisturbed)
+    assert rows(store) == expected
 
 
 def begun(history, output):
@@ -317,7 +322,7 @@ KILLED_IN = (pytest.param("bundle_samples", marks=pytest.mark.thorough), "verdic
 
 @pytest.mark.parametrize("table", KILLED_IN)
 def test_killed_while_a_table_is_written_it_goes_on(
-    audit_session, history, undisturbed, tmp_path, table
+    audit_session, history, undisturbed, expected, tmp_path, table
 ):
     """The killed audit has made the parents of its table, and is at that table; beside it, it may
     still have been at the one before."""
@@ -338,4 +343,4 @@ def test_killed_while_a_table_is_written_it_goes_on(
         one for one in names[: place + 1] if one not in done
     ]
     there = names[: place + 1]
-    assert rows(store, there) == rows(undisturbed, there)
+    assert rows(store, there) == {name: expected[name] for name in there}
