@@ -105,14 +105,23 @@ def wrong(rows):
     return found
 
 
-@pytest.fixture(scope="module")
-def audited(spark, java_sample, carried, tmp_path_factory):
+DECIDERS = [
+    pytest.param(False, id="reference"),
+    pytest.param(True, id="and Java", marks=pytest.mark.thorough),
+]
+"""The Java sample decides in all runs below, and without an audit in test_spark_fleet.py."""
+
+
+@pytest.fixture(scope="module", params=DECIDERS)
+def audited(request, spark, java_sample, carried, tmp_path_factory):
     """One audit of histories with their cycles and of others without.
 
     Of each: what every cluster breaks, and the rows of its verdicts.
     """
     folder = tmp_path_factory.mktemp("fleet") / "histories"
-    of_each = {"reference": list(groups()), java_sample: list(islice(groups(), USUALLY))}
+    of_each = {"reference": list(groups())}
+    if request.param:
+        of_each[java_sample] = list(islice(groups(), USUALLY))
     histories = [(adapter, group) for adapter, some in of_each.items() for group in some]
     honest = [(adapter, (strategy, ())) for adapter in of_each for strategy in STRATEGIES]
     told = written(carried, folder, histories)
@@ -126,7 +135,7 @@ def audited(spark, java_sample, carried, tmp_path_factory):
 
 
 def test_what_was_planted_is_found_and_nothing_else(audited):
-    """Decided by the model, and under the usual settings by the Java sample, too.
+    """Decided by the model, and at night under the usual settings by the Java sample, too.
 
     Honest histories are among them.
     """
