@@ -67,28 +67,33 @@ def test_every_reading_is_thought_of():
     assert {*CONCERNS, *UNTOUCHED} == set(specs.load().readings)
 
 
-SAMPLED = 3
-"""One reading in this many is followed with all other tests; the thorough tests follow each."""
+TOGETHER = 3
+"""Number of groups of readings that are followed together; the thorough tests follow each alone."""
+
+GROUPS = [dict(OTHERS[first::TOGETHER]) for first in range(TOGETHER)]
+ALONE = [pytest.param(dict([one]), marks=pytest.mark.thorough) for one in OTHERS]
 
 
-def followed():
-    """Yield each reading of another value, marked if it takes part in the thorough tests alone."""
-    for number, one in enumerate(OTHERS):
-        marks = () if number % SAMPLED == 0 else pytest.mark.thorough
-        yield pytest.param(*one, id="=".join(one), marks=marks)
+def test_each_reading_is_followed_in_a_group():
+    assert sorted(one for group in GROUPS for one in group.items()) == sorted(OTHERS)
 
 
-@pytest.mark.parametrize(("name", "value"), list(followed()))
-def test_every_rule_holds_under_every_reading(name, value, tmp_path):
+def title(others):
+    return f"{len(others)} together" if len(others) > 1 else "=".join(*others.items())
+
+
+@pytest.mark.parametrize("others", [*GROUPS, *ALONE], ids=title)
+def test_every_rule_holds_under_every_reading(others, tmp_path):
     every = specs.load().rules_of(PROFILE)
-    concerned = [rule.id for rule in every if CONCERNS[name] & set(rule.operations)]
-    reading = [f"{name}={value}"]
-    plan = Plan.make([NAME], [PROFILE], reading, concerned, examples=15, root=tmp_path)
+    operations = set().union(*(CONCERNS[name] for name in others))
+    concerned = [rule.id for rule in every if operations & set(rule.operations)]
+    readings = [f"{name}={value}" for name, value in others.items()]
+    plan = Plan.make([NAME], [PROFILE], readings, concerned, examples=15, root=tmp_path)
     run = Run(plan, NAME, PROFILE)
     rules = plan.rules_of(PROFILE)
     run.prepare()
     verdicts = {rule.id: run.verdict(rule) for rule in rules}
-    assert run.readings.chosen[name] == value
+    assert {name: run.readings.chosen[name] for name in others} == others
     run.close()
     found = {one.verdict for one in verdicts.values()}
     assert found <= {"pass", "not_applicable", "unexercised"}, verdicts
