@@ -24,9 +24,11 @@ from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
-from standins.sparks import spark
+from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
+
+assert audit_session
 assert spark
 
 PROFILE = "documented-3.0"
@@ -49,7 +51,9 @@ OTHERWISE = {
 }
 """Every reading that concerns shedding, the other way round."""
 
-EACH = 12
+FEW, MANY = 6, 12
+"""Trials drawn for a rule: with the few, each rule is kept, broken and not reached at least once.
+"""
 
 RULES = {
     profile: [one.id for one in specs.load().rules_of(profile) if one.id in CHECKS]
@@ -84,11 +88,11 @@ def mutants(random, case, answer):
         yield [*pairs, stolen]
 
 
-def asked(readings, profile, rules):
+def asked(readings, profile, rules, each):
     """Cases of every rule, each with right and wrong answers."""
     model, random = Model(profile, readings), Random(5)
     for rule in rules:
-        for trial in draw_trials(rule, profile, 11, EACH):
+        for trial in draw_trials(rule, profile, 11, each):
             if len(trial.questions) > 1:
                 continue
             case = trial.questions[0].case
@@ -168,19 +172,19 @@ def reported(cases):
 
 
 @pytest.mark.parametrize(
-    ("profile", "rules", "otherwise"),
+    ("profile", "rules", "otherwise", "each"),
     [
-        (PROFILE, RULES[PROFILE], {}),
-        (PROFILE, RULES[PROFILE], OTHERWISE),
-        ("documented-4.2", CHANGED, {}),
+        pytest.param(PROFILE, RULES[PROFILE], {}, FEW, id="usual"),
+        pytest.param(PROFILE, RULES[PROFILE], {}, MANY, id="many", marks=pytest.mark.thorough),
+        pytest.param(PROFILE, RULES[PROFILE], OTHERWISE, MANY, id="otherwise"),
+        pytest.param("documented-4.2", CHANGED, {}, MANY, id="4.2"),
     ],
-    ids=["usual", "otherwise", "4.2"],
 )
-def test_columns_say_what_the_suite_says(spark, profile, rules, otherwise):
+def test_columns_say_what_the_suite_says(audit_session, profile, rules, otherwise, each):
     readings = {**specs.load().default_readings(profile), **otherwise}
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, otherwise))
-    questions = list(asked(readings, profile, rules))
-    said = said_by_columns(spark.session, questions, readings, profile=profile, rules=rules)
+    questions = list(asked(readings, profile, rules, each))
+    said = said_by_columns(audit_session, questions, readings, profile=profile, rules=rules)
     words = set()
     for (number, (trial, pairs)), rule in product(enumerate(questions), rules):
         word = evaluator.judge(rule, trial, [{"unload": pairs}]).word
@@ -192,21 +196,22 @@ def test_columns_say_what_the_suite_says(spark, profile, rules, otherwise):
     assert otherwise or words == every
 
 
-def test_bounds_accuse_nobody_who_decides_as_the_documents_say(spark):
+@pytest.mark.parametrize("each", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)])
+def test_bounds_accuse_nobody_who_decides_as_the_documents_say(audit_session, each):
     """Whatever the share of earlier observations is: the model's answers are within the bounds."""
     readings = specs.load().default_readings(PROFILE)
     model, questions = Model(PROFILE, readings), []
     for rule in RULES[PROFILE]:
         if not rule.startswith("THRESHOLD"):
             continue
-        for trial in draw_trials(rule, PROFILE, 13, EACH):
+        for trial in draw_trials(rule, PROFILE, 13, each):
             case = trial.questions[0].case
             for share in (0, 0.3, 0.9, 1):
                 settings = {**case["settings"], threshold.HISTORY_SHARE: share}
                 mixed = {**case, "settings": settings}
                 pairs = model.answer("shed.select", mixed)["unload"]
                 questions.append((Trial.of("shed.select", mixed), pairs))
-    said = said_by_columns(spark.session, questions, readings, BOUNDED)
+    said = said_by_columns(audit_session, questions, readings, BOUNDED)
     found = [said.get((number, rule)) for number, rule in product(range(len(questions)), BOUNDED)]
     assert not [one for one in found if one is not None and one.broken]
     reached = {one.rule for one in found if one is not None and one.reached}
