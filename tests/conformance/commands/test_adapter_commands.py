@@ -81,7 +81,7 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
     [
         ("not json", "line 2: it isn't JSON"),
         ('{"ask": "bundles.create", "ask": "x"}', "line 2: it has the key 'ask' twice"),
-        ({"ask": "bundles.create"}, 'line 2: it isn\'t of the form {"ask": OPERATION'),
+        ({"ask": "bundles.create"}, 'line 2: it is not of the form {"ask": OPERATION'),
         ("[]", "line 2: it is not of the form"),
         (
             {"ask": "bundles.crate", "case": {}},
