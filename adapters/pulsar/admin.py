@@ -29,18 +29,18 @@ GUARDS = (
     "validateClusterForTenant",
     "validateClusterForTenantAsync",
 )
-"""Authorization and cluster checks, which are stubbed to allow everything."""
+"""Checks of authorization and of clusters, which stubs replace by checks that allow everything."""
 
 
 class Admin:
-    """Requests about one namespace by an authorized user."""
+    """Requests about one namespace, as an authorized user sends them."""
 
     def __init__(
         self, configuration: Java, namespace: Java, replies: Mapping[str, Any] | None = None
     ) -> None:
         self._namespace = namespace
         self._answered: list[Java] = []
-        given = {**_guards(), "resume": self._resume, "pulsar": self._pulsar}
+        given = {**_guard_stubs(), "resume": self._record_response, "pulsar": self._pulsar}
         self.service: Service = Service(configuration, replies={**given, **(replies or {})})
         self._java = self.service.shells.unconstructed(NAMESPACES)
         field(self._java, "namespaceName").set(self._java, namespace)
@@ -88,12 +88,12 @@ class Admin:
     def _pulsar(self) -> Java:
         return self.service.pulsar
 
-    def _resume(self, response: Java) -> bool:
+    def _record_response(self, response: Java) -> bool:
         self._answered.append(response)
         return True
 
 
-def _guards() -> Mapping[str, Any]:
+def _guard_stubs() -> Mapping[str, Any]:
     """Return stubs for permissions and clusters."""
     policies = java_class(POLICIES)()
     found: dict[str, Any] = {
@@ -124,18 +124,18 @@ def refusing() -> Iterator[None]:
         yield
     except jpype.JException as error:
         cause = error
-        while cause.getCause() is not None and _wraps(cause):
+        while cause.getCause() is not None and _is_wrapper(cause):
             cause = cause.getCause()
-        if _refuses(cause):
+        if _is_refusal(cause):
             raise TurnedDown(str(cause.getMessage())) from None
         raise cause from None
 
 
-def _wraps(error: Java) -> bool:
+def _is_wrapper(error: Java) -> bool:
     return str(error.getClass().getSimpleName()) in ("CompletionException", "ExecutionException")
 
 
-def _refuses(error: Java) -> bool:
+def _is_refusal(error: Java) -> bool:
     """True for an HTTP error that blames the request."""
     kind = error.getClass()
     while kind is not None:

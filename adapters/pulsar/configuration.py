@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
 WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
-"""Types that the loader reads only from digits."""
+"""Types that the configuration loader reads only from digits."""
 
 
 LARGEST = {
@@ -20,15 +20,15 @@ LARGEST = {
     "long": 2**63 - 1,
     "java.lang.Long": 2**63 - 1,
 }
-"""The largest values of Java's whole numbers."""
+"""Largest value of each of Java's types of whole numbers."""
 
 
 class Unsayable(Exception):
-    """A value that the release's broker.conf cannot express."""
+    """A value that broker.conf cannot express in this release."""
 
 
 def weight(configuration: Java, resource: str) -> float:
-    """Return a resource's weight as strategies read it; 4.0 corrected the spelling of its
+    """Return the weight of a resource as strategies read it; 4.0 corrected the spelling of its
     setting.
     """
     names = (resource, resource.replace("Bandwidth", "Bandwith"))
@@ -53,7 +53,7 @@ class Configurations:
         Errors: `Unsayable` for a value that the release's field cannot hold.
         """
         given = {**self._defaults, **settings}.items()
-        lines = [_line(name, self._written(name, value)) for name, value in given]
+        lines = [_line(name, self._format_value(name, value)) for name, value in given]
         properties = java_class("java.util.Properties")()
         properties.load(java_class("java.io.StringReader")("\n".join(lines)))
         return self._loader.create(properties, self._kind.class_)
@@ -79,7 +79,7 @@ class Configurations:
         found = field(self._kind, name)
         return None if found is None else found.get(empty)
 
-    def _written(self, name: str, value: Any) -> str:
+    def _format_value(self, name: str, value: Any) -> str:
         """Format a value as in broker.conf."""
         if value is None:
             return ""

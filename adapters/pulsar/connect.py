@@ -26,20 +26,22 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
 SHELLS = "org.mockito:mockito-core:3.12.4"
-"""Builds the stubs. From version 4 on it looks for its caller in Java, but ours is Python."""
+"""Artifacts that build stubs. From version 4 on, they look for their caller in Java, but ours is
+Python.
+"""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
 """The broker's jar, even in a build folder with jars of tests and sources."""
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
-"""Time limits: a release starts in two or three seconds and answers a case in milliseconds, but a
+"""Time limits. A release starts in two or three seconds and answers a case in milliseconds, but a
 busy machine, or the first case of a kind, takes many times that.
 """
 
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """Turn missing jars and failed downloads into an `AdapterError`."""
+    """Turn missing jars and failed downloads within the block into an `AdapterError`."""
     try:
         yield
     except BadTarget as wrong:
@@ -59,7 +61,7 @@ def connect_pulsar(
     with starting(name):
         target = Target.parse(rest)
         version, jars = released_jars(target)
-        shells = fetched_shells()
+        shells = downloaded_stub_jars()
         _check_class_path(shells, jars, *target.class_path)
     options: dict[str, Any] = {
         "version": version,
@@ -77,10 +79,9 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child process with one release; for an unexamined one, it finds the nearest examined
-    release.
+    """A child process with one release; an unexamined release is compared with the examined ones.
 
-    `others` names the parts taken from another release.
+    `others` are the parts taken from another release.
     """
 
     def __init__(
@@ -136,14 +137,14 @@ def released_jars(target: Target) -> tuple[str, Path]:
         check_prerequisites()
         near = versions.closest(release.version)
         fill = partial(maven.fetch_release, release.version, release.pins, near)
-        return release.version, _fetched(release.version, fill)
+        return release.version, _downloaded(release.version, fill)
     folder = Path(target.release)
     check_release(target.release)
     jars = sorted(folder.glob("*.jar"))
     found = [match[1] for match in (BROKER_JAR.search(jar.name) for jar in jars) if match]
     if not found:
         raise BadTarget(
-            f"{folder} has no pulsar-broker-VERSION.jar; name the lib/ of a distribution"
+            f"{folder} has no pulsar-broker-VERSION.jar; give the lib folder of a distribution"
         )
     if len(found) > 1:
         raise BadTarget(
@@ -176,18 +177,21 @@ def _check_class_path(*paths: Path) -> None:
     """Check that paths do not contain Java's class path separator. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):
-            raise BadTarget(f"Java takes no path with {os.pathsep!r} in it: move or link {path}")
+            raise BadTarget(f"a path of Java must not contain {os.pathsep!r}; move or link {path}")
 
 
-def fetched_shells() -> Path:
-    """Return the folder of the jars needed for stubs. Errors: `maven.CannotFetch`."""
+def downloaded_stub_jars() -> Path:
+    """Return the folder with the jars that build stubs, downloading them if necessary.
+
+    Errors: `maven.CannotFetch`.
+    """
     pom = maven.plain_pom([SHELLS])
     fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
-    return _fetched(f"shells-{SHELLS.rpartition(':')[2]}", fill)
+    return _downloaded(f"shells-{SHELLS.rpartition(':')[2]}", fill)
 
 
-def _fetched(shelf_name: str, fill: Callable[[Path], None]) -> Path:
-    """Return a jar folder in the cache, downloading it if it is incomplete."""
+def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:
+    """Return a folder of jars in the cache, downloading them if they are incomplete."""
     shelf = Shelf(shelf_name)
     damage = ""
     try:
@@ -205,6 +209,6 @@ def _fetched(shelf_name: str, fill: Callable[[Path], None]) -> Path:
             shelf.fill(fill)
         except maven.CannotFetch as error:
             if damage:
-                error.problem = f"{damage}; it has to be fetched again, and {error.problem}"
+                error.problem = f"{damage}; it must be downloaded again, but {error.problem}"
             raise
     return shelf.library

@@ -21,28 +21,30 @@ from pulsar_conformance.specs import load
 PULSAR = "org.apache.pulsar."
 BROKEN = "the adapter failed, not Pulsar, at "
 BATCH = 200
-"""Number of cases in a batch: some seconds, so that slow machines stay within the time limit."""
+"""Number of cases in a batch: it takes some seconds, so that slow machines stay within the time
+limit.
+"""
 
 
 class Released:
-    """Speaks the protocol for the release given on the command line."""
+    """Answers for the release that the command line gives."""
 
     # Every host gets readings, but a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         options = json.loads(sys.argv[2])
         self._start(options)
         try:
-            self._make(options, profile)
+            self._set_up(options, profile)
         except jpype.JException as error:
             raise _missing_classes(error) or error from None
 
     def _start(self, options: Mapping[str, Any]) -> None:
         folders = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
         plugin = [Path(path) for path in options["plugin"]]
-        self._plugged = classes_in(plugin)
+        self._roles_of_class = classes_in(plugin)
         jvm.start([*plugin, *folders])
 
-    def _make(self, options: Mapping[str, Any], profile: str) -> None:
+    def _set_up(self, options: Mapping[str, Any], profile: str) -> None:
         """Set up the release for questions. Errors: `CannotLoad`."""
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
@@ -57,7 +59,7 @@ class Released:
         ]
         neutral = {one.name: one.value for one in self._neutral}
         undocumented = {**neutral, **settings}
-        plugged = _plugged(options["strategy"], plain)
+        plugged = _roles_of_class(options["strategy"], plain)
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
         played = options.get("played")
         if played and shedder is None:
@@ -110,7 +112,7 @@ class Released:
                 raise missing from None
             if why := shells.stub_error(error):
                 raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
-            return {"failed": describe(error, self._plugged)}
+            return {"failed": describe(error, self._roles_of_class)}
         except CannotLoad:
             raise
         except Exception as error:
@@ -121,7 +123,9 @@ class Released:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if an exception was caused by classes that cannot be loaded."""
+    """Return the error to raise if the cause of an exception is a class that cannot be loaded;
+    otherwise None.
+    """
     while error is not None:
         missing = jvm.missing_classes(error)
         if missing is not None:
@@ -130,7 +134,7 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
     return None
 
 
-def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
+def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
     """Return the roles of a user's own class. Errors: `CannotLoad`."""
     return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
@@ -138,13 +142,15 @@ def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
 def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
     """Describe a Java exception, with its innermost lines in the plug-in and in Pulsar."""
     frames = error.getStackTrace()
-    own = next((str(one) for one in frames if _outermost(one.getClassName()) in plugged), None)
+    own = next(
+        (str(one) for one in frames if _outermost_class(one.getClassName()) in plugged), None
+    )
     pulsars = (str(one) for one in frames if str(one.getClassName()).startswith(PULSAR))
     places = " called by ".join(filter(None, (own, next(pulsars, None))))
     return f"{error.toString()} at {places}" if places else str(error.toString())
 
 
-def _outermost(name: Java) -> str:
+def _outermost_class(name: Java) -> str:
     return str(name).partition("$")[0]
 
 
@@ -157,4 +163,6 @@ def classes_in(paths: Iterable[Path]) -> frozenset[str]:
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as jar:
                 files += [one for one in jar.namelist() if one.endswith(".class")]
-    return frozenset(_outermost(one.removesuffix(".class").replace("/", ".")) for one in files)
+    return frozenset(
+        _outermost_class(one.removesuffix(".class").replace("/", ".")) for one in files
+    )

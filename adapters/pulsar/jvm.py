@@ -52,7 +52,7 @@ def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
 
 
 def jars(folder: Path) -> list[Path]:
-    """Return a folder's jars, in an order that is independent of the file system."""
+    """Return the jars in a folder, in an order that does not depend on the file system."""
     return sorted(folder.glob("*.jar"))
 
 
@@ -66,7 +66,9 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error if classes could not be loaded, which is no decision of the release."""
+    """Return an error if a class could not be loaded, which is not a decision of the release;
+    otherwise None.
+    """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
     return CannotLoad(unloadable(str(error.toString())))
@@ -102,7 +104,9 @@ def exists(name: str) -> bool:
 
 
 def field(of: Java, name: str) -> Java:
-    """Return a field of a class or its superclasses, even if private; None if absent."""
+    """Return a field of a class or one of its superclasses, even if private; None if there is
+    none.
+    """
     return _field(_class(of), name)
 
 
@@ -123,9 +127,9 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """Return methods of a class or its superclasses by name, even if private.
+    """Return the methods with a name of a class or its superclasses, even if private.
 
-    Methods with fewer parameters come first; the JVM returns them in no particular order.
+    Those with fewer parameters come first; the JVM returns them in no particular order.
     """
     return _methods(_class(of), name)
 
@@ -161,7 +165,7 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """Capitalize a property's name, as in its getter."""
+    """Return a property's name as in its getter, with a capital letter."""
     return name[:1].upper() + name[1:]
 
 

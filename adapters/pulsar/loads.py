@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, jav
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Packages of BrokerData and BundleData; the second one is for releases before 2.10."""
+"""Packages of BrokerData and BundleData, the second for releases before 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -22,10 +22,12 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
 UNUSED = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
-"""The averages, and the number of samples in each."""
+"""The averages, with the number of samples in each."""
 
 PORT = ":8080"
-"""Port appended to names without one: Pulsar names brokers by host and port, cases as they like."""
+"""Port that is appended to names without one: Pulsar names brokers by host and port, cases as they
+like.
+"""
 
 Json = Mapping[str, Any]
 
@@ -64,26 +66,26 @@ class Loads:
         self._identify = identify
         self._mapper = json_reader()
         self._local = java_class(LOCAL)
-        self._broker = _moved("BrokerData")
-        self._sums = _moved("TimeAverageBrokerData")
-        self._bundles = self._map_of(_moved("BundleData"))
+        self._broker = _load_data_class("BrokerData")
+        self._sums = _load_data_class("TimeAverageBrokerData")
+        self._bundles = self._map_of(_load_data_class("BundleData"))
         self._brokers = self._map_of(self._local)
-        self._samples = self._list_of(java_class(STATISTICS))
-        self._never_measured = _never_measured()
+        self._sample_count = self._list_of(java_class(STATISTICS))
+        self._assumed_load = _assumed_load()
 
     def local(self, report: Json) -> Java:
         """Parse a broker's report as `LocalBrokerData`."""
-        return self._mapper.readValue(json.dumps(_report(report)), self._local.class_)
+        return self._mapper.readValue(json.dumps(_read_part(report)), self._local.class_)
 
     def fill(
         self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
     ) -> None:
-        """Fill the leader's load data: reports, and averages of bundles that have any.
+        """Fill the leader's load data: reports, and averages of the bundles that have any.
 
         Bundles without samples have no data, unless every owned bundle was `assigned`: then they
-        have the values that the leader assumes.
+        have the load that the leader assumes.
         """
-        written = {self._identify(name): _report(report) for name, report in brokers.items()}
+        written = {self._identify(name): _read_part(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
             load_data.getBrokerData().put(identifier, self._broker(local))
         known = {name: self._averages(data) for name, data in bundles.items()}
@@ -98,25 +100,27 @@ class Loads:
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
         """Return the averages of the bundles for which the leader keeps any."""
-        known = {name: data for name, data in bundles.items() if any(map(_samples, data.values()))}
+        known = {
+            name: data for name, data in bundles.items() if any(map(_sample_count, data.values()))
+        }
         return self._read({name: self._averages(one) for name, one in known.items()}, self._bundles)
 
     def sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
-        """Return the `TimeAverageBrokerData` of a broker with these bundles."""
+        """Return the `TimeAverageBrokerData` of a broker that owns these bundles."""
         found = self._sums()
         found.reset(java_class("java.util.HashSet")(java_list(owned)), measured, default_stats)
         return found
 
     def stats(self, samples: Sequence[Json]) -> Java:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
-        return self._read(samples, self._samples)
+        return self._read(samples, self._sample_count)
 
     def _averages(self, data: Json) -> Json:
         return {name: self._average(data.get(name), name) for name in WINDOWS}
 
     def _average(self, average: Json | None, name: str) -> Json:
         if average is None or not average["numSamples"]:
-            return {**self._never_measured, "numSamples": 0, "maxSamples": WINDOWS[name]}
+            return {**self._assumed_load, "numSamples": 0, "maxSamples": WINDOWS[name]}
         rates = {rate: average.get(rate, 0.0) for rate in RATES}
         most = max(average.get("maxSamples", WINDOWS[name]), average["numSamples"])
         return {**rates, "numSamples": average["numSamples"], "maxSamples": most}
@@ -136,7 +140,7 @@ class Loads:
         return self._mapper.readValue(json.dumps(value), kind)
 
 
-def _report(report: Json) -> Json:
+def _read_part(report: Json) -> Json:
     """Return the part of a broker's report that the release reads."""
     stats = {
         name: {key: value for key, value in one.items() if key in STATS}
@@ -150,11 +154,11 @@ def _report(report: Json) -> Json:
     }
 
 
-def _samples(average: Json) -> int:
+def _sample_count(average: Json) -> int:
     return int(average["numSamples"])
 
 
-def _never_measured() -> Json:
+def _assumed_load() -> Json:
     """Return the load that the release assumes for a bundle without samples."""
     manager = java_class(MANAGER)
     rate = float(manager.DEFAULT_MESSAGE_RATE)
@@ -162,6 +166,6 @@ def _never_measured() -> Json:
     return dict(zip(RATES, (rate, rate, throughput, throughput), strict=True))
 
 
-def _moved(name: str) -> Java:
-    """Return a load data class, whichever package the release has it in."""
+def _load_data_class(name: str) -> Java:
+    """Return a class of load data, from the package in which the release has it."""
     return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

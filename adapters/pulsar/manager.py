@@ -13,11 +13,13 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Source of active brokers in the manager of 2.4; later ones use a lock manager."""
+"""Method that returns the active brokers in the manager of 2.4; later managers use a lock
+manager.
+"""
 
 
 class Manager:
-    """A load manager for one case, without state from earlier cases."""
+    """A load manager for one case, without memory of earlier cases."""
 
     def __init__(self, service: Service) -> None:
         self.java = service.shells.around(MANAGER)
@@ -37,7 +39,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Wrap the strategy in another object of its type."""
+        """Replace the strategy by an object of its type that wraps it."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:

@@ -29,10 +29,10 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class CannotFetch(UserError):
-    """Maven did not download the jars; the message says why and what to do about it.
+    """Raised if Maven did not download the jars; the message gives the reason and the remedy.
 
     Attributes:
-        missing: the artifact that no reachable repository has, as group:name:..., else empty.
+        missing: the artifact that no reachable repository has, as group:name:..., or empty.
     """
 
     def __init__(self, problem: str, hint: str, tail: str = "", missing: str = "") -> None:
@@ -46,7 +46,7 @@ class CannotFetch(UserError):
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
     """Return a POM for a release's broker, with the versions that the release manages.
 
-    Maven 3.8 never finishes resolving without the release's parent POM as a BOM.
+    Maven 3.8 does not finish unless the parent POM of the release is imported as a BOM.
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
@@ -84,7 +84,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
 
 
 def replaced(version: str, library: Path) -> list[str]:
-    """Return the parts in a release's folder that come from another release."""
+    """Return the parts in the folder of a release that come from another release."""
     part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
     found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
     return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
@@ -101,7 +101,7 @@ REPLACEABLE = (
     "pulsar-transaction",
     "pulsar-websocket",
 )
-"""Prefixes of artifacts of a broker that have no influence on load balancing."""
+"""Prefixes of a broker's artifacts that have no influence on load balancing."""
 
 
 def fetch_artifacts(what: str, pom: str, library: Path) -> None:
@@ -123,12 +123,12 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
         words += [f"-DoutputDirectory={library}"]
         said = _run(what, words)
     if not any(library.glob("*.jar")):
-        raise CannotFetch(f"Maven downloaded no jar of {what}", "run it again", _tail(said))
+        raise CannotFetch(f"Maven downloaded no jar of {what}", "run it again", _last_lines(said))
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
     """Run Maven and return its output. Errors: `CannotFetch`."""
-    _tell(f"{what}: fetching with Maven, some 200 MB the first time")
+    _report_progress(f"{what}: fetching with Maven, some 200 MB the first time")
     begun = shown = time.monotonic()
     said: list[str] = []
     count = 0
@@ -148,17 +148,19 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
                 count += "Downloaded from" in line
                 if time.monotonic() - shown > EVERY:
                     shown = time.monotonic()
-                    _tell(f"{what}: {counted(count, 'file')} fetched, {shown - begun:.0f} s")
+                    _report_progress(
+                        f"{what}: {counted(count, 'file')} fetched, {shown - begun:.0f} s"
+                    )
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise _why(what, said)
-    _tell(f"{what}: fetched in {time.monotonic() - begun:.0f} s")
+        raise _interpret_failure(what, said)
+    _report_progress(f"{what}: fetched in {time.monotonic() - begun:.0f} s")
     return said
 
 
-def _tell(text: str) -> None:
+def _report_progress(text: str) -> None:
     print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
 
 
@@ -172,10 +174,10 @@ NETWORK = re.compile(
 )
 
 
-def _why(what: str, said: Sequence[str]) -> CannotFetch:
+def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
     """Interpret Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
-    tail = _tail(said)
+    tail = _last_lines(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)
     if unreached:
         return CannotFetch(
@@ -187,7 +189,7 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
         )
     if NETWORK.search(text):
         return CannotFetch(
-            f"{what} has to be fetched, and Maven reaches no repository",
+            f"{what} must be downloaded, but Maven cannot reach a repository",
             "connect to the network, or let ~/.m2/settings.xml name a mirror; later runs need none",
             tail,
         )
@@ -202,6 +204,6 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
     return CannotFetch(f"Maven could not fetch {what}", "its output follows", tail)
 
 
-def _tail(said: Sequence[str]) -> str:
+def _last_lines(said: Sequence[str]) -> str:
     errors = [line for line in said if line.startswith("[ERROR]") and len(line) > len("[ERROR] ")]
     return "\n".join(line[:200] for line in (errors or list(said))[:4])

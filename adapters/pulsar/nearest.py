@@ -22,7 +22,7 @@ TELLING = Path(__file__).parent / "telling.json"
 DECLINED = ("unsupported", "refused", "failed")
 
 Ask = Callable[[str, JSON], JSON]
-"""Returns the answer to one question, by its operation and case."""
+"""Returns the answer to a question, given its operation and its case."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Point:
 
 @cache
 def distinguishing_answers() -> Mapping[str, Any]:
-    """Return the cases and defaults that tell releases apart."""
+    """Return the cases and defaults by which the examined releases differ, with their answers."""
     read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
     return read
 
@@ -64,7 +64,9 @@ def points(ask: Ask) -> Iterator[Point]:
 
 
 def nearest(version: str, found: list[Point]) -> str:
-    """Return the examined release with the most equal answers, preferring close versions."""
+    """Return the examined release with the most equal answers; of several, the one with the closest
+    version.
+    """
     wanted = order(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:
@@ -77,7 +79,9 @@ def nearest(version: str, found: list[Point]) -> str:
 
 
 def remarks(version: str, ask: Ask) -> list[str]:
-    """Return which examined release is nearest and why, what to judge by, and the differences."""
+    """Return which examined release is nearest and why, the documents to judge by, and the
+    differences.
+    """
     found = list(points(ask))
     near = nearest(version, found)
     apart = [one for one in found if one.known[near] != one.found]
@@ -94,13 +98,13 @@ def remarks(version: str, ask: Ask) -> list[str]:
         f"pulsar {version}: judge it by both: {judged}",
     ]
     return lines + [
-        f"pulsar {version} differs from {near}: {one.what}: {_short(one.found)}, "
-        f"not {_short(one.known[near])}"
+        f"pulsar {version} differs from {near}: {one.what}: {_shortened(one.found)}, "
+        f"not {_shortened(one.known[near])}"
         for one in apart
     ]
 
 
-def _short(value: JSON) -> str:
+def _shortened(value: JSON) -> str:
     text = json.dumps(value)
     return text if len(text) <= MOST else f"{text[:MOST]}..."
 

@@ -48,7 +48,7 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
     taken = [kind for kind, setting in kinds.items() if configurations.knows(setting)]
     if not taken:
         settings = " or ".join(kinds.values())
-        raise CannotLoad(f"Pulsar {version} has no {settings}, and takes no {strategy}")
+        raise CannotLoad(f"Pulsar {version} has no setting {settings}, so it cannot run {strategy}")
     return dict.fromkeys(taken, strategy)
 
 
@@ -83,11 +83,11 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
         made = ""
     if made != strategy:
         needed = "a class that is not abstract, with a public constructor without parameters"
-        problem = f"Pulsar {version} cannot instantiate {strategy}{_why(strategy)}"
+        problem = f"Pulsar {version} cannot instantiate {strategy}{_cause_text(strategy)}"
         raise CannotLoad(f"{problem}; it must be {needed} that does not fail")
 
 
-def _why(strategy: str) -> str:
+def _cause_text(strategy: str) -> str:
     """Return why a class cannot be instantiated, if known."""
     try:
         java_class(strategy).class_.getDeclaredConstructor([]).newInstance([])

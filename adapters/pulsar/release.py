@@ -67,5 +67,5 @@ class Release:
 
     @cached_property
     def turns(self) -> NextAnswers:
-        """The sequences that replace the release's random choices."""
+        """The sequences of answers that replace the release's random choices."""
         return NextAnswers()

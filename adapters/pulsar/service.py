@@ -14,10 +14,10 @@ FACTORY = "org.apache.pulsar.common.naming.NamespaceBundleFactory"
 
 
 class Service:
-    """One broker for one case, and the requests that its classes sent.
+    """A broker for one case, and the requests that its classes sent.
 
     Attributes:
-        requests: those to the admin client, in order, as method and arguments.
+        requests: to the admin client, in order, as method and arguments.
     """
 
     def __init__(

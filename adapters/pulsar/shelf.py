@@ -19,11 +19,11 @@ LIBRARY = "lib"
 
 
 class Damaged(Exception):
-    """A damaged download; the message says what is wrong."""
+    """Downloaded files that are damaged; the message gives the damage."""
 
 
 class Shelf:
-    """A release's jars in the cache, complete or absent."""
+    """A release's jars in the cache, either complete or absent."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -59,7 +59,7 @@ class Shells:
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
-        self._answer = _Answer(replies, self._empty)
+        self._answer = _Answer(replies, self._empty_value)
         self._replied = frozenset(replies)
         self._made: dict[str, Java] = {}
         _IN_USE.append(self)
@@ -74,11 +74,11 @@ class Shells:
     def around(self, type_name: str, *arguments: Java) -> Java:
         """Return a real object, constructed normally; methods with a reply are stubbed."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
-        return self._real(type_name, settings)
+        return self._spied(type_name, settings)
 
     def unconstructed(self, type_name: str) -> Java:
         """Return an object as `around` does, but without calling a constructor, with a logger."""
-        java = self._real(type_name, self._mockito.withSettings().stubOnly())
+        java = self._spied(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
             log.set(java, java_class(str(log.getType().getName())).get(jpype.JString(type_name)))
@@ -89,7 +89,7 @@ class Shells:
         self._made.clear()
         self._answer.forget()
 
-    def _real(self, type_name: str, settings: Java) -> Java:
+    def _spied(self, type_name: str, settings: Java) -> Java:
         """Return an object whose methods run normally, except those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
@@ -97,7 +97,7 @@ class Shells:
             _stub(self._mockito.doAnswer(self._answer), java, method)
         return java
 
-    def _empty(self, method: Java) -> Reply:
+    def _empty_value(self, method: Java) -> Reply:
         """Return the empty value of a method's return type."""
         kind = _return_type(method)
         if kind.startswith(FUTURE):
@@ -134,10 +134,10 @@ NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 
 
 def stub_error(error: Java) -> str | None:
-    """Return why a stub is to blame for an exception; None if the release is.
+    """Return the reason why a stub is to blame for an exception; None if the release is.
 
-    Stubs cause exceptions of Mockito, exceptions of Python that passed through Java, and nulls from
-    methods without a reply.
+    Stubs cause exceptions of Mockito, exceptions of Python that passed through Java, and nulls
+    returned by methods without a reply.
     """
     while error is not None:
         text = str(error.toString())

@@ -38,7 +38,7 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 
 
 ALIKE = 0.75
-"""Minimum similarity of a name suggested for an unknown one; all names end in Shedder."""
+"""Minimum similarity of a name that is suggested for an unknown name; all names end in Shedder."""
 
 
 class NoStrategy(Exception):
@@ -56,7 +56,7 @@ class NoStrategy(Exception):
 @cache
 def released(kind: str) -> tuple[str, ...]:
     """Return the full names of a release's own strategies of a kind, sorted by short name."""
-    return tuple(name for name in _classes() if _is(name, kind) and not _abstract(name))
+    return tuple(name for name in _classes() if _implements(name, kind) and not _is_abstract(name))
 
 
 def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
@@ -73,18 +73,18 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         asked if exists(asked) else next((x for x in _classes() if _simple_name(x) == asked), None)
     )
     if full is None:
-        has = _has(wanted, version)
-        raise NoStrategy(f"there is no class {asked}{_meant(asked, own)}; {has}", absent=True)
+        has = _strategies_text(wanted, version)
+        raise NoStrategy(f"there is no class {asked}{_suggestion(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
             f"{_simple_name(full)} is the extensible manager's, and the modular manager takes no "
             "such class; of these, only TransferShedder can be asked, as the strategy of a case"
         )
-    if not any(_is(full, kind) for kind in wanted):
+    if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)
         neither = "neither " if len(wanted) > 1 else "no "
-        raise NoStrategy(f"{full} implements {neither}{words}; {_has(wanted, version)}")
-    if full.startswith(PACKAGE) and _abstract(full):
+        raise NoStrategy(f"{full} implements {neither}{words}; {_strategies_text(wanted, version)}")
+    if full.startswith(PACKAGE) and _is_abstract(full):
         raise NoStrategy(
             f"{_simple_name(full)} of Pulsar {version} is abstract, and decides nothing"
         )
@@ -92,8 +92,8 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_pair(name: str) -> bool:
-    """True for a class that both sheds and places, and so plans where unloaded bundles go."""
-    return _is(name, SHEDDING) and _is(name, PLACEMENT)
+    """True if a class both sheds and places, so that it plans the destinations of bundles."""
+    return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 
 def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
@@ -107,13 +107,13 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
     return dict.fromkeys((*SETTINGS.values(), COMPARED), name)
 
 
-def _has(kinds: Iterable[str], version: str) -> str:
+def _strategies_text(kinds: Iterable[str], version: str) -> str:
     """Format the strategies that a release has."""
     texts = [f"{', '.join(map(_simple_name, released(kind)))} for {KINDS[kind]}" for kind in kinds]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
 
-def _meant(asked: str, own: Iterable[str]) -> str:
+def _suggestion(asked: str, own: Iterable[str]) -> str:
     near = get_close_matches(
         _simple_name(asked), [_simple_name(name) for name in own], n=1, cutoff=ALIKE
     )
@@ -139,19 +139,19 @@ def _classes() -> tuple[str, ...]:
 
 
 @cache
-def _is(name: str, kind: str) -> bool:
-    java = _loaded(name)
+def _implements(name: str, kind: str) -> bool:
+    java = _load_class(name)
     return java is not None and bool(java_class(kind).class_.isAssignableFrom(java))
 
 
 @cache
-def _abstract(name: str) -> bool:
-    java, modifier = _loaded(name), jpype.JClass("java.lang.reflect.Modifier")
+def _is_abstract(name: str) -> bool:
+    java, modifier = _load_class(name), jpype.JClass("java.lang.reflect.Modifier")
     return java is None or bool(modifier.isAbstract(java.getModifiers()))
 
 
 @cache
-def _loaded(name: str) -> Java:
+def _load_class(name: str) -> Java:
     """Return a class, or None if a class that it depends on is missing."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:

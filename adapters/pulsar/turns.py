@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FEWEST, EACH = 60, 25
-"""Numbers of calls of a random chooser: 60 at least, and 25 for each answer seen plus one.
+"""Numbers of calls of a random chooser: at least 60, and 25 for each answer that was seen plus 25.
 
-If it draws uniformly, it hides an answer in fewer than one of 1e9 questions.
+If it chooses uniformly, fewer than one of 1e9 questions has an answer that is not seen.
 """
 
 
 class NextAnswers:
-    """Answers a question that is repeated immediately with the next possible answer.
+    """Gives a question that is repeated at once the next possible answer.
 
-    Only the last question is remembered, so that equal questions, alone or in a batch, get equal
-    answers.
+    Only the last question is remembered, so that equal questions get equal answers, alone or in a
+    batch.
     """
 
     def __init__(self) -> None:

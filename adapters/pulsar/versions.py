@@ -27,7 +27,7 @@ DOCUMENTS = (
     ([2, 5], "documented-2.10"),
     ([0], "documented-2.4"),
 )
-"""The first version to which each set of documents applies, newest first."""
+"""The first version to which each set of documents applies, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def releases() -> Mapping[str, Known]:
 
 
 def compatible_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented defaults that a release accepts with any other settings."""
+    """Return those documented defaults that a release accepts with any other settings."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
 def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
-    """Return the neutralized settings that have no documented default."""
+    """Return the neutralized settings without a documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 
@@ -111,8 +111,8 @@ def fetched(version: str) -> Known | None:
 
 
 def closest(version: str) -> str:
-    """Return the closest examined release: of the same line, or else the next later, or the
-    last.
+    """Return the closest examined release: of the same line, otherwise the next later or the last
+    one.
     """
     wanted, known = order(version)[0], [*releases()]
     alike = [one for one in known if order(one)[0][:2] == wanted[:2]]

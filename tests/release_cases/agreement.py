@@ -33,7 +33,11 @@ SKIPPED = "unsupported", "illegal", "inexpressible"
 def release(version, profile):
     """The adapter's object, in this process, with the settings that a release has by default."""
     _, jars = connect.released_jars(Target.parse(version))
-    told = {"version": version, "folders": [str(connect.fetched_shells()), str(jars)], "plugin": []}
+    told = {
+        "version": version,
+        "folders": [str(connect.downloaded_stub_jars()), str(jars)],
+        "plugin": [],
+    }
     settings = dict(specs.load().profile(profile).hidden)
     sys.argv = ["", "", json.dumps({**told, "strategy": None, "settings": settings})]
     return Released(profile, {})

@@ -167,7 +167,7 @@ def decided(released, case, policies):
     """The brokers that the release may choose, by the policies as they are written."""
     from pulsar_conformance.adapters.pulsar.operations import whole_placement
 
-    whole_placement._isolation = lambda _case: stored(policies)
+    whole_placement._isolation_policies = lambda _case: stored(policies)
     answers = [released.answer("place.broker", case) for _ in range(5 * len(case["brokers"]))]
     refused = next((one for one in answers if "broker" not in one), None)
     return refused or {one["broker"] for one in answers}

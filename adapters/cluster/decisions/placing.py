@@ -16,10 +16,10 @@ from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
 from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     NAMES,
-    drawn,
     last_candidates,
+    next_choice,
     policy,
-    serve,
+    set_bundles_and_loads,
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
@@ -85,9 +85,9 @@ def _ask_assignment(
         leader.begin(strategy_settings(leader.release, case), up)
         _write_policies(leader, case)
         leader.broker.manager.ignore_updates()
-        serve(leader.release, leader.manager, leader.load_data, case)
+        set_bundles_and_loads(leader.release, leader.manager, leader.load_data, case)
         leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
-    return drawn(leader.release, leader.remembered, question, leader.names.name)
+    return next_choice(leader.release, leader.remembered, question, leader.names.name)
 
 
 def _write_policies(leader: AskedLeader, case: Case) -> None:

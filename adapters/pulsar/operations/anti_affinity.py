@@ -26,10 +26,10 @@ SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
 GLOBAL, LOCAL = f"{POLICIES}Policies", f"{POLICIES}LocalPolicies"
 DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
-"""Class names of a failure domain; in some releases the second is an interface of the first."""
+"""Class names of a failure domain; in some releases, the second is an interface of the first."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
-"""The bundle of each namespace that is served, and the bundle that is placed."""
+"""The bundle that is served in each namespace, and the bundle that is placed."""
 
 
 def filtered(release: Release, case: Case) -> Answer:
@@ -73,8 +73,10 @@ def idle_reports(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 def metadata_replies(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains and groups."""
-    domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
-    groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
+    domains = {name: _failure_domain(brokers) for name, brokers in case["domains"].items()}
+    groups = {
+        group: done(some(_policies_with_group(group))) for group in set(case["groups"].values())
+    }
     names, none = java_list(domains), done(some(None))
 
     def policies(of: Java) -> Java:
@@ -95,13 +97,13 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
     }
 
 
-def _domain(brokers: list[str]) -> Java:
+def _failure_domain(brokers: list[str]) -> Java:
     kind = next(name for name in DOMAINS if exists(name))
     ids = [broker_id(broker) for broker in brokers]
     return mapper().readValue(json.dumps({"brokers": ids}), java_class(kind).class_)
 
 
-def _policies(group: str) -> Java:
+def _policies_with_group(group: str) -> Java:
     """Return policies that set a namespace's group; until 2.4 they apply to all clusters."""
     kind = java_class(GLOBAL)
     if field(kind, "antiAffinityGroup") is not None:

@@ -13,18 +13,18 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two averages, each with the field of a case for its number of samples."""
+"""The two averages, each with the field of a case that gives its number of samples."""
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """Return the manager's initial data for an unknown bundle, updated with every sample."""
+    """Return the manager's initial data of an unknown bundle, updated with every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
-        _frame(known, frame).setMaxSamples(case[window])
+        _averages_of_frame(known, frame).setMaxSamples(case[window])
     for sample in release.loads.stats(case["samples"]):
         known.update(sample)
-    return {frame: _average(_frame(known, frame)) for frame in FRAMES}
+    return {frame: _average(_averages_of_frame(known, frame)) for frame in FRAMES}
 
 
 def broker(release: Release, case: Case) -> Answer:
@@ -34,7 +34,7 @@ def broker(release: Release, case: Case) -> Answer:
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
 
 
-def _frame(known: Java, name: str) -> Java:
+def _averages_of_frame(known: Java, name: str) -> Java:
     return known.getShortTermData() if name == "shortTermData" else known.getLongTermData()
 
 

@@ -22,7 +22,7 @@ RESOLVERS = tuple(
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
 PATIENCE = 2**31
-"""Milliseconds for which a lookup waits; longer than any run."""
+"""Milliseconds for which a lookup waits, longer than any run."""
 
 
 def applied(release: Release, case: Case) -> Answer:
@@ -37,11 +37,11 @@ def applied(release: Release, case: Case) -> Answer:
     if case["lookups"] and not exists(TABLE):
         raise Unsupported("the channel of the release reads its topic directly")
     strategy = java_class(resolver)()
-    units = {name: _data(one, 1) for name, one in case["units"].items()}
+    units = {name: _channel_message(one, 1) for name, one in case["units"].items()}
     ignored = []
     for place, change in enumerate(case["changes"]):
         before = units.get(change["bundle"])
-        data = _data(change, 1 if before is None else int(before.versionId()) + 1)
+        data = _channel_message(change, 1 if before is None else int(before.versionId()) + 1)
         if strategy.shouldKeepLeft(before, data):
             ignored.append(place)
         else:
@@ -54,7 +54,7 @@ def applied(release: Release, case: Case) -> Answer:
     }
 
 
-def _data(unit: Case, version: int) -> Java:
+def _channel_message(unit: Case, version: int) -> Java:
     """Return a channel message with this state and version."""
     state = java_class(STATE).valueOf(capital(unit["state"]))
     return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
@@ -78,25 +78,25 @@ class _Lookups:
         }
         service = Service(release.configuration({}), replies=replies)
         self._channel = service.shells.unconstructed(CHANNEL)
-        self._set("config", service.configuration)
-        self._set("tableview", service.shells.of(TABLE))
-        self._set("brokerRegistry", service.shells.of(REGISTRY))
-        self._set("inFlightStateWaitingTimeInMillis", jpype.JLong(PATIENCE))
-        self._set("ownerLookUpCounters", _counters())
+        self._set_field("config", service.configuration)
+        self._set_field("tableview", service.shells.of(TABLE))
+        self._set_field("brokerRegistry", service.shells.of(REGISTRY))
+        self._set_field("inFlightStateWaitingTimeInMillis", jpype.JLong(PATIENCE))
+        self._set_field("ownerLookUpCounters", _counters())
         started = field(self._channel, "channelState").getType().getEnumConstants()
         [state] = [one for one in started if str(one) == "Started"]
-        self._set("channelState", state)
+        self._set_field("channelState", state)
 
-    def _set(self, name: str, value: Java) -> None:
+    def _set_field(self, name: str, value: Java) -> None:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
         """Return the result of each lookup, as the first lookup at its broker."""
-        return [self._one(lookup["bundle"], lookup["at"]) for lookup in lookups]
+        return [self._look_up(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
-    def _one(self, bundle: str, broker: str) -> dict[str, str]:
-        self._set("brokerId", broker)
-        self._set("getOwnerRequests", java_class("java.util.concurrent.ConcurrentHashMap")())
+    def _look_up(self, bundle: str, broker: str) -> dict[str, str]:
+        self._set_field("brokerId", broker)
+        self._set_field("getOwnerRequests", java_class("java.util.concurrent.ConcurrentHashMap")())
         owner = self._channel.getOwnerAsync(bundle)
         if not owner.isDone():
             return {"does": "wait"}

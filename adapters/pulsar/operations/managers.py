@@ -52,11 +52,11 @@ def choose(release: Release, case: Case) -> Answer:
     replies: dict[str, Any] = {
         "pulsar": lambda: service.pulsar,
         "getBrokerService": lambda: brokers,
-        "DynamicConfigurationResources.getDynamicConfiguration": lambda: _as_returned(stored),
+        "DynamicConfigurationResources.getDynamicConfiguration": lambda: _stored_settings(stored),
         "getDynamicConfigurationAsync": lambda: done(some(stored)),
         "BaseResources.get": lambda _path: some(stored),
         "ZooKeeperDataCache.get": lambda _path: some(stored),
-        "ZooKeeper.exists": lambda path, *_: _node(service) if str(path) == NODE else None,
+        "ZooKeeper.exists": lambda path, *_: _dynamic_node(service) if str(path) == NODE else None,
         "execute": lambda _task: None,
         "clientAppId": "",
     }
@@ -64,16 +64,16 @@ def choose(release: Release, case: Case) -> Answer:
     if case["dynamic"] is not None:
         brokers = _broker_service(service)
         call(brokers, READING)
-        _ask_admin(service, case["dynamic"])
+        _update_dynamic_config(service, case["dynamic"])
         stored.put(SETTING, case["dynamic"])
         call(brokers, READING)
-    return {"manager": _made(service)}
+    return {"manager": _created_manager(service)}
 
 
 RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 
-def _as_returned(stored: Java) -> Java:
+def _stored_settings(stored: Java) -> Java:
     """Return the stored settings as `getDynamicConfiguration` does: without an Optional in 2.9."""
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
@@ -83,7 +83,7 @@ NODE = "/admin/configuration"
 """Path of the dynamic configuration."""
 
 
-def _node(service: Service) -> Java:
+def _dynamic_node(service: Service) -> Java:
     return service.shells.of("org.apache.zookeeper.data.Stat")
 
 
@@ -111,7 +111,7 @@ def _broker_service(service: Service) -> Java:
 CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
-def _ask_admin(service: Service, value: str) -> None:
+def _update_dynamic_config(service: Service, value: str) -> None:
     """Run `update-dynamic-config` as an authorized user. Errors: `TurnedDown`."""
     java = service.shells.unconstructed(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
@@ -119,7 +119,7 @@ def _ask_admin(service: Service, value: str) -> None:
         wait(call(java, name, SETTING, value))
 
 
-def _made(service: Service) -> str:
+def _created_manager(service: Service) -> str:
     """Return the load manager that the release creates.
 
     Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown one.

@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
 SETTING = SETTINGS[PLACEMENT]
-"""The setting that names the strategy; before 3.0 there is only one strategy."""
+"""The setting that names the strategy; before 3.0, there is only one strategy."""
 
 
 def make_user_strategy(release: Release) -> Java:
@@ -49,7 +49,9 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
-    """Give a strategy that plans destinations the case's plan; no-op for others."""
+    """Give the case's plan to a strategy that plans destinations; nothing happens for other
+    strategies.
+    """
     by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING)
     if plan is None:
         return

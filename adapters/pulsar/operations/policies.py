@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.pulsar.shells import done
 
 CLUSTERS = "org.apache.pulsar.broker.admin.v2.Clusters"
 COMPARING = "filterAndUnloadMatchedNamespaceAsync"
-"""Method that compares the new policy with the old one, and unloads namespaces."""
+"""Method that compares the new policy with the old one and unloads namespaces."""
 
 TENANT = "tenant"
 """The tenant whose namespaces the admin client lists."""
@@ -54,9 +54,9 @@ def changed(release: Release, case: Case) -> Answer:
     clusters = service.shells.unconstructed(CLUSTERS)
     if not any(one.getParameterCount() == len(GIVEN) for one in methods(clusters, COMPARING)):
         raise Unsupported("the release has no unload scopes")
-    old = None if case["old"] is None else _policy(case["old"], None)
+    old = None if case["old"] is None else _parsed_policy(case["old"], None)
     with refusing():
-        wait(call(clusters, COMPARING, CLUSTER, _policy(case["new"], case["scope"]), old))
+        wait(call(clusters, COMPARING, CLUSTER, _parsed_policy(case["new"], case["scope"]), old))
     return {"unload": unloaded}
 
 
@@ -71,7 +71,7 @@ GIVEN = ("cluster", "new", "old")
 """Parameters of the method in releases with unload scopes."""
 
 
-def _policy(given: Case, scope: str | None) -> Java:
+def _parsed_policy(given: Case, scope: str | None) -> Java:
     """Return a policy as the admin API parses it."""
     written = policy_of_regexes(given)
     if scope is not None:

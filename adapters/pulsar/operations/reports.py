@@ -30,7 +30,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
 
 MANAGERS = {"LoadReport": "simple", "LocalBrokerData": "modular"}
-"""The load manager that wrote a report, by the class that the release reads it as."""
+"""The load manager that wrote a report, by the class as which the release reads it."""
 
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
@@ -38,7 +38,7 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""Fields for bundles gained and lost, with their names in the class."""
+"""Fields of bundles gained and lost, with their names in the class."""
 
 
 def read(_release: Release, case: Case) -> Answer:
@@ -59,10 +59,10 @@ def parse_report(written: Case) -> tuple[str, Java]:
 
 def report_content(report: Java, manager: str) -> dict[str, Any]:
     """Return the content of a report by this manager. Errors: `Unsupported`."""
-    return {name: value for name, value in _each(report, manager) if value is not None}
+    return {name: value for name, value in _report_fields(report, manager) if value is not None}
 
 
-def _each(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
+def _report_fields(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
     for name in RESOURCES:
         yield name, _usage(_get(report, name))
     for name in RATES:
@@ -98,10 +98,10 @@ def _names(names: Java) -> list[str] | None:
 def _stats(stats: Java) -> dict[str, Any] | None:
     if stats is None:
         return None
-    return {str(name): _one(one) for name, one in stats.items()}
+    return {str(name): _bundle_stats(one) for name, one in stats.items()}
 
 
-def _one(stats: Java) -> dict[str, float]:
+def _bundle_stats(stats: Java) -> dict[str, float]:
     rates = {name: float(getattr(stats, name)) for name in RATES}
     return {**rates, **{name: int(getattr(stats, name)) for name in STATS}}
 
@@ -147,7 +147,7 @@ SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 CLOCK = "java.lang.System"
 
 
-def _local(release: Release, report: Case, at: int, _configuration: Java) -> Java:
+def _modular_data(release: Release, report: Case, at: int, _configuration: Java) -> Java:
     """Return load data as the modular manager stores them."""
     local = release.loads.local(report)
     local.setNumBundles(report.get("numBundles", 0))
@@ -155,7 +155,7 @@ def _local(release: Release, report: Case, at: int, _configuration: Java) -> Jav
     return local
 
 
-def _load_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
+def _extensible_data(release: Release, report: Case, at: int, configuration: Java) -> Java:
     """Return load data as the extensible manager stores them."""
     found, local = java_class(LOAD_DATA)(), release.loads.local(report)
     usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
@@ -171,7 +171,7 @@ def _load_data(release: Release, report: Case, at: int, configuration: Java) -> 
     return found
 
 
-TRIGGERS = {"modular": (MANAGER, _local), "extensible": (REPORTER, _load_data)}
+TRIGGERS = {"modular": (MANAGER, _modular_data), "extensible": (REPORTER, _extensible_data)}
 """By manager: the class that decides about reports, and the function that makes its load data."""
 
 
@@ -194,7 +194,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
         return {"bundles": [str(one.bundleName()) for one in found]}
     with Manager(service) as manager:
         if not methods(manager.java, SELECTING):
-            raise Unsupported("the release reports every bundle, and selects none")
+            raise Unsupported("the release reports every bundle instead of selecting some")
         averages = {
             name: {"shortTermData": one, "longTermData": one}
             for name, rates in case["stats"].items()

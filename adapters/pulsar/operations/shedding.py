@@ -29,7 +29,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
-"""The strategy of a release that has no setting for it."""
+"""The strategy of a release that has no setting for the strategy."""
 
 ENDED = "onUnloadAttemptCompleted"
 """A method of strategies since 5.0.1."""
@@ -89,7 +89,7 @@ class _Row:
         self._configuration = release.configuration(settings)
         self._brokers = brokers
         self._service = Service(
-            self._configuration, brokers, replies={"selectBroker": self._elsewhere}
+            self._configuration, brokers, replies={"selectBroker": self._other_broker}
         )
         self._manager = Manager(self._service)
         self._chosen: list[tuple[str, str]] = []
@@ -125,7 +125,7 @@ class _Row:
         for bundle in map(str, recent.keySet()):
             if int(recent.get(bundle)) != before.get(bundle):
                 self._moments[bundle] = minutes
-        unloads = list(_unloaded(self._service, self._chosen))
+        unloads = list(_unload_calls(self._service, self._chosen))
         if self._plans:
             unloads = [{**one, "to": self._planned(one["bundle"])} for one in unloads]
         if hasattr(self._strategy, ENDED):
@@ -146,7 +146,7 @@ class _Row:
         """
         remember(self._release, self._strategy, self._configuration, case)
 
-    def _elsewhere(self, bundle: Java) -> Java:
+    def _other_broker(self, bundle: Java) -> Java:
         """Return a broker that does not own the bundle."""
         owning = (
             name for name, one in self._brokers.items() if str(bundle) in one.get("bundles", ())
@@ -220,11 +220,11 @@ REMEMBERING = ("ThresholdShedder",)
 def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
     """Return the report with the given weighted usage in percent."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
-    return {**traffic, **_used(percent, configuration)}
+    return {**traffic, **_resources_at_usage(percent, configuration)}
 
 
-def _used(percent: float, configuration: Java) -> Case:
-    """Return resources with the given weighted usage in percent.
+def _resources_at_usage(percent: float, configuration: Java) -> Case:
+    """Return resources whose weighted usage is this percentage.
 
     Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
     """
@@ -271,7 +271,7 @@ class _RecordedShedder:
         """Ignore the end of a cycle, which the strategy learns once its plans are known."""
 
 
-def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
+def _unload_calls(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
     """Yield the unload calls, each with the broker from which the strategy chose the bundle."""
     unloaded = iter([f"{call[0]}/{call[1]}" for what, call in service.requests if what == "unload"])
     bundle = next(unloaded, None)

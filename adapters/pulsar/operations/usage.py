@@ -26,9 +26,10 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""Weights in the order of the parameters. From 3.0 on, strategies use a method without the second
-weight and without memory. The unused older method still exists, so the one with fewer parameters is
-called.
+"""Weights in the order of the parameters.
+
+From 3.0 on, strategies call a method without the second weight and without memory. The older method
+still exists, so the one with fewer parameters is called.
 """
 
 
@@ -94,11 +95,11 @@ def nic(release: Release, case: Case) -> Answer:
             if speed is not None:
                 card.joinpath("speed").write_text(f"{speed * 1000:.17g}\n")
             cards.add(str(Path("../" * (len(NETWORK.parts) - 1), card.relative_to("/"))))
-        limit = _limit(configuration, cards)
-    return {"gbps": limit / _gigabit(release)}
+        limit = _nic_limit(configuration, cards)
+    return {"gbps": limit / _kbits_per_gigabit(release)}
 
 
-def _limit(configuration: Java, cards: Java) -> float:
+def _nic_limit(configuration: Java, cards: Java) -> float:
     """Return the limit of network interfaces in kbit/s as the release computes it."""
     host = Service(configuration).shells.unconstructed(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
@@ -109,7 +110,7 @@ def _limit(configuration: Java, cards: Java) -> float:
     return float(call(host, name, cards))
 
 
-def _gigabit(release: Release) -> float:
+def _kbits_per_gigabit(release: Release) -> float:
     """Return the release's kilobits per gigabit: the limit of one interface with 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
-    return _limit(configuration, java_list(["eth0"]))
+    return _nic_limit(configuration, java_list(["eth0"]))

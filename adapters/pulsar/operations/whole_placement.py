@@ -36,7 +36,7 @@ POLICY = (
 
 CLUSTER = "cluster"
 STORED = "namespaceIsolationPolicies"
-"""Last part of the path of the node of isolation policies."""
+"""Last part of the path of the node with isolation policies."""
 
 
 def assigned(release: Release, case: Case) -> Answer:
@@ -54,9 +54,9 @@ def assigned(release: Release, case: Case) -> Answer:
     divide(service.factory, namespace, [part])
     bundle = call(service.factory, "getBundle", namespace, part)
     with Manager(service) as manager:
-        serve(release, manager.java, manager.load_data, case)
+        set_bundles_and_loads(release, manager.java, manager.load_data, case)
         children.are_brokers = True
-        return drawn(release, last_candidates(manager.java, bundle), case, broker_name)
+        return next_choice(release, last_candidates(manager.java, bundle), case, broker_name)
 
 
 Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
@@ -84,12 +84,12 @@ def last_candidates(manager: Java, bundle: Java) -> Question | None:
     return asked[-1] if asked else None
 
 
-def drawn(
+def next_choice(
     release: Release, left: Question | None, case: Case, name: Callable[[Java], str]
 ) -> Answer:
-    """Return the next of the possible random choices, and all of them.
+    """Return the next of the possible random choices, and all possible choices.
 
-    `name` converts a broker to its name in the case.
+    `name` returns a broker's name in the case.
     """
     if left is None:
         return {"broker": None, "candidates": []}
@@ -104,8 +104,8 @@ def drawn(
     return {"broker": release.turns.take(case, len(brokers), draw), "candidates": brokers}
 
 
-def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set a manager's bundles and their owners, reported or preallocated, then their load."""
+def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
+    """Set a manager's bundles and their owners, reported or preallocated, and then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -133,7 +133,9 @@ def metadata(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.metadata_replies(owned))
-    isolation = some(_isolation(case) if case["isolation"] or case.get("policies") else None)
+    isolation = some(
+        _isolation_policies(case) if case["isolation"] or case.get("policies") else None
+    )
     domain = replies["ZooKeeperDataCache.get"]
     replies["getIsolationDataPolicies"] = isolation
     replies["ZooKeeperDataCache.get"] = lambda path: (
@@ -175,7 +177,7 @@ def _stored_policy(names: Mapping[str, Any], least: int, usage: int) -> dict[str
     return {**names, "auto_failover_policy": failover}
 
 
-def _isolation(case: Case) -> Java:
+def _isolation_policies(case: Case) -> Java:
     """Return the policies as the release reads them."""
     found = [*map(policy, case["isolation"]), *map(policy_of_regexes, case.get("policies", ()))]
     written = {f"policy-{place}": one for place, one in enumerate(found)}

@@ -46,7 +46,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def fetched():
-    return opening._fetched("thing-1", partial(maven.fetch_artifacts, "a thing", POM))
+    return opening._downloaded("thing-1", partial(maven.fetch_artifacts, "a thing", POM))
 
 
 def times(tmp_path):
@@ -82,8 +82,8 @@ def test_what_is_damaged_and_cannot_be_fetched_again_says_both(machine):
     machine(FAILS.format(why="Unknown host repo"))
     with pytest.raises(maven.CannotFetch) as raised:
         fetched()
-    assert "thing-1.jar is missing; it has to be fetched again" in raised.value.problem
-    assert "reaches no repository" in raised.value.problem
+    assert "thing-1.jar is missing; it must be downloaded again" in raised.value.problem
+    assert "cannot reach a repository" in raised.value.problem
 
 
 def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
@@ -97,8 +97,8 @@ def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
 @pytest.mark.parametrize(
     ("why", "said"),
     [
-        ("Unknown host repo.maven.apache.org", "reaches no repository"),
-        ("Could not transfer artifact x from central: timed out", "reaches no repository"),
+        ("Unknown host repo.maven.apache.org", "cannot reach a repository"),
+        ("Could not transfer artifact x from central: timed out", "cannot reach a repository"),
         (
             "Could not find artifact org.acme:thing:pom:1 in central",
             "a thing needs org.acme:thing:pom:1, which Maven's repositories do not have",
