@@ -127,7 +127,7 @@ class Connection(ABC):
                 raise AdapterError(
                     "answer",
                     f"{operation}: {error} (answer {error.index + 1} of {len(got)})",
-                    f"compare it with `answer` in pulsar-conformance schema {operation}",
+                    f"compare it with `answer` in `pulsar-conformance schema {operation}`",
                     self.stderr_tail(),
                     self.adapter,
                     index=first + error.index,

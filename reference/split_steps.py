@@ -138,7 +138,7 @@ def _decided(growth: Growth, bundle: str) -> str:
     if bundle not in growth.stats:
         return "stays whole: its broker has no numbers of it"
     over = ", ".join(
-        f"{_written(growth, bundle, name)} > {WRITTEN[name](growth.limits[name])} ({name})"
+        f"{_format_measure(growth, bundle, name)} > {WRITTEN[name](growth.limits[name])} ({name})"
         for name in growth.exceeded(bundle)
     )
     if not over:
@@ -162,8 +162,10 @@ def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
     """Yield the bundle's measures with their limits as steps."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = "without a limit" if limit == UNLIMITED else f"at most {WRITTEN[name](limit)}"
-        yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)
+        yield Step(
+            f"  {NAMED[name]}", f"{_format_measure(growth, bundle, name)}, {most}", detail=True
+        )
 
 
-def _written(growth: Growth, bundle: str, name: str) -> str:
+def _format_measure(growth: Growth, bundle: str, name: str) -> str:
     return WRITTEN[name](growth.measured(bundle, name))

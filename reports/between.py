@@ -131,7 +131,7 @@ def _section(pair: Json) -> str:
 
 
 def _case(name: str) -> str:
-    """Return the file of the case that shows a way, or why there is none."""
+    """Return the case file that shows a way of a release, or the reason why no case shows it."""
     file = case_of(name)
     return f"`{file}`" if file else why_without(name)
 

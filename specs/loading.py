@@ -238,8 +238,8 @@ def load() -> Specs:
 
 def load_from(directory: Path) -> Specs:
     """Read the specifications from a directory with the layout of specs/."""
-    sheets = {name: _sheet(directory, f"{name}.yaml", name) for name in DATA}
-    rule_sheets = [_sheet(directory, file, "rules") for file in _rule_files(directory)]
+    sheets = {name: _load_sheet(directory, f"{name}.yaml", name) for name in DATA}
+    rule_sheets = [_load_sheet(directory, file, "rules") for file in _rule_files(directory)]
     annotations = Annotations(sheets["annotations"], sheets["broker"].data)
     of_pages = settings(sheets["settings"].data)
     known = profiles(sheets["profiles"].data)
@@ -260,7 +260,7 @@ def load_from(directory: Path) -> Specs:
     return specs
 
 
-def _sheet(directory: Path, file: str, schema_name: str) -> Sheet:
+def _load_sheet(directory: Path, file: str, schema_name: str) -> Sheet:
     sheet = read_sheet(directory, file)
     check_shape(sheet, schema_name)
     return sheet

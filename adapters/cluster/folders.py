@@ -29,9 +29,10 @@ def create_locked_folder() -> tuple[Path, IO[bytes]]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of ended processes, on whatever machine they ran.
+    """Remove the folders of processes that have ended, even in another container.
 
-    Process IDs would not show that: a container that shares the folder has its own IDs.
+    A process holds a lock on its folder until it ends. Its ID would not tell: a container that
+    shares the parent folder numbers its processes separately.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_abandoned(folder):

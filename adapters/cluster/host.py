@@ -51,7 +51,7 @@ OPTIONS = (
 
 
 class ClusterHost:
-    """Speaks the protocol for a cluster of the release given on the command line."""
+    """Speaks the adapter protocol for a cluster that runs the release named by its arguments."""
 
     # Every host receives readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
@@ -182,8 +182,9 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
 
 
 def signal_pipe() -> int:
-    """Return a pipe that becomes readable when a signal arrives: the main thread may be busy in
-    Java.
+    """Return a pipe that becomes readable when a signal arrives.
+
+    A handler in Python would have to wait while the main thread is in Java.
     """
     readable, writable = os.pipe()
     os.set_blocking(writable, False)

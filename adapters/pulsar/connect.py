@@ -163,8 +163,8 @@ def check_release(text: str) -> None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
         raise BadTarget(
-            f"{text!r} is neither a folder nor a version to fetch; write one from {least} on, "
-            f"such as {known}, or the lib folder of a distribution or build"
+            f"{text!r} is neither a folder nor a version to fetch; give a version, {least} or "
+            f"later, such as {known}, or the lib folder of a distribution or build"
         )
 
 

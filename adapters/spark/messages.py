@@ -1,7 +1,7 @@
-"""Fewer messages to Spark's Java process, of which PySpark sends several for each column.
+"""Fewer messages to Spark's Java process; PySpark sends several for each column.
 
-Measured on the findings of a small audit, there are 5,900 messages instead of 16,400. Of these,
-7,200 freed objects, 2,800 filled lists element by element, and 1,600 asked for known columns.
+The findings of a small audit take 5,900 messages instead of 16,400. Of the 16,400, 7,200 freed
+objects, 2,800 filled lists one element at a time, and 1,600 looked up columns already known.
 """
 
 from __future__ import annotations

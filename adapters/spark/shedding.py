@@ -242,7 +242,7 @@ ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE
 
 
 def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return the traffic to sum; always includes bytes if there is a minimum throughput."""
+    """Return which traffic is summed; bytes are included where a minimum throughput is set."""
     needed = ("bytes",) if "least" in columns else ()
     return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
 

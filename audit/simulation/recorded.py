@@ -128,7 +128,7 @@ def _by_cycle(history: _History) -> SimulatedWorld:
 
 
 def _reports_at(cycles: Sequence[datetime], broker: str, history: _History) -> list[Json | None]:
-    """Return a broker's last report before each cycle; None if it is not up."""
+    """Return, for each cycle, a broker's last report before it; None where the broker is down."""
     dated = {
         name: [(at, said) for at, said in each if at is not None]
         for name, each in history.reports.items()

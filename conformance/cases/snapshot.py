@@ -118,8 +118,8 @@ def saved_report(place: str, report: Any) -> SavedReport:
     """Parse a broker's report. Errors: `BadSnapshot`, starting with `place`."""
     if isinstance(report, dict) and EXTENSIBLE.intersection(report) and "bundles" not in report:
         raise BadSnapshot(
-            f"{place}: this is load data of the extensible load manager, which has other rules; "
-            "explain FOLDER shows whether its shedder finds the cluster unbalanced"
+            f"{place}: this is load data of the extensible load manager, to which other rules "
+            "apply; run `explain FOLDER` to see whether TransferShedder would shed"
         )
     try:
         read = reports.read(report)

@@ -144,7 +144,7 @@ class IndependentDraws(PrimitiveProvider):
         weights: dict[int, float] | None = None,  # noqa: ARG002  Hypothesis' signature
         shrink_towards: int = 0,  # noqa: ARG002  Hypothesis' signature
     ) -> int:
-        """Draw uniformly within bounds, or at any magnitude; see `PrimitiveProvider`."""
+        """Draw uniformly within bounds; without them, draw the number of bits first."""
         if min_value is not None and max_value is not None:
             span = max_value - min_value + 1
             if span == 1:

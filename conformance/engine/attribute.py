@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield the trials that test the rules presupposed for a fault, in rule order."""
+    """Yield the trials of the rules that a fault's rule presupposes, in their order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]

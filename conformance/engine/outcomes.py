@@ -61,11 +61,11 @@ def judge_all(
 def judge(
     rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the readings that violate the fewest rules, and the outcomes.
+    """Return the readings under which the answers violate the fewest rules, and the outcomes.
 
-    Readings that no aimed trial decides may be decided by the answers of the whole run: a rule is
-    violated only if no alternative allows all answers to its questions. Rules of the profile that
-    were not selected count as well, so that the selection of rules does not change the readings.
+    A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
+    only if no alternative of the reading allows every answer to the rule's questions. Rules of the
+    profile that were not selected are included, so that selecting rules does not change a reading.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
@@ -125,13 +125,17 @@ def _outcomes_of_others(
 ) -> OutcomesByRule:
     """Return the outcomes of answers that differ from the model's; no rule rejects the others."""
     return {
-        rule.id: outcomes_of(rule, [one for one in trials if _unlike(*one, judged)], judged)
+        rule.id: outcomes_of(
+            rule, [one for one in trials if _differs_from_model(*one, judged)], judged
+        )
         for rule, trials in others
         if judged.resolved.applies(rule)
     }
 
 
-def _unlike(one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation) -> bool:
+def _differs_from_model(
+    one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation
+) -> bool:
     """True if a trial's answer differs from the model's under these readings."""
     right = _kept_model_answers(one.trial, judged)
     return right is None or not all(map(agrees_with_model, answers, right))

@@ -220,7 +220,7 @@ Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """A bundle to assign in a new namespace, after these changes to the cluster."""
+    """A bundle of a new namespace to assign, after the given changes to the cluster."""
     clusters = placements.cases(placements.used_alike, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:

@@ -235,7 +235,7 @@ def busy_in_one_window(random: Random) -> Json:
 
 def reported_otherwise(random: Random) -> Json:
     """An overloaded broker that reports three times or one third of its bundles' traffic."""
-    return _reporting_otherwise(random, _overloaded(_sizes(random, 12)))
+    return _with_changed_report(random, _overloaded(_sizes(random, 12)))
 
 
 def reported_otherwise_above_the_average(random: Random) -> Json:
@@ -244,10 +244,10 @@ def reported_otherwise_above_the_average(random: Random) -> Json:
     Depending on the alternative, it must shed 36 to 67 percent of what it carries.
     """
     brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
-    return _reporting_otherwise(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
+    return _with_changed_report(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
 
 
-def _reporting_otherwise(random: Random, case: Json) -> Json:
+def _with_changed_report(random: Random, case: Json) -> Json:
     factor = random.choice((3, 1 / 3))
     busy = case["brokers"]["broker-1"]
     busy |= {name: busy[name] * factor for name in ("msgRateIn", "msgThroughputIn")}

@@ -1,4 +1,4 @@
-"""Drawing cycles for TransferShedder, each near one of its conditions."""
+"""Draw cycles for TransferShedder, each close to the edge of one of the shedder's conditions."""
 
 from __future__ import annotations
 

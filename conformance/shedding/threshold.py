@@ -64,9 +64,9 @@ def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
 
 
 def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that certainly need not shed, neither for the limit nor for overload.
+    """Yield the brokers that certainly are neither above the limit nor overloaded.
 
-    Under one reading, overload is a reason under every strategy.
+    Under one reading, every strategy sheds from overloaded brokers as well.
     """
     for broker in levels.cycle.brokers.values():
         if levels.over(broker) is False and not may_shed_for_overload(levels.cycle, broker):

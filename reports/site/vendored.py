@@ -83,7 +83,7 @@ def fetch_packages(cache: Path, to: Path) -> None:
 def _pack(package: str, cache: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        raise CannotVendor(f"the site needs npm for {package}, which is not on PATH")
+        raise CannotVendor(f"npm is not on PATH; the site needs it to fetch {package}")
     cache.mkdir(parents=True, exist_ok=True)
     words = [npm, "pack", package, "--ignore-scripts", "--loglevel=error"]
     done = subprocess.run(words, cwd=cache, capture_output=True, text=True, check=False)

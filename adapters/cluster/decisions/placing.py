@@ -49,7 +49,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     found = _ask_assignment(leader, whole, case["candidates"], case)
     if found["candidates"] != sorted(case["candidates"]):
         left = ", ".join(found["candidates"])
-        raise Unsupported(f"the load manager leaves {left} of the candidates")
+        raise Unsupported(f"the load manager's filters leave only {left} as candidates")
     return {"broker": found["broker"]}
 
 

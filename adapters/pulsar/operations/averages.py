@@ -17,7 +17,7 @@ FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """Return the manager's initial data of an unknown bundle, updated with every sample."""
+    """Update the data that the manager assumes for an unknown bundle with every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():

@@ -20,7 +20,7 @@ NAMESPACE = "t/ns"
 def create(release: Release, case: Case) -> Answer:
     """Return a new namespace's boundaries. Errors: `Unsupported` if a broker creates it."""
     if case.get("creator", "admin") != "admin":
-        raise Unsupported("brokers create such a namespace only when they start")
+        raise Unsupported("brokers create their own namespaces only when they start")
     admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))
     return {"boundaries": admin.boundaries(case["bundles"])}
 

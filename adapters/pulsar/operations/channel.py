@@ -33,9 +33,9 @@ def applied(release: Release, case: Case) -> Answer:
     """
     resolver = next(filter(exists, RESOLVERS), None)
     if resolver is None:
-        raise Unsupported("the release has no channel of bundle states")
+        raise Unsupported("this release has no channel for the states of bundles")
     if case["lookups"] and not exists(TABLE):
-        raise Unsupported("the channel of the release reads its topic directly")
+        raise Unsupported("this release answers lookups from the topic, not from a table view")
     strategy = java_class(resolver)()
     units = {name: _channel_message(one, 1) for name, one in case["units"].items()}
     ignored = []

@@ -101,7 +101,7 @@ def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_foreign_bundle(moment: PlantedCycle) -> Pairs | None:
-    """Also unload, from a broker that sheds, a bundle that another broker owns."""
+    """Let a broker that sheds also unload a bundle that it does not own but another broker does."""
     broker = shedding_broker(moment)
     if broker is None:
         return None
