@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -12,6 +12,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse, SimulatedCycle
+from pulsar_conformance.audit.simulation.worlds import RecordedUnload
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
@@ -196,3 +197,41 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
         for first, second in pairwise(moves):
             if first.source == second.target != second.source:
                 yield first, second
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A simulation beside the recorded cycles: those before the first difference are alike.
+
+    Attributes:
+        cycles: number of recorded cycles that were simulated.
+        alike: number of cycles before the first with other unloads.
+        unloads: number of unloads recorded in all of them.
+        recorded, simulated: unloads of the first cycle that differs.
+    """
+
+    cycles: int
+    alike: int
+    unloads: int
+    recorded: frozenset[RecordedUnload] = frozenset()
+    simulated: frozenset[RecordedUnload] = frozenset()
+
+
+def likeness(course: SimulatedCourse) -> Likeness | None:
+    """Compare a simulation with the recorded unloads; None if no cycles were recorded."""
+    length = min(len(course.cycles), len(course.world.clock))
+    if not length:
+        return None
+    recorded: dict[int, set[RecordedUnload]] = defaultdict(set)
+    simulated: dict[int, set[RecordedUnload]] = defaultdict(set)
+    for one in course.world.unloads:
+        recorded[one.cycle].add(one)
+    for move in course.sheds:
+        unload = RecordedUnload(move.cycle, move.bundle, str(move.source), move.target)
+        simulated[move.cycle].add(unload)
+    unloads = sum(len(recorded[cycle]) for cycle in range(length))
+    for cycle in range(length):
+        if recorded[cycle] != simulated[cycle]:
+            other = frozenset(recorded[cycle]), frozenset(simulated[cycle])
+            return Likeness(length, cycle, unloads, *other)
+    return Likeness(length, length, unloads)

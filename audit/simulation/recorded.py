@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source, time_of
-from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.snapshots import (
     SCALING,
     carried_by,
@@ -235,41 +234,3 @@ def _record(line: str) -> Json | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """A simulation beside the recorded cycles: those before the first difference are alike.
-
-    Attributes:
-        cycles: number of recorded cycles that were simulated.
-        alike: number of cycles before the first with other unloads.
-        unloads: number of unloads recorded in all of them.
-        recorded, simulated: unloads of the first cycle that differs.
-    """
-
-    cycles: int
-    alike: int
-    unloads: int
-    recorded: frozenset[RecordedUnload] = frozenset()
-    simulated: frozenset[RecordedUnload] = frozenset()
-
-
-def likeness(course: SimulatedCourse) -> Likeness | None:
-    """Compare a simulation with the recorded unloads; None if no cycles were recorded."""
-    length = min(len(course.cycles), len(course.world.clock))
-    if not length:
-        return None
-    recorded: dict[int, set[RecordedUnload]] = defaultdict(set)
-    simulated: dict[int, set[RecordedUnload]] = defaultdict(set)
-    for one in course.world.unloads:
-        recorded[one.cycle].add(one)
-    for move in course.sheds:
-        unload = RecordedUnload(move.cycle, move.bundle, str(move.source), move.target)
-        simulated[move.cycle].add(unload)
-    unloads = sum(len(recorded[cycle]) for cycle in range(length))
-    for cycle in range(length):
-        if recorded[cycle] != simulated[cycle]:
-            other = frozenset(recorded[cycle]), frozenset(simulated[cycle])
-            return Likeness(length, cycle, unloads, *other)
-    return Likeness(length, length, unloads)

@@ -7,8 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.measures import Measures, measures_of
-from pulsar_conformance.audit.simulation.recorded import likeness
+from pulsar_conformance.audit.simulation.measures import Measures, likeness, measures_of
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
-from pulsar_conformance.audit.simulation.recorded import AT_ONCE, likeness, recorded_world
+from pulsar_conformance.audit.simulation.measures import likeness
+from pulsar_conformance.audit.simulation.recorded import AT_ONCE, recorded_world
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
 from pulsar_conformance.conformance.commands.main import main
