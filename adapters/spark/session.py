@@ -84,6 +84,9 @@ class _Process:
 _PROCESS = _Process()
 
 
+PY4J = "An error occurred while calling "
+"""Beginning of Py4J's message about a Java method that failed."""
+
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
 """Pattern of all targets but `SUBMITTED`."""
 
@@ -290,8 +293,12 @@ def _connect_remote(url: str, adapter: str) -> Spark:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return an exception's message without the long Java trace."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    """Return an exception's message without the long Java trace.
+
+    Py4J's first line names only the Java method that failed; the second is Java's message.
+    """
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    return others[0].lstrip(": ") if others and first.startswith(PY4J) else first
 
 
 RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)

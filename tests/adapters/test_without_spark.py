@@ -193,3 +193,21 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "taken",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "An error occurred while calling o7.collect.\n: java.lang.OutOfMemoryError: heap",
+            "java.lang.OutOfMemoryError: heap",
+        ),
+        (
+            "[DIVIDE_BY_ZERO] Division by zero.\n\nJVM stacktrace:",
+            "[DIVIDE_BY_ZERO] Division by zero.",
+        ),
+        ("", "RuntimeError"),
+    ],
+)
+def test_an_error_of_spark_is_reported_by_its_own_message(text, message):
+    assert session.exception_message(RuntimeError(text)) == message
