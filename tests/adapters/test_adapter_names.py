@@ -19,7 +19,7 @@ def test_an_unknown_kind_lists_those_that_there_are(name):
     with pytest.raises(AdapterError) as caught:
         connect(name, PROFILE, {})
     text = str(caught.value)
-    assert f"{name!r} names no adapter" in text
+    assert f"{name!r} is not an adapter" in text
     assert "reference, python:MODULE:NAME, exec:COMMAND ARG ..." in text
 
 

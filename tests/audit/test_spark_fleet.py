@@ -323,7 +323,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
             ["--decided-by", JAVA, "--plant", "SHED-08"],
             "--decided-by sample:java: it follows overload-scope=overload-shedder, not all",
         ),
-        (["--decided-by", "nobody"], "'nobody' names no adapter"),
+        (["--decided-by", "nobody"], "'nobody' is not an adapter"),
         (["--setting", "noSuch=1"], "noSuch"),
         (
             ["--reading", "window=fading"],

@@ -34,7 +34,7 @@ class Altered(Implementation):
         self._own = connection
         super().__init__(NAME, profile, {})
 
-    def _connected(self) -> Connection:
+    def _open_connection(self) -> Connection:
         return self._own
 
 

@@ -71,7 +71,7 @@ def test_a_version_that_cannot_be_fetched_is_refused_before_anything_is_started(
     assert main(["run", "--adapter", f"pulsar:{name}", "--out", "nowhere"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "write one from 2.8 on, such as 2.4.2, 2.10.5" in said
+    assert "give a version, 2.8 or later, such as 2.4.2, 2.10.5" in said
     assert "or the lib folder of a distribution or build" in said
 
 

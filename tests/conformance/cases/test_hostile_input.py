@@ -76,7 +76,7 @@ LINES = {
     "a command in red": ((f"{RED}run",), r"\x1b[31mrun is no command"),
     "no such option": ((*RUN, "--exmaples", "3"), "--exmaples is no argument of run; did you mean"),
     "an option in red": ((*RUN, f"--{RED}"), r"--\x1b[31m"),
-    "a kind in red": (("ask", f"{RED}:x"), r"\x1b[31m:x' names no adapter"),
+    "a kind in red": (("ask", f"{RED}:x"), r"\x1b[31m:x' is not an adapter"),
     "an adapter in red": (("ask", f"exec:{RED}"), "an unprintable character"),
     "an adapter of two lines": (("ask", "exec:a\nb"), "an unprintable character"),
     "an adapter of other bytes": (("ask", "exec:\udcff"), "an unprintable character"),
