@@ -294,5 +294,5 @@ def test_rules_of_strategies_that_no_cycle_follows_are_not_asked(audit_session, 
 def test_the_next_row_that_has_a_value(audit_session):
     rows = [("b1", 1, None), ("b1", 2, "x"), ("b1", 3, None), ("b1", 4, "y"), ("b2", 5, "z")]
     frame = audit_session.createDataFrame(rows, "broker string, at int, seen string")
-    told = frame.select("at", Timeline(("broker",), ("at",)).next("seen").alias("next"))
+    told = frame.select("at", Timeline(("broker",), ("at",)).value_after("seen").alias("next"))
     assert dict(told.collect()) == {1: "x", 2: "y", 3: "y", 4: None, 5: None}
