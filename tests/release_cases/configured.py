@@ -59,7 +59,7 @@ def made_with(released, setting):
 class Returning(shedding._Row):
     """Cycles in which placement would return each bundle to its owner."""
 
-    def _elsewhere(self, _bundle):
+    def _other_broker(self, _bundle):
         return some(broker_id("busy"))
 
 
