@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.compare.predictions import BRANCHES
 from release_cases.common import VERSIONS
 from release_cases.generate import draw
 
-EACH, SEED = 150, 2026
+EACH, SEED = 240, 2026
 """Cases of a release; there are 66 to 131 branches."""
 
 

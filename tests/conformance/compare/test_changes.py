@@ -69,14 +69,14 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
 
 
 def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
-    """Its branches have a weight by the name that 4.0 added."""
+    """Its branches have a weight by a name that 4.0 added."""
     _, out, _ = told(capfd, "3.0.7", "4.0.7", "--operation", "usage.max", "--examples", "2")
     assert "3.0.7 has no loadBalancerBandwidth" in " ".join(out.split())
     older, newer = out.partition("    4.0.7\n")[::2]
-    assert "OutResourceWeight: no such setting" in older
+    assert "ResourceWeight: no such setting" in older
     assert "ServiceConfiguration.loadBalancerBandwidth" not in older
-    assert "OutResourceWeight: its default is 1.0" in " ".join(newer.split())
-    assert "ServiceConfiguration.loadBalancerBandwidthOutResourceWeight" in newer
+    assert "ResourceWeight: its default is 1.0" in " ".join(newer.split())
+    assert "ServiceConfiguration.loadBalancerBandwidth" in newer
     assert "breaks USAGE-09" not in out
 
 
