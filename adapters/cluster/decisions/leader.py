@@ -119,6 +119,11 @@ class AskedLeader:
         """The load data of the running broker's modular manager."""
         return field(self.manager, "loadData").get(self.manager)
 
+    def kept_load_data(self) -> Java:
+        """Return the load data, which no report or other update replaces from now on."""
+        self.broker.manager.ignore_updates()
+        return self.load_data
+
     def await_domains(self, domains: Mapping[str, Iterable[str]]) -> None:
         """Wait until the load manager has read these failure domains. Errors: `Unsettled`."""
         if not self.broker.service.getConfiguration().isFailureDomainsEnabled():

@@ -84,8 +84,7 @@ def _ask_assignment(
     if not leader.has_answered(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write_policies(leader, case)
-        leader.broker.manager.ignore_updates()
-        set_bundles_and_loads(leader.release, leader.manager, leader.load_data, case)
+        set_bundles_and_loads(leader.release, leader.manager, leader.kept_load_data(), case)
         leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
     return next_choice(leader.release, leader.remembered, question, leader.names.name)
 

@@ -23,8 +23,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     """Return the bundles that brokers are asked to unload, in request order."""
     settings = {**case["settings"], **strategy_settings(leader.release, case)}
     leader.begin(settings, case["brokers"])
-    leader.broker.manager.ignore_updates()
-    release, load, requests = leader.release, leader.load_data, leader.requests()
+    release, load, requests = leader.release, leader.kept_load_data(), leader.requests()
     configuration = leader.broker.service.getConfiguration()
     remember(release, shedding_strategy(leader.manager), configuration, case)
     release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
