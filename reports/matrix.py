@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pulsar_conformance.reports.site.results import numbers
 from pulsar_conformance.specs import load
 
 PUBLISHED = Path("reports", "published")
@@ -39,11 +40,7 @@ def verdicts_by_release() -> dict[str, dict[str, str]]:
         release = file.name.removeprefix("pulsar-").rpartition("-documented-")[0]
         lines = json.loads(file.read_text("utf-8"))["verdicts"]
         found[release] = {line["rule"]: line["verdict"] for line in lines}
-    return {release: found[release] for release in sorted(found, key=_numbers)}
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(map(int, release.partition("-")[0].split(".")))
+    return {release: found[release] for release in sorted(found, key=numbers)}
 
 
 def release_matrix() -> str:

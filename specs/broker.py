@@ -94,13 +94,6 @@ def nearest_release(version: str) -> str:
     )
 
 
-def release_named(version: str) -> str:
-    """Return the newest known release of a line such as 4.2, or else the `nearest_release`."""
-    line = _numbers(version)
-    of_line = (one for one in reversed(known_releases()) if _numbers(one)[: len(line)] == line)
-    return next(of_line, None) or nearest_release(version)
-
-
 def is_older(version: str) -> bool:
     """True if a version is older than every known release. Errors: as `nearest_release`."""
     return _numbers(version) < _numbers(known_releases()[0])

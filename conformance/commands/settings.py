@@ -202,15 +202,16 @@ def _later(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
     Errors: `UserError` if `to` is not later.
     """
-    from pulsar_conformance.specs.broker import known_releases, release_named
+    from pulsar_conformance.specs.broker import known_releases, nearest_release
 
     now, known = _compared_with(found), known_releases()
     later = known[known.index(now) + 1 :]
     if to is None:
         return later[:1]
-    if release_named(to) not in later:
+    last = nearest_release(to)
+    if last not in later:
         raise UserError(f"--to {to}: name a release after {now}; known are {', '.join(known)}")
-    return later[: later.index(release_named(to)) + 1]
+    return later[: later.index(last) + 1]
 
 
 def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.compare.differences import (
     decides_differently,
     times_to_ask,
 )
-from pulsar_conformance.conformance.compare.predictions import branches_of
+from pulsar_conformance.conformance.compare.predictions import branches_of, with_hidden_settings
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import at_most, reduce
@@ -151,7 +151,7 @@ class Comparison:
         return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
 
     def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Add hidden settings, with values without effect, to every second question."""
+        """Add hidden settings with values without effect to every second shedding trial."""
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
         neutral = {
             name: value
@@ -159,7 +159,12 @@ class Comparison:
             if all(name in one for one in hidden)
         }
         return [
-            Trial(tuple(_with_hidden_settings(one, set_so) for one in trial.questions))
+            Trial(
+                tuple(
+                    with_hidden_settings(one, set_so) if "strategy" in one.case else one
+                    for one in trial.questions
+                )
+            )
             for trial, set_so in zip(trials, cycle((neutral, {})), strict=False)
         ]
 
@@ -269,14 +274,6 @@ def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
     """Return the causes that combine several others."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
-
-
-def _with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add settings to a question about shedding."""
-    operation, case = question
-    if "strategy" not in case or "settings" not in case:
-        return question
-    return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
 
 
 def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Iterator[str]:

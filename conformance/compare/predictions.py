@@ -174,12 +174,13 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
     neutral = {name: undone.get(name, value) for name, value in of_release.items()}
     given = cycle((neutral, of_release))
     return [
-        Trial(tuple(_with_hidden_settings(one, set_so) for one in trial.questions))
+        Trial(tuple(with_hidden_settings(one, set_so) for one in trial.questions))
         for trial, set_so in zip(trials, given, strict=False)
     ]
 
 
-def _with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
+def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
+    """Add settings to a question that has settings; its own have priority."""
     operation, case = question
     if "settings" not in case:
         return question
