@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         )
 
         with session.acquired(args.spark, "audit", options) as spark:
-            if spark_tuning.keeps_objects(args.input):
+            if spark_tuning.keeps_objects(options):
                 spark.defer_freeing()
             asked = Inquiry(args.why, args.broker, args.at)
             plan = judging_plan(

@@ -56,26 +56,21 @@ def process_settings(path: str) -> Mapping[str, str]:
     """Return the settings of a Spark process, given the path of the history; usual ones if it is
     not local.
     """
-    length = _length(path)
+    there = Path(path)
+    files = there.rglob("*") if there.is_dir() else [there]
+    length = sum(one.stat().st_size for one in files if one.is_file())
     if not 0 < length < MODEST:
         return LARGE
     return SUMMARIES if length < SMALL else ROOMY
 
 
-def keeps_objects(path: str) -> bool:
-    """True if Java may keep all objects of an audit of the history at a path.
+def keeps_objects(settings: Mapping[str, str]) -> bool:
+    """True if Java may keep all objects of an audit with these `process_settings`.
 
     Freeing them takes half of all messages to Java: see `messages`. Measured on a small audit,
     Java keeps 25,000 objects of 60 MB.
     """
-    return 0 < _length(path) < SMALL
-
-
-def _length(path: str) -> int:
-    """Return the size of a local history in bytes; 0 for another one."""
-    there = Path(path)
-    files = there.rglob("*") if there.is_dir() else [there]
-    return sum(one.stat().st_size for one in files if one.is_file())
+    return settings == SUMMARIES
 
 
 AT_ONCE = 3

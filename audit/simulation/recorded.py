@@ -107,7 +107,7 @@ def _by_report(history: _History) -> SimulatedWorld:
 def _by_cycle(history: _History) -> SimulatedWorld:
     """Return a world with the recorded cycles."""
     cycles = sorted(history.cycles)
-    reports = {broker: _reports_at(cycles, broker, history) for broker in sorted(history.reports)}
+    reports = _reports_at(cycles, history)
     note = f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their times"
     world = _replayed(history, reports, cycles[0], note)
     events = [
@@ -126,21 +126,21 @@ def _by_cycle(history: _History) -> SimulatedWorld:
     )
 
 
-def _reports_at(cycles: Sequence[datetime], broker: str, history: _History) -> list[Json | None]:
-    """Return, for each cycle, a broker's last report before it; None where the broker is down."""
+def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list[Json | None]]:
+    """Return each broker's last report before each cycle; None where the broker is down."""
     dated = {
-        name: [(at, said) for at, said in each if at is not None]
-        for name, each in history.reports.items()
+        broker: [(at, said) for at, said in history.reports[broker] if at is not None]
+        for broker in sorted(history.reports)
     }
-    times = {name: [at for at, _ in each] for name, each in dated.items()}
-    found: list[Json | None] = []
+    times = {broker: [at for at, _ in each] for broker, each in dated.items()}
+    found: dict[str, list[Json | None]] = {broker: [] for broker in dated}
     for cycle in cycles:
-        place = bisect_right(times[broker], cycle)
-        since = times[broker][place - 1] if place else cycle
-        missed = max(
-            bisect_right(each, cycle) - bisect_right(each, since) for each in times.values()
-        )
-        found.append(dated[broker][place - 1][1] if place and missed < ABSENT else None)
+        until = {broker: bisect_right(each, cycle) for broker, each in times.items()}
+        for broker, place in until.items():
+            since = times[broker][place - 1] if place else cycle
+            missed = max(until[one] - bisect_right(each, since) for one, each in times.items())
+            known = place and missed < ABSENT
+            found[broker].append(dated[broker][place - 1][1] if known else None)
     return found
 
 

@@ -90,7 +90,7 @@ class Restless:
         return {
             "variant": self.course.variant,
             "strategy": self.course.strategy,
-            "settings": {name: self.course.settings[name] for name in (GRACE,)},
+            "settings": {GRACE: self.course.settings[GRACE]},
             "loads": self.loads,
             "period": self.period,
             "unloads": len(self.course.sheds),
