@@ -172,7 +172,7 @@ def test_every_folder_with_code_is_a_package_that_is_installed():
     assert set(listed["package-dir"].values()) == {"api", *FOLDERS}
 
 
-GENERATED = ("published", "changes", "examples", "mutants", "strategies")
+GENERATED = ("published", "changes", "examples", "mutants", "strategies", "loops")
 """Folders of reports/ that are generated; users read them on the site or in the repository."""
 
 
