@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from pulsar_conformance import specs
 
 ROOT = Path(__file__).parent.parent
+BUILT = ROOT / "reports" / "out"
 FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports", "audit")
 PACKAGE = "pulsar_conformance."
 
@@ -67,8 +69,10 @@ ASKED_IN = 8
 
 
 def sources(folder=""):
+    """The modules that are written by hand, without the copies in a built site."""
     names = [folder] if folder else FOLDERS
-    return [file for name in names for file in sorted((ROOT / name).rglob("*.py"))]
+    files = (file for name in names for file in sorted((ROOT / name).rglob("*.py")))
+    return [file for file in files if not file.is_relative_to(BUILT)]
 
 
 def imports(file):
@@ -235,3 +239,11 @@ def test_a_file_of_tests_states_its_markers_once():
         if (text := file.read_text("utf-8"))
     }
     assert [name for name, count in stated.items() if count > 1] == []
+
+
+def test_nothing_that_a_command_writes_is_committed():
+    """Commands write to `out` and `.conformance` of the folder in which they run, unless told."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    assert listed.returncode == 0, listed.stderr
+    tops = {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name}
+    assert tops == {*FOLDERS, "api", "tests", ".ci", ".github"}

@@ -15,22 +15,23 @@ print(*(name for name in sys.modules if name.startswith("pulsar_conformance")))
 TRANSPORTS = ("admin_api", "cluster", "operated", "pulsar", "spark")
 
 
-def loaded(*words):
-    """The modules of the project that a command has imported by its end."""
-    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True)
+def loaded(folder, *words):
+    """The modules of the project that a command run in a folder has imported by its end."""
+    command = [sys.executable, "-c", LOADED, *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["rules"]])
-def test_looking_something_up_loads_little(words):
-    assert len(loaded(*words)) <= 30
+def test_looking_something_up_loads_little(tmp_path, words):
+    assert len(loaded(tmp_path, *words)) <= 30
 
 
 def test_a_run_loads_no_transport_but_the_one_it_names(tmp_path):
-    """With every rule of the profile, so that all subjects are loaded."""
+    """With every rule of the profile, so that all subjects are loaded, and no saved case."""
     run = ("run", "--adapter", "reference", "--examples", "1")
-    modules = loaded(*run, "--out", str(tmp_path))
+    modules = loaded(tmp_path, *run, "--out", str(tmp_path / "out"))
     assert len(modules) <= 150
     assert "pulsar_conformance.adapters.reference" in modules
     named = [f"pulsar_conformance.adapters.{transport}" for transport in TRANSPORTS]
