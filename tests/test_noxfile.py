@@ -198,3 +198,12 @@ def test_a_bench_has_what_its_adapters_need(noxfile, monkeypatch, tmp_path):
     session = Session("uv", "engines", "--adapter", "reference")
     noxfile.bench(session)
     assert session.did[0][1] == "."
+
+
+def test_ci_plays_the_saved_stories_of_clusters_that_have_some(noxfile):
+    script = (ROOT / ".ci" / "run").read_text("utf-8").replace("\\\n", "")
+    names = re.search(r"clusters -- --saved (.+)", script)[1].split()
+    stems = {noxfile.cluster_name(name) for name in names}
+    files = {file.stem for file in (ROOT / "fixtures" / "deviations").glob("cluster-*.yaml")}
+    assert stems == {"cluster-3.0.7", "cluster-simple-3.0.7", "cluster-extensible-4.2.4"}
+    assert stems <= files
