@@ -77,3 +77,9 @@ def test_importing_the_package_loads_nothing():
     program = "import sys, pulsar_conformance; print([one for one in sys.modules if 'hypo' in one])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_runs_as_a_module():
+    words = [sys.executable, "-m", "pulsar_conformance", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"pulsar-conformance \d+\.\d+\.\d+\n", done.stdout)
