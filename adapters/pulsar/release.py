@@ -17,6 +17,9 @@ Case = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
+WITHOUT_EXTENSIBLE = "the release has no extensible load manager"
+
+
 class Unsupported(Exception):
     """A case that the release cannot be asked; the message gives the reason."""
 

@@ -19,6 +19,7 @@ from pulsar_conformance.adapters.pulsar.jvm import (
 from pulsar_conformance.adapters.pulsar.loads import MANAGER, RATES, RESOURCES
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import (
+    WITHOUT_EXTENSIBLE,
     Answer,
     Case,
     Release,
@@ -124,7 +125,7 @@ def due(release: Release, case: Case) -> Answer:
     if case["written"] is not None and case["seconds"] * 1000 < least:
         raise Unsupported(f"the release checks its trigger only every {least} ms (PulsarService)")
     if case["manager"] == "extensible" and not exists(REPORTER):
-        raise Unsupported("the release has no extensible load manager")
+        raise Unsupported(WITHOUT_EXTENSIBLE)
     trigger, write = TRIGGERS[case["manager"]]
     java = Service(configuration).shells.unconstructed(trigger)
     field(java, "conf").set(java, configuration)
@@ -181,9 +182,11 @@ TOP = f"{EXTENSIONS}.models.TopKBundles"
 def top_bundles(release: Release, case: Case) -> Answer:
     """Return the bundles that a load manager selects for its report. Errors: `Unsupported`."""
     configuration = release.configuration(case["settings"])
-    most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
     service = Service(configuration)
     if case["manager"] == "extensible":
+        if not exists(TOP):
+            raise Unsupported(WITHOUT_EXTENSIBLE)
+        most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
         stats = java_class("java.util.HashMap")()
         measured = list(release.loads.stats(list(case["stats"].values())))
         for name, one in zip(case["stats"], measured, strict=True):

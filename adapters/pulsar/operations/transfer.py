@@ -12,7 +12,12 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_cla
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.namespaces import divide
 from pulsar_conformance.adapters.pulsar.operations import whole_placement
-from pulsar_conformance.adapters.pulsar.release import Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.release import (
+    WITHOUT_EXTENSIBLE,
+    Case,
+    Release,
+    Unsupported,
+)
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done, some
 from pulsar_conformance.reference.shedding import STRATEGY, names_extensible
@@ -37,7 +42,7 @@ def is_asked(case: Case) -> bool:
     if named is None:
         extensible = names_extensible(settings)
         if extensible and not exists(SHEDDER):
-            raise Unsupported("the release has no extensible load manager")
+            raise Unsupported(WITHOUT_EXTENSIBLE)
         return extensible
     return str(named).rpartition(".")[2] == "TransferShedder" and exists(SHEDDER)
 

@@ -9,7 +9,10 @@ pytest.importorskip("jpype", reason="needs the extra pulsar")
 
 from pulsar_conformance.adapters import python_host
 from pulsar_conformance.adapters.errors import AdapterTrouble
-from pulsar_conformance.adapters.pulsar import host, jvm, shells
+from pulsar_conformance.adapters.pulsar import host, jvm, release, shells
+from pulsar_conformance.adapters.pulsar.operations import reports
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.commands.main import main
 
 
 class Frame:
@@ -87,3 +90,32 @@ def test_a_release_that_needs_a_newer_java_says_which():
     said = f"java.lang.UnsupportedClassVersionError: A {compiled} (class file version 65.0)"
     assert jvm.unloadable(said) == "it needs Java 21 or newer; let JAVA_HOME name one"
     assert "all jars are present" in jvm.unloadable("java.lang.NoClassDefFoundError: A")
+
+
+@pytest.mark.parametrize("manager", ["modular", "extensible"])
+def test_a_release_before_top_bundles_says_that_it_selects_none(manager, monkeypatch):
+    class Kept:
+        java = load_data = None
+
+        def __init__(self, _service):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_raised):
+            pass
+
+    nothing = {"exists": lambda _name: False, "methods": lambda *_names: [], "Manager": Kept}
+    for name, one in {**nothing, "Service": lambda _configuration: None}.items():
+        monkeypatch.setattr(reports, name, one)
+    older = SimpleNamespace(configuration=lambda _settings: SimpleNamespace())
+    case = {"manager": manager, "settings": {}, "stats": {}, "brokerCount": 1}
+    with pytest.raises(release.Unsupported, match=r"has no extensible|every bundle"):
+        reports.top_bundles(older, case)
+
+
+@pytest.mark.pulsar
+@pytest.mark.parametrize("version", releases())
+def test_each_release_follows_the_protocol(version, capsys):
+    assert main(["check", f"pulsar:{version}"]) == 0, capsys.readouterr().out
