@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -72,8 +73,10 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
         failure = failure_of(applied, confirmed.fault, plan)
         return replace(blank, verdict="fail", failure=failure)
     if confirmed.flaky:
-        file = saved.save(confirmed.flaky[0].trial, plan.root, {}).as_posix()
-        why = f"not reproducible: broken on {file}, but not when asked again"
+        fault = confirmed.flaky[0]
+        file = saved.save(fault.trial, plan.root, {}).as_posix()
+        answered = textwrap.shorten(fault.outcome.answered, LONGEST_ANSWER, placeholder=" ...")
+        why = f"not reproducible: broken on {file}, but not when asked again; answered {answered}"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)
