@@ -112,7 +112,11 @@ class LiveBroker:
         self.service.close()
 
     def crash(self) -> None:
-        """Stop it immediately, closing all connections."""
+        """Stop it immediately, closing all connections.
+
+        Clients that stayed connected, such as those of other brokers, would go on using the topics
+        of a broker that is gone.
+        """
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
             channel = field(brokers, name).get(brokers)
@@ -123,6 +127,8 @@ class LiveBroker:
         for connector in server.getConnectors():
             connector.close()
         self.service.getLocalMetadataStore().close()
+        loops = field(self.service, "ioEventLoopGroup").get(self.service)
+        loops.shutdownGracefully(0, 0, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def clear_away(self) -> None:
         """Release the threads and the memory of a crashed broker as far as possible."""

@@ -280,6 +280,15 @@ def test_extensible_manager(extensible):
     assert "unloaded" not in down
 
 
+def test_no_broker_stays_connected_to_one_that_crashed(extensible):
+    """The first broker serves the topics of the load manager; the crash closes its connections."""
+    crash, restart = {"broker_down": {"broker": "broker-1"}}, {"restart": {"broker": "broker-2"}}
+    another = "persistent://shop/us/orders"
+    used = {"namespace": {"name": "shop/us", "bundles": 1}}, {"topic": {"topic": another}}
+    *_, last = steps(extensible, up(1), up(2), up(3), *USED[1:], crash, restart, *used)
+    assert last["owners"][another] in ("broker-2", "broker-3")
+
+
 def test_what_the_extensible_manager_owns_is_seen_anew(extensible):
     *_, used, unloaded = steps(extensible, *USED, {"unload": {"bundleOf": ORDERS}})
     bundle = "shop/eu/0x00000000_0xffffffff"
