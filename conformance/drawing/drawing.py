@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from random import Random
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -212,6 +213,40 @@ class IndependentDraws(PrimitiveProvider):
 AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
+class Distinct(Generic[T]):
+    """The first of equal values, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.values: list[T] = []
+        self._alike: dict[int, list[T]] = defaultdict(list)
+
+    def add(self, value: T) -> None:
+        """Add a value unless an equal one was added before."""
+        alike = self._alike[hash_of(value)]
+        if value not in alike:
+            alike.append(value)
+            self.values.append(value)
+
+
+def hash_of(value: Any) -> int:
+    """Return a hash of a value; that of JSON and of data classes with JSON is from its content.
+
+    Equal values have the same hash. Others that are not hashable all have the same one.
+    """
+    try:
+        return hash(value)
+    except TypeError:
+        pass
+    if isinstance(value, Mapping):
+        return hash(frozenset((name, hash_of(one)) for name, one in value.items()))
+    if isinstance(value, list | tuple):
+        return hash(tuple(map(hash_of, value)))
+    if is_dataclass(value):
+        compared = (getattr(value, one.name) for one in fields(value) if one.compare)
+        return hash(tuple(map(hash_of, compared)))
+    return 0
+
+
 VALUES_PER_EXAMPLE = 10
 """Maximum number of values of an endless strategy per example; an example alone costs 160 µs."""
 
@@ -228,12 +263,12 @@ def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
 
     The simplest value comes first. A strategy with fewer distinct values yields each once.
     """
-    found: list[T] = []
+    found = Distinct[T]()
     source = RandomSource(_seed_of_text(seeded_by))
     _draw_into(found, strategy.map(_as_list), FIRST_EXAMPLES, source)
     attempt = 0
-    while len(found) < count:
-        before, attempt = len(found), attempt + 1
+    while len(found.values) < count:
+        before, attempt = len(found.values), attempt + 1
         wanted = count - before if attempt == 1 else 2 * (count - before) + MORE_VALUES
         source.seed = _seed_of_text(f"{seeded_by}/{attempt}")
         if source.endless:
@@ -243,9 +278,9 @@ def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
             ended = _draw_into(found, several, 1 + -(-wanted // size), source)
         else:
             ended = _draw_into(found, strategy.map(_as_list), count, source)
-        if ended or len(found) == before:
+        if ended or len(found.values) == before:
             break
-    return found[:count]
+    return found.values[:count]
 
 
 def _as_list(value: T) -> list[T]:
@@ -257,7 +292,7 @@ def _seed_of_text(text: str) -> int:
 
 
 def _draw_into(
-    found: list[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
+    found: Distinct[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
     """Append new values of `count` examples; return True if the strategy is exhausted."""
     drawn = 0
@@ -275,8 +310,7 @@ def _draw_into(
         nonlocal drawn
         drawn += 1
         for value in values:
-            if value not in found:
-                found.append(value)
+            found.add(value)
 
     token = SOURCE.set(source)
     try:
