@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
-from pulsar_conformance.conformance.common.events import Verdict, nobody
+from pulsar_conformance.conformance.common.events import Verdict, ignore_event
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -143,7 +143,7 @@ def run(
     unknown adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.
     """
     plan = Plan.make([adapter], [profile], rules=rules, examples=examples, seed=seed, root=root)
-    session = Session(plan, nobody, alone=True)
+    session = Session(plan, ignore_event, alone=True)
     try:
         judged = session.runs[adapter, profile]
         return [session.verdict(judged, rule) for rule in judged.rules]

@@ -1,8 +1,8 @@
-"""The subjects in the folders next to this file: their operations, checks and aims.
+"""Collects the operations, checks and aims that the subjects define.
 
-A subject is a folder with an `operations.py` or, if it has no operations of its own, a `checks.py`.
-Any of its modules may register checks and declare aims (trials that tell readings apart) as
-`AIMED`.
+A subject is a folder next to this file with an `operations.py` or, if it has no operations of its
+own, a `checks.py`. Any of its modules may register checks, and list its aims (strategies for trials
+that tell the alternatives of a reading apart) in `AIMED`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common.operation import AnyOperation, Operat
 from pulsar_conformance.conformance.drawing import Aim
 
 MARKS = ("operations", "checks")
-"""Modules that make a folder a subject."""
+"""Names of modules, one of which each subject has."""
 
 
 def _subjects() -> list[str]:
@@ -68,7 +68,7 @@ def checks() -> Mapping[str, Check]:
 
 @cache
 def aimed() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims of each reading that can be decided by asking."""
+    """Return the aims of each reading that answers can decide, by the reading's name."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):
@@ -78,6 +78,9 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
 
 @cache
 def presupposed() -> tuple[DerivedQuestions, ...]:
-    """Return the questions that test presupposed rules, those for operations first."""
+    """Return all makers of questions that test presupposed rules.
+
+    Those for any rule of an operation come before those for a single rule.
+    """
     found = [one for module in _modules() for one in getattr(module, "PRESUPPOSED", ())]
     return tuple(sorted(found, key=lambda one: one.rule is not None))

@@ -1,4 +1,4 @@
-"""The pytest plug-in: collects each rule of `specs/rules/*.yaml` as an item."""
+"""The pytest plug-in: collects a test item for each rule of `specs/rules/*.yaml`."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ LETTERS = {
 
 
 class Violation(AssertionError):
-    """A verdict against an implementation, formatted for users."""
+    """Raised for a verdict that fails the run; the text is formatted for users."""
 
 
 class Unusable(Exception):
-    """Why an implementation could not be judged, formatted for users."""
+    """Raised if an implementation could not be judged; the text is formatted for users."""
 
 
 class RuleFile(pytest.File):
-    """The rules of one area."""
+    """A file with the rules of one area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """Yield an item per rule, implementation and profile; a replay limits the rules."""
+        """Yield an item per rule, implementation and profile; in a replay, if the rule applies."""
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
@@ -78,7 +78,7 @@ class RuleItem(pytest.Item):
         allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judge the rule; the verdict travels in the report, even from another worker."""
+        """Judge the rule, and store the verdict in the test report, which all workers send back."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
@@ -123,12 +123,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the plan; mistakes in it are reported as usage errors."""
     try:
         plan = plan_of(config.option)
-    except BadPlan as wrong:
-        raise pytest.UsageError(str(wrong)) from None
+    except BadPlan as error:
+        raise pytest.UsageError(str(error)) from None
     worker = hasattr(config, "workerinput")
     alone = not worker and not getattr(config.option, "numprocesses", None)
     progress = Progress(alone and sys.stderr.isatty())
-    session = config.stash[SESSION] = Session(plan, progress.tell, alone)
+    session = config.stash[SESSION] = Session(plan, progress.notify, alone)
     if not worker:
         config.pluginmanager.register(Reporter(config, session), "conformance-reporter")
 
@@ -152,12 +152,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Sort items by implementation, then in rule order."""
     runs, rules = list(config.stash[SESSION].runs.values()), list(specs.load().rules)
 
-    def turn(item: pytest.Item) -> tuple[int, int]:
+    def sort_key(item: pytest.Item) -> tuple[int, int]:
         if not isinstance(item, RuleItem):
             return -1, 0
         return runs.index(item.run), rules.index(item.rule.id)
 
-    items.sort(key=turn)
+    items.sort(key=sort_key)
 
 
 @pytest.hookimpl(optionalhook=True)

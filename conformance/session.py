@@ -1,4 +1,4 @@
-"""The runs of a session: every implementation by every profile, asked concurrently."""
+"""A session: every implementation judged by every profile, with concurrent questions."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from operator import itemgetter
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
-from pulsar_conformance.conformance.common.events import Tell, Verdict
+from pulsar_conformance.conformance.common.events import Listener, Verdict
 from pulsar_conformance.conformance.engine.ask import run_immediately
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
-MOST_BACKGROUND_THREADS = 3
+MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
 
 
 class Session:
-    """The runs of a plan.
+    """The runs of a plan, one for each pair of implementation and profile.
 
-    Unless pytest-xdist distributes them (then `alone` is false), implementations in child processes
-    are asked while cases for others are drawn and judged.
+    If `alone` is true, implementations in child processes are asked while cases for others are
+    drawn and judged. It is false if pytest-xdist distributes the runs over processes.
     """
 
-    def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
+    def __init__(self, plan: Plan, notify: Listener, alone: bool) -> None:
         self.plan = plan
         self._alone = alone
         self._thresholds = gc.get_threshold()
         gc.set_threshold(*GC_THRESHOLDS)
         self._prepared = False
-        self._background = ThreadPoolExecutor(MOST_BACKGROUND_THREADS, "asking")
+        self._background = ThreadPoolExecutor(MAX_BACKGROUND_THREADS, "asking")
         submit = self._background.submit if alone else run_immediately
         self.runs = {
-            (adapter, profile): Run(plan, adapter, profile, tell, submit)
+            (adapter, profile): Run(plan, adapter, profile, notify, submit)
             for adapter in plan.adapters
             for profile in plan.profiles
         }
@@ -49,11 +49,11 @@ class Session:
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draw each run's cases, and have them asked in the background meanwhile.
+        """Draw the cases of all runs; they are asked in the background meanwhile.
 
-        Implementations that take large batches go first, because they have the most to do, each
-        with its shortest profile first, so that they start early. Those in this process go last,
-        because they are asked immediately.
+        Implementations that take large batches go first, because they need the most time; of their
+        profiles, the one with the fewest rules goes first, so that they can start early.
+        Implementations in this process go last, because they are asked immediately.
         """
         self._prepared = True
         reached = []
@@ -77,9 +77,9 @@ SILENT = ("unexercised", "not_applicable")
 
 
 def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
-    """Return the rules that apply to a replayed case, according to the implementation's answers.
+    """Return the rules that apply to a replayed case, given the implementation's answers.
 
-    If it cannot be asked, all rules are returned, because their verdicts give the reason.
+    If the implementation cannot be asked, all rules are returned; their verdicts give the reason.
     """
     return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
 

@@ -63,12 +63,12 @@ class Channel:
     @cached_property
     def _course(self) -> tuple[dict[str, Entry], list[int]]:
         units, ignored = dict(self.case["units"]), []
-        for place, change in enumerate(self.case["changes"]):
+        for index, change in enumerate(self.case["changes"]):
             bundle = change["bundle"]
             if self._is_valid(units.get(bundle), change):
                 units[bundle] = {name: change[name] for name in ("state", "to", "from")}
             else:
-                ignored.append(place)
+                ignored.append(index)
         return units, ignored
 
     @property

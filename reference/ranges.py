@@ -113,7 +113,7 @@ PARTITION = re.compile(r"-partition-(\d+)$")
 def boundaries(count: int) -> list[str]:
     """Return the boundaries of a new namespace with `count` bundles. [BUNDLE-01, BUNDLE-03]"""
     width = HASHES // count
-    return [hex_of(width * place) for place in range(count)] + [hex_of(FULL_UPPER)]
+    return [hex_of(width * index) for index in range(count)] + [hex_of(FULL_UPPER)]
 
 
 def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:

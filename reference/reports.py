@@ -29,9 +29,9 @@ SIMPLE_NAMES: Mapping[str, str] = {
 """Fields with a different name in reports of the simple load manager."""
 
 THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
-LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
-MOST_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
-MOST_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+MIN_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
+MAX_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
+MAX_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 """Settings of when reports are written, and of how many bundles."""
 
 SHOWN = 60
@@ -158,8 +158,8 @@ def _bundle(value: object, place: str) -> str:
         raise Unreadable(f"{place}: {_quoted(value)} is not a bundle (tenant/namespace/0x…_0x…)")
     try:
         HashRange.parse(value)
-    except ValueError as wrong:
-        raise Unreadable(f"{place}: {wrong}") from None
+    except ValueError as error:
+        raise Unreadable(f"{place}: {error}") from None
     return value
 
 

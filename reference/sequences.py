@@ -54,7 +54,7 @@ class CycleSequence:
         if self._strategy == "AvgShedder":
             now["earlier"] = list(zip(self._usages, map(bool, unloads), strict=False))
         if self._strategy == TRANSFER_SHEDDER:
-            now["earlier"] = [self._past(unloads, place) for place in range(len(unloads))]
+            now["earlier"] = [self._past(unloads, index) for index in range(len(unloads))]
         return self._cycle(now)
 
     @property
@@ -109,7 +109,7 @@ class CycleSequence:
     @cached_property
     def _usages(self) -> list[dict[str, Percent]]:
         """Each broker's weighted usage in each cycle."""
-        return [Levels(self.alone(place)).present for place in range(len(self))]
+        return [Levels(self.alone(index)).present for index in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
         case = {name: value for name, value in seen.items() if name != "minutes"}

@@ -32,7 +32,7 @@ TRANSFER_TARGET = "loadBalancerBrokerLoadTargetStd"
 
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
 TRANSFERS = "loadBalancerTransferEnabled"
-MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+MAX_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 DELAY = "loadBalanceSheddingDelayInSeconds"
 LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
 TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"

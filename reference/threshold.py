@@ -24,7 +24,7 @@ from pulsar_conformance.reference.usage import weighted_maximum, weights
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
-LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
+MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 BELOW_AVERAGE = Fraction(5)
 """Distance of the target below the average: points, or percent of it. [THRESHOLD-03]"""
@@ -163,7 +163,7 @@ class Levels:
 
         Always true under documents that have no such minimum.
         """
-        if LEAST_THROUGHPUT not in self.cycle.settings.defaults:
+        if MIN_THROUGHPUT not in self.cycle.settings.defaults:
             return True
         movable = (self.cycle.rates(one).throughput for one in self.cycle.movable(broker))
         whole = self.cycle.rates_of(broker).throughput
@@ -174,7 +174,7 @@ class Levels:
     def least(self) -> Rate:
         """Bytes per second that an unload must exceed. [THRESHOLD-20]"""
         megabyte = MEGABYTE[self.cycle.readings["megabyte"]]
-        return self.cycle.settings.number(LEAST_THROUGHPUT) * megabyte
+        return self.cycle.settings.number(MIN_THROUGHPUT) * megabyte
 
     def need_of(self, broker: Broker) -> Rate:
         """Return the traffic that a broker above the limit sheds. [THRESHOLD-03]

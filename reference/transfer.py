@@ -30,7 +30,7 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     LIFETIME,
-    MOST_BROKERS,
+    MAX_BROKERS,
     TOP,
     TRANSFER_TARGET,
     TRANSFERS,
@@ -41,7 +41,7 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.reference.shedding_steps import keep_all_steps
 from pulsar_conformance.reference.threshold import Levels
 
-TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MOST_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
+TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
 """The settings of TransferShedder that are numbers."""
 
 MINUTE = 60
@@ -153,8 +153,8 @@ class TransferPlan:
     def hits(self) -> int:
         """Number of consecutive cycles, up to this one, with an imbalance. [TRANSFER-06]"""
         found = 0
-        for place, one in enumerate(self.past):
-            found = hits_after(one, self.past[:place], found)
+        for index, one in enumerate(self.past):
+            found = hits_after(one, self.past[:index], found)
         return found + 1 if self.balance.uneven else 0
 
     @property
@@ -175,7 +175,7 @@ class TransferPlan:
         return () if self.obstacle else tuple(self._moves())
 
     def _moves(self) -> Iterator[Transfer]:
-        balance, most = self.balance, self.cycle.settings.number(MOST_BROKERS)
+        balance, most = self.balance, self.cycle.settings.number(MAX_BROKERS)
         order = sorted(balance.load, key=lambda name: (balance.load[name], name))
         done = 0
         while len(order) > 1 and done < most and balance.uneven:

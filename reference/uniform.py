@@ -33,13 +33,13 @@ AVERAGE_LOW = "loadBalancerAvgShedderLowThreshold"
 AVERAGE_HIGH = "loadBalancerAvgShedderHighThreshold"
 AVERAGE_LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
 AVERAGE_HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
-MOST_SHARE = "maxUnloadPercentage"
-LEAST_MESSAGES = "minUnloadMessage"
-LEAST_BYTES = "minUnloadMessageThroughput"
-MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
+MAX_SHARE = "maxUnloadPercentage"
+MIN_MESSAGES = "minUnloadMessage"
+MIN_BYTES = "minUnloadMessageThroughput"
+MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 AVERAGE_SETTINGS = (
     *(AVERAGE_LOW, AVERAGE_HIGH, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS),
-    *(MOST_SHARE, LEAST_MESSAGES, LEAST_BYTES),
+    *(MAX_SHARE, MIN_MESSAGES, MIN_BYTES),
 )
 """The settings of AvgShedder; UniformLoadShedder also uses the last three. [AVERAGE]"""
 
@@ -129,10 +129,10 @@ class Imbalance:
         Always true under documents that have no such minimums.
         """
         settings = self.cycle.settings
-        if LEAST_MESSAGES not in settings.defaults:
+        if MIN_MESSAGES not in settings.defaults:
             return True
-        share, ends = settings.number(MOST_SHARE), (self.messages, self.throughput)
-        pairs = zip(ends, (LEAST_MESSAGES, LEAST_BYTES), strict=True)
+        share, ends = settings.number(MAX_SHARE), (self.messages, self.throughput)
+        pairs = zip(ends, (MIN_MESSAGES, MIN_BYTES), strict=True)
         return any((most - least) * share >= settings.number(name) for (least, most), name in pairs)
 
 
@@ -148,16 +148,16 @@ def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 
 def movable_part(cycle: Cycle, gap: Rate) -> Rate:
     """Return the amount to move: half of the gap, limited to the documented share. [UNIFORM-05]"""
-    if MOST_SHARE not in cycle.settings.defaults:
+    if MAX_SHARE not in cycle.settings.defaults:
         return gap / 2
-    return min(gap / 2, gap * cycle.settings.number(MOST_SHARE))
+    return min(gap / 2, gap * cycle.settings.number(MAX_SHARE))
 
 
 def most_bundles(cycle: Cycle) -> int | None:
     """Return the maximum number of bundles per cycle; None without a limit. [UNIFORM-07]"""
-    if MOST_BUNDLES not in cycle.settings.defaults:
+    if MAX_BUNDLES not in cycle.settings.defaults:
         return None
-    most = int(cycle.settings.number(MOST_BUNDLES))
+    most = int(cycle.settings.number(MAX_BUNDLES))
     return most if most >= 0 else None
 
 
@@ -187,9 +187,9 @@ def preface(cycle: Cycle) -> Iterator[Step]:
 
 def _too_small(spread: Imbalance) -> str:
     settings = spread.cycle.settings
-    share = settings.number(MOST_SHARE)
+    share = settings.number(MAX_SHARE)
     amounts = ((most - least) * share for least, most in (spread.messages, spread.throughput))
-    names = ((messages, LEAST_MESSAGES), (throughput, LEAST_BYTES))
+    names = ((messages, MIN_MESSAGES), (throughput, MIN_BYTES))
     told = (
         f"{written(amount)} is less than {written(settings.number(name))}"
         for amount, (written, name) in zip(amounts, names, strict=True)
@@ -231,7 +231,7 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
 
     def stays(bundle: str, carried: Rate) -> str:
         if len(taken) == most_bundles(cycle) and carried + cycle.traffic(bundle) <= part:
-            return f"{MOST_BUNDLES} is {len(taken)}"
+            return f"{MAX_BUNDLES} is {len(taken)}"
         left = cycle.written(part - carried)
         return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
 
@@ -239,7 +239,7 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
         halved = f"{cycle.written(gap)} / 2 = {cycle.written(part)}"
         yield Step("to move", f"up to half of what lies between most and least: {halved}")
     else:
-        share = plain(cycle.settings.number(MOST_SHARE))
+        share = plain(cycle.settings.number(MAX_SHARE))
         product = f"{cycle.written(gap)} x {share} = {cycle.written(part)}"
         yield Step("to move", f"up to a share of what lies between most and least: {product}")
     yield from bundle_steps(cycle, broker, taken, stays, part)
@@ -249,7 +249,7 @@ EARLIER = "earlier"
 """Field of a cycle: the usages of each earlier cycle, and whether it unloaded anything."""
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
-LEAST_BY_MEASURE = (("messages", LEAST_MESSAGES), ("throughput", LEAST_BYTES))
+MIN_BY_MEASURE = (("messages", MIN_MESSAGES), ("throughput", MIN_BYTES))
 """Setting of the minimum unload for each measure, in the order of preference. [AVERAGE-06]"""
 
 
@@ -299,8 +299,8 @@ class ExtremePair:
         [AVERAGE-05, AVERAGE-06]
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
-        share = self.cycle.settings.number(MOST_SHARE)
-        for measure, least in LEAST_BY_MEASURE:
+        share = self.cycle.settings.number(MAX_SHARE)
+        for measure, least in MIN_BY_MEASURE:
             need: Rate = (getattr(busy, measure) - getattr(idle, measure)) * share
             if need > self.cycle.settings.number(least):
                 return measure, need
@@ -386,8 +386,8 @@ def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
     """Yield a step for each measure tried: the part of the difference to move, and its minimum."""
     cycle, chosen = pair.cycle, pair.amount
     idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
-    share = cycle.settings.number(MOST_SHARE)
-    for measure, name in LEAST_BY_MEASURE:
+    share = cycle.settings.number(MAX_SHARE)
+    for measure, name in MIN_BY_MEASURE:
         written, most, least = AMOUNT_WRITTEN[measure], *(getattr(x, measure) for x in (busy, idle))
         amount = f"({written(most)} - {written(least)}) x {plain(share)}"
         amount += f" = {written((most - least) * share)}"

@@ -11,9 +11,9 @@ from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, exact
 from pulsar_conformance.reference.reports import (
-    LEAST_MILLIS,
-    MOST_BUNDLES,
-    MOST_MINUTES,
+    MAX_BUNDLES,
+    MAX_MINUTES,
+    MIN_MILLIS,
     THRESHOLD,
 )
 from pulsar_conformance.reference.usage import weighted_maximum, weights
@@ -74,12 +74,12 @@ class ReportDue:
     @property
     def too_soon(self) -> bool:
         """True before the minimum interval has passed. [REPORT-16]"""
-        return exact(self.case["seconds"]) * MILLIS < self.settings.number(LEAST_MILLIS)
+        return exact(self.case["seconds"]) * MILLIS < self.settings.number(MIN_MILLIS)
 
     @property
     def late(self) -> bool:
         """True after the maximum interval has passed. [REPORT-15]"""
-        return exact(self.case["seconds"]) > self.settings.number(MOST_MINUTES) * SECONDS
+        return exact(self.case["seconds"]) > self.settings.number(MAX_MINUTES) * SECONDS
 
     @property
     def due(self) -> bool:
@@ -99,7 +99,7 @@ class TopBundles:
     @property
     def most(self) -> int:
         """The maximum number of bundles to report. [REPORT-18, REPORT-19, REPORT-21]"""
-        each = int(self.settings.number(MOST_BUNDLES))
+        each = int(self.settings.number(MAX_BUNDLES))
         if each < 0:
             return len(self.case["stats"])
         return each * (self.case["brokerCount"] if self.case["manager"] == "modular" else 1)

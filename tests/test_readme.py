@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.commands.main import (
     parser_of,
 )
 from pulsar_conformance.conformance.commands.project import with_project_options
-from pulsar_conformance.conformance.common.events import Word
+from pulsar_conformance.conformance.common.events import VerdictWord
 from pulsar_conformance.conformance.engine.plan import OPTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -185,7 +185,7 @@ def test_every_option_of_a_run_is_explained_and_shown():
 
 def test_every_verdict_is_explained():
     explained = re.findall(r"^\| `(\w+)` \|", everything(), re.MULTILINE)
-    assert set(explained) >= set(get_args(Word))
+    assert set(explained) >= set(get_args(VerdictWord))
 
 
 @pytest.mark.parametrize(("page", "words"), WITHIN, ids=lambda words: " ".join(words))

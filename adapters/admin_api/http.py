@@ -19,8 +19,8 @@ LARGEST = 64 * 1024 * 1024
 """Maximum size of an answer in bytes; a load report of 10,000 bundles has about 3 MB."""
 
 CHUNK = 1 << 16
-MOST_HOSTS = 1000
-MOST_REDIRECTS = 8
+MAX_HOSTS = 1000
+MAX_REDIRECTS = 8
 READING = "GET"
 REDIRECTS = (301, 302, 303, 307, 308)
 FORBIDDEN = (401, 403)
@@ -122,7 +122,7 @@ class Client:
 
     def _pools(self, **headers: str) -> urllib3.PoolManager:
         return urllib3.PoolManager(
-            MOST_HOSTS,
+            MAX_HOSTS,
             {**self._headers, **headers},
             maxsize=1,
             block=True,
@@ -137,14 +137,14 @@ class Client:
         """
         end, begun = time.monotonic() + seconds, url
         hops: list[Hop] = []
-        while len(hops) <= MOST_REDIRECTS:
+        while len(hops) <= MAX_REDIRECTS:
             status, content, location = self._send(method, url, body, end, seconds)
             if status not in REDIRECTS or not location:
                 return Reply(url, status, content, tuple(hops))
             hops.append(Hop(url, urljoin(url, location)))
             self._guard(url, hops[-1].to)
             url = hops[-1].to
-        raise NoAnswer(f"{begun} is redirected more than {MOST_REDIRECTS} times")
+        raise NoAnswer(f"{begun} is redirected more than {MAX_REDIRECTS} times")
 
     def close(self) -> None:
         """Close all connections."""

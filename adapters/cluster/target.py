@@ -22,7 +22,7 @@ be a separate one and takes some more seconds to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")
-MOST_BROKERS = 12
+MAX_BROKERS = 12
 """Default maximum number of brokers: each takes 50 MB and 60 threads."""
 
 
@@ -44,7 +44,7 @@ class ClusterTarget:
 
     release: str
     manager: str = "modular"
-    brokers: int = MOST_BROKERS
+    brokers: int = MAX_BROKERS
     crash: str = CRASHES[0]
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class ClusterTarget:
         release, *rest = text.split(",")
         if not release:
             raise BadCluster(f"names neither a version nor a folder; write {CLUSTER}")
-        manager, brokers, crash, settings = "modular", MOST_BROKERS, CRASHES[0], {}
+        manager, brokers, crash, settings = "modular", MAX_BROKERS, CRASHES[0], {}
         for key, value in options(rest, KEYS, CLUSTER, BadCluster):
             if key == "manager":
                 manager = _parse_manager(value)

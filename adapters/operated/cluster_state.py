@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.reference.answers.managers import MANAGERS
 from pulsar_conformance.reference.cluster import RESOURCES
 
-MOST_NAMESPACES, MOST_TOPICS = 20, 10
+MAX_NAMESPACES, MAX_TOPICS = 20, 10
 """Maximum number of namespaces to read in a large cluster, and of topics in each."""
 
 MANAGER = "loadManagerClassName"
@@ -95,7 +95,7 @@ class Reader:
         look = self._looker.look(Sight())
         spaces = users(look.sight)
         boundaries, topics = {}, {}
-        for space in spaces[:MOST_NAMESPACES]:
+        for space in spaces[:MAX_NAMESPACES]:
             cuts = self.boundaries(space)
             if cuts is not None:
                 boundaries[space] = cuts
@@ -132,8 +132,8 @@ class Reader:
     def _topics(self, space: str) -> tuple[str, ...]:
         reply = self._get_or_default(f"{ADMIN}/persistent/{quote(space)}", [])
         there = sorted(filter(_has_plain_namespace, reply)) if isinstance(reply, list) else []
-        made_up = (MADE_UP.format(space, number) for number in range(MOST_TOPICS))
-        return tuple([*there, *made_up][:MOST_TOPICS])
+        made_up = (MADE_UP.format(space, number) for number in range(MAX_TOPICS))
+        return tuple([*there, *made_up][:MAX_TOPICS])
 
     def _class(self, broker: str) -> str:
         reply = self._get_or_default(

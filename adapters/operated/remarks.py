@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from pulsar_conformance.adapters.operated.cluster_state import MOST_NAMESPACES, ClusterState
+from pulsar_conformance.adapters.operated.cluster_state import MAX_NAMESPACES, ClusterState
 from pulsar_conformance.specs.text import counted
 
 MOST = 8
@@ -30,8 +30,8 @@ def remark_lines(
     spaces = counted(state.namespaces, "namespace")
     brokers = counted(len(sight.owners), "broker")
     yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, users have {spaces}"
-    if state.namespaces > MOST_NAMESPACES:
-        yield f"{name}: {MOST_NAMESPACES} of the namespaces were asked about"
+    if state.namespaces > MAX_NAMESPACES:
+        yield f"{name}: {MAX_NAMESPACES} of the namespaces were asked about"
     for bundle, owners in islice(state.owned_twice().items(), MOST):
         yield f"{name}: owned twice: {bundle}, by {' and '.join(owners)}"
     yield from (f"{name}: {line}" for line in _distribution_lines(state))

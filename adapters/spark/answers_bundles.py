@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 UNORDERED = "boundaries do not ascend from 0x00000000 to 0xffffffff"
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
-MOST_BUNDLES = 1 << 20
+MAX_BUNDLES = 1 << 20
 """Maximum number of bundles of a namespace for which boundaries are computed."""
 
 
@@ -38,13 +38,13 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
         F.coalesce("bundles", f"settings.{DEFAULT_BUNDLES}").try_cast("bigint").alias("count"),
     )
     count = F.col("count")
-    few = F.when(count.between(1, MOST_BUNDLES), count)
+    few = F.when(count.between(1, MAX_BUNDLES), count)
     width = F.floor(F.try_divide(F.lit(ranges.HASHES), count)).cast("bigint")
     starts = F.transform(
         F.sequence(F.lit(0).cast("bigint"), few - 1), lambda place: ranges.hex_of(place * width)
     )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
-    many = F.concat(F.lit(f"from 1 to {MOST_BUNDLES} bundles, not "), count.cast("string"))
+    many = F.concat(F.lit(f"from 1 to {MAX_BUNDLES} bundles, not "), count.cast("string"))
     other = F.when(F.col("creator") != "admin", F.lit("it creates namespaces for administrators"))
     answer = first_answer(
         declined("unsupported", other),

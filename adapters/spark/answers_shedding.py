@@ -61,7 +61,7 @@ def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     each = F.explode_outer(reported).alias("broker", "report")
     shed_by = _strategy_column(transfers=transfers).alias("strategy")
-    least = F.col(f"settings.{threshold.LEAST_THROUGHPUT}")
+    least = F.col(f"settings.{threshold.MIN_THROUGHPUT}")
     megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
     rows = cases.select(
         "cycle", "settings", shed_by, asked, (least * megabyte).alias("least"), *earlier, each

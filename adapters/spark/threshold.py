@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
-LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
+MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 SETTINGS = (
-    *(SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, LEAST_THROUGHPUT),
+    *(SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, MIN_THROUGHPUT),
     *usage.WEIGHTS.values(),
 )
 

@@ -27,7 +27,7 @@ MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
 
 TARGET = "loadBalancerBrokerLoadTargetStd"
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
-MOST_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+MAX_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 DELAY = "loadBalanceSheddingDelayInSeconds"
 LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
 TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
@@ -36,7 +36,7 @@ WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 
 NUMBERS = (
-    *(TARGET, HITS, MOST_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD),
+    *(TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD),
     *(threshold.HISTORY_SHARE, *usage.WEIGHTS.values()),
 )
 SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
@@ -171,7 +171,7 @@ def _moves(brokers: Column, settings: Column) -> Column:
         moved = F.size(state["moves"])
         target = F.get(brokers, moved)
         filled = _fitting_bundles(source, target)
-        due = (state["place"] > moved + 1) & (moved < settings[MOST_BROKERS])
+        due = (state["place"] > moved + 1) & (moved < settings[MAX_BROKERS])
         due = due & finds_imbalance(state["now"], settings)
         moves = F.when(due & (F.size(filled["bundles"]) > 0), _move(source, target, filled))
         return F.struct(

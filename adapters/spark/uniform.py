@@ -19,8 +19,8 @@ LEAST: Mapping[str, str] = {
 }
 """Setting for the minimum unload, by measure. [UNIFORM-06, AVERAGE-06]"""
 
-MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
-LIMITS = (SHARE, *LEAST.values(), MOST_BUNDLES)
+MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
+LIMITS = (SHARE, *LEAST.values(), MAX_BUNDLES)
 """Settings that are null under documents without such limits."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
@@ -69,7 +69,7 @@ def one_if_fitting() -> Column:
 
 def takes(_readings: Mapping[str, str]) -> Column:
     """True if a bundle is shed."""
-    ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MOST_BUNDLES}")
+    ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_BUNDLES}")
     few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
     return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few
 

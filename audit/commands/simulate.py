@@ -43,7 +43,7 @@ from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.specs.errors import status_of
 from pulsar_conformance.specs.text import columns, paragraph
 
-CYCLES, MOST_CYCLES = 200, 100_000
+CYCLES, MAX_CYCLES = 200, 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,8 +163,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if not 1 <= args.cycles <= MOST_CYCLES:
-        raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MOST_CYCLES}")
+    if not 1 <= args.cycles <= MAX_CYCLES:
+        raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
     if args.smallest:
         return _search(args)
     start = read_start(args)

@@ -12,7 +12,7 @@ from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-LEAST_BYTES = 60_000
+MIN_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, at the average hour."""
 
 TAIL = 1.4
@@ -33,10 +33,10 @@ HOT = 0.02
 """Share of bundles that, for 1 to 4 hours a day, have 3 to 7 times their usual traffic."""
 
 NOISE = 0.1
-MOST_MESSAGES = 6_000.0
+MAX_MESSAGES = 6_000.0
 """Maximum incoming messages per second, so low that no bundle is split for its message rate."""
 
-MOST_TOPICS = 400
+MAX_TOPICS = 400
 
 DAY = 1440
 
@@ -56,14 +56,14 @@ def constant_columns(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str,
     zone = random_integer(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
     begins = integer("hot hour", DAY)
     return {
-        "base": F.lit(float(LEAST_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
+        "base": F.lit(float(MIN_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
         "size": F.lit(800.0) + share("size") * 3000,
         "fanout": F.lit(0.5) + share("fanout"),
         "zone": F.element_at(F.array(*map(F.lit, ZONES)), (zone + 1).cast("int")) * 60,
         "hot_from": F.when(share("hot") < HOT, begins),
         "hot_until": begins + 60 + integer("hot hours", 180),
         "hot_by": F.lit(3.0) + share("hot by") * 4,
-        "topics": integer("topics", MOST_TOPICS) + 1,
+        "topics": integer("topics", MAX_TOPICS) + 1,
     }
 
 
@@ -78,7 +78,7 @@ def rate_columns(
     noise = random_share(fleet.seed, "noise", cluster, bundle, period) * 2 - 1
     now = F.col("base") * (1 + hour * SWING) * (1 + noise * NOISE)
     now = now * F.when(hot, F.col("hot_by")).otherwise(F.lit(1.0))
-    messages = F.least(F.round(now / F.col("size") * 8) / 8, F.lit(MOST_MESSAGES))
+    messages = F.least(F.round(now / F.col("size") * 8) / 8, F.lit(MAX_MESSAGES))
     bytes_in = F.round(messages * F.col("size"))
     return {
         "msgRateIn": messages,

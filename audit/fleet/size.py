@@ -56,7 +56,7 @@ NOBODY = "none"
 SLIDING = "sliding"
 """The alternative of the reading `window` that simulated averages follow."""
 
-MOST_DAMAGE = 0.5
+MAX_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
@@ -176,8 +176,8 @@ class HistoryOptions:
     format: str = "json"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.damaged <= MOST_DAMAGE:
-            problem = f"give a share from 0 to {MOST_DAMAGE:g}"
+        if not 0 <= self.damaged <= MAX_DAMAGE:
+            problem = f"give a share from 0 to {MAX_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
         if self.planted and self.decided_by == NOBODY:
             problem = "no implementation decides; give --decided-by, such as reference"

@@ -22,7 +22,7 @@ from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.explain.balance import TOP, LoadData, balance_lines
-from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
+from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted
 from pyspark.sql import Column, DataFrame, Window
@@ -328,6 +328,6 @@ def arithmetic_lines(case: Mapping[str, Any], focus: Focus) -> list[str]:
         )
     handed = ProvidedQuestions("the cycle", trial, case["profile"], case["readings"])
     try:
-        return list(case_lines(handed, Wanted(None, {}, {}, focus)))
+        return list(case_lines(handed, ExplainOptions(None, {}, {}, focus)))
     except BadCase as wrong:
         return [str(wrong).partition(": ")[2]]

@@ -16,7 +16,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld
 POINTS = 400
 """Maximum number of points of a line, at equal distances."""
 
-MOST_MARKS = 1000
+MAX_MARKS = 1000
 BUNDLES = 50
 TO_AND_FRO = 2
 """Number of unloads from which on a bundle is listed."""
@@ -53,7 +53,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
             for name in brokers
         ],
         "left_out": 0,
-        "marks": _moves_and_splits(course)[:MOST_MARKS],
+        "marks": _moves_and_splits(course)[:MAX_MARKS],
         "bundles": _returning_bundles(course),
         "ends": [[name, _percent(first.get(name)), _percent(last.get(name))] for name in brokers],
     }

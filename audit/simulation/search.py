@@ -32,7 +32,7 @@ from pulsar_conformance.reference import Derivation, Model
 from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE
 
-MOST_BROKERS, MOST_BUNDLES = 4, 6
+MAX_BROKERS, MAX_BUNDLES = 4, 6
 PERCENTS = 60
 """Maximum usage of a broker by one bundle, in percent; all usages are multiples of five."""
 
@@ -45,8 +45,8 @@ Loads = list[list[int]]
 def drawn_loads() -> st.SearchStrategy[Loads]:
     """Draw a small cluster without a broker above 100 %."""
     bundle = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
-    broker = st.lists(bundle, max_size=MOST_BUNDLES).filter(lambda used: sum(used) <= 100)
-    return st.lists(broker, min_size=2, max_size=MOST_BROKERS)
+    broker = st.lists(bundle, max_size=MAX_BUNDLES).filter(lambda used: sum(used) <= 100)
+    return st.lists(broker, min_size=2, max_size=MAX_BROKERS)
 
 
 def cluster_of(drawn: Loads) -> SimulatedWorld:

@@ -26,7 +26,7 @@ NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of words that are not settings."""
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
-MOST_VALUES = 100
+MAX_VALUES = 100
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def sweep(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
             f"--sweep {text}: {problem}loadBalancerBrokerThresholdShedderPercentage=10..50/5"
         ) from None
     count = int((last - first) / step) + 1 if step else 0
-    if not 1 <= count <= MOST_VALUES:
-        raise BadWorld(f"--sweep {text}: it has {count} values; give 1 to {MOST_VALUES}")
+    if not 1 <= count <= MAX_VALUES:
+        raise BadWorld(f"--sweep {text}: it has {count} values; give 1 to {MAX_VALUES}")
     for variant in variants:
         for value in (first + step * place for place in range(count)):
             given = given_settings([f"{found[1]}={value.normalize():f}"])

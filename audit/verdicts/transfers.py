@@ -245,7 +245,7 @@ def _uneven_load() -> Column:
 
 def _few_brokers() -> Column:
     """Violated if more brokers unload than may in a cycle. [TRANSFER-08]"""
-    brokers, most = F.size(F.collect_set("broker")), F.max(_force(transfer.MOST_BROKERS))
+    brokers, most = F.size(F.collect_set("broker")), F.max(_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.NEAR * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")

@@ -108,7 +108,7 @@ class _Grower:
             self.grown = True
         else:
             size *= EITHER_MEGABYTE[size > limit]
-        return loads.both_ways(messages, size, self.random.choice(loads.SHARES))
+        return loads.by_direction(messages, size, self.random.choice(loads.SHARES))
 
     def stats(self, rates: Mapping[str, float]) -> Json:
         sessions = int(self.amount(MAX_SESSIONS))
@@ -139,7 +139,7 @@ def _draw_growth(
     brokers: Json = {}
     data: Json = {}
     growing: Counter[str] = Counter()
-    for place, count in enumerate(loads.owned(random, size.brokers, len(bundles))):
+    for index, count in enumerate(loads.bundles_per_broker(random, size.brokers, len(bundles))):
         mine = [next(waiting) for _ in range(count)]
         stats = {}
         for bundle in mine:
@@ -147,7 +147,7 @@ def _draw_growth(
             growing[namespace_of(bundle)] += grower.grown
             if random.random() < 0.95:
                 data[bundle] = known
-        brokers[f"broker-{place + 1}"] = {"bundles": mine, "lastStats": stats}
+        brokers[f"broker-{index + 1}"] = {"bundles": mine, "lastStats": stats}
     named = {name: value for name, value in chosen.items() if value != LIMITS[name]}
     limit = {} if most is None else {MAX_BUNDLES: most}
     case = {

@@ -235,7 +235,7 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
     )
     located = len(set(case["topics"])) == topics == len(answer.bundles)
     expect.given(located, "different topics, each located")
-    places = {part.name: place for place, part in enumerate(case.ranges)}
+    places = {part.name: index for index, part in enumerate(case.ranges)}
     expect.given(set(answer.bundles) <= places.keys(), "bundles of the namespace")
     found = [0] * bundles
     for bundle in answer.bundles:

@@ -37,10 +37,10 @@ PART = 1000
 SECTION = 10_000
 """Number of cases in a part of a bounded world."""
 
-MOST_FAULTS = 3
+MAX_FAULTS = 3
 """Maximum number of cases of a rule that a part reports as faults."""
 
-MOST_KEPT = 8
+MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
 
 SEEDS_APART = 2**32
@@ -192,7 +192,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             own = [trial for (trial, _) in one.answered if trial.origin == "drawn"]
             faults = tuple(fault.trial for fault in one.own)
             found[adapter, part.profile, rule] = Searched(
-                len(own), one.reached - len(faults[:MOST_FAULTS]), faults[:MOST_FAULTS]
+                len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
     for kept in (draw.draw_trials, draw.aimed_at, outcomes.model_and_answers):
         kept.cache_clear()  # No other part draws or asks the same.
@@ -268,7 +268,7 @@ class _Tally:
     def count(self, trial: Trial, word: str) -> None:
         """Count a case by its judgment."""
         self.drawn += 1
-        if word == "violated" and len(self.faults) < MOST_FAULTS:
+        if word == "violated" and len(self.faults) < MAX_FAULTS:
             self.faults.append(trial)
         elif word in ("allowed", "violated"):
             self.reached += 1
@@ -299,8 +299,8 @@ def merge_parts(parts: Iterable[Found]) -> Found:
             faults = (*before.faults, *one.faults)
             found[key] = Searched(
                 before.drawn + one.drawn,
-                before.reached + one.reached + len(faults[MOST_KEPT:]),
-                faults[:MOST_KEPT],
+                before.reached + one.reached + len(faults[MAX_KEPT:]),
+                faults[:MAX_KEPT],
             )
     return found
 
@@ -358,17 +358,17 @@ def search(
     readings: Choices,
     stored: StoredParts,
     ask: Ask | None = None,
-    tell: Callable[[int], object] = lambda _count: None,
+    report: Callable[[int], object] = lambda _count: None,
 ) -> Found:
     """Ask the parts that have no stored result yet; return the results of all.
 
     `ask` asks them elsewhere; by default, they are asked in this process, of
-    implementations that stay connected. `tell` is called with the number of completed parts.
+    implementations that stay connected. `report` is called with the number of completed parts.
     Errors: `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)
-    tell(done)
+    report(done)
     asked = replace(plan, saved=())
     with closing(Connected(asked)) as connected:
         work = partial(search_part, asked, readings)
@@ -377,5 +377,5 @@ def search(
         for text, result in results:
             stored.store(open_parts[text], result)
             done += 1
-            tell(done)
+            report(done)
     return merge_parts(stored.found(parts))

@@ -86,11 +86,11 @@ def clusters(
 
     def further(first: int, brokers: int, room: int) -> Iterator[Key]:
         yield ()
-        for place in range(first, len(ordered) if brokers else 0):
-            if counts[place] > room:
+        for index in range(first, len(ordered) if brokers else 0):
+            if counts[index] > room:
                 return
-            for rest in further(place, brokers - 1, room - counts[place]):
-                yield (ordered[place], *rest)
+            for rest in further(index, brokers - 1, room - counts[index]):
+                yield (ordered[index], *rest)
 
     return islice(further(0, brokers, bundles), 1, None)
 

@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import counted
 
 @dataclass(frozen=True)
 class Place:
-    """A method or a field in an implementation's source."""
+    """A method or field in an implementation's source, by the file's path and its name."""
 
     path: str
     method: str
@@ -39,13 +39,13 @@ class Deviation:
     implementation: str | None = None
     source: tuple[Place, ...] = ()
     cases: tuple[Path, ...] = ()
-    """Files of cases that show the deviation, smallest first."""
+    """Files of cases on which the implementation violates the rule, smallest first."""
     answers: str = ""
-    """The answer to the first of the cases."""
+    """The answer to the first of the cases, as a failure prints it; empty if not listed."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings that the entry assumes because answers cannot show them."""
+    """Readings that the implementation follows, where answers cannot show which."""
     proposed: str = ""
-    """A sentence to propose for the documents."""
+    """A sentence to propose for the documents; empty if there is none."""
 
     @property
     def why(self) -> str:
@@ -64,7 +64,8 @@ class Deviation:
         return (self.implementation or "").rpartition(" ")[0]
 
     def answered_by(self, case: Path, answered: str) -> bool:
-        """True if the answer to one of its cases equals the listed answer, or if none is listed.
+        """True if an answer to one of the entry's cases equals the listed answer, or if none is
+        listed.
 
         Only the first case can have an answer. Line numbers in Java's source are ignored, because
         they differ between versions.
@@ -73,7 +74,7 @@ class Deviation:
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
 
     def of_another_version(self) -> Deviation:
-        """Return the entry for another version of the implementation that gives the same answer."""
+        """Return a copy for another version of the implementation; its reason says so."""
         shown = f"as in {self.implementation}, whose case also shows it here: {self.reason}"
         return replace(self, reason=shown)
 
@@ -93,13 +94,13 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
     sheet = _read(file)
     found: list[Deviation] = []
     rules = specs.load().rules
-    for place, entry in enumerate(entries(file, sheet)):
+    for index, entry in enumerate(entries(file, sheet)):
         if entry["rule"] not in rules:
-            raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
-        _check_readings(sheet, place)
-        deviation = _deviation(entry, list(_cases(sheet, place, file, entry)))
+            raise _wrong(sheet, index, unknown(entry["rule"], "rule", rules))
+        _check_readings(sheet, index)
+        deviation = _deviation(entry, list(_cases(sheet, index, file, entry)))
         if _is_listed(found, deviation):
-            raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
+            raise _wrong(sheet, index, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
 
@@ -111,12 +112,12 @@ def _read(file: Path) -> Sheet:
 
 
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield a file's entries; fields missing from an entry come from its `same_as` file.
+    """Yield a file's entries; fields missing from an entry come from the file in its `same_as`.
 
     Errors: `specs.SpecError` with file and line if that file has no entry for the rule.
     """
     sheet = sheet or _read(file)
-    for place, entry in enumerate(sheet.data):
+    for index, entry in enumerate(sheet.data):
         if SAME_AS not in entry:
             yield entry
             continue
@@ -124,12 +125,14 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
         source = next((one for one in other if one["rule"] == entry["rule"]), None)
         if source is None or SAME_AS in source:
             problem = f"{entry[SAME_AS]} has no entry for {entry['rule']}"
-            raise sheet.error((place, SAME_AS), problem)
+            raise sheet.error((index, SAME_AS), problem)
         yield {name: value for name, value in (source | entry).items() if name != SAME_AS}
 
 
 SAME_AS = "same_as"
-"""Field that names a neighboring file, whose entry for the same rule supplies everything else."""
+"""Field that names a file in the same folder, whose entry for the same rule supplies all fields
+that are missing.
+"""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
@@ -137,14 +140,14 @@ def _check_readings(sheet: Sheet, place: int) -> None:
     for name, value in sheet.data[place].get("readings", {}).items():
         try:
             specs.load().check_readings({name: value})
-        except specs.UnknownName as wrong:
-            raise sheet.error((place, "readings", name), str(wrong)) from None
+        except specs.UnknownName as error:
+            raise sheet.error((place, "readings", name), str(error)) from None
 
 
-def of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
+def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
     """Return the entries for other versions of an implementation, closest version first.
 
-    Empty if there is an entry for this very version: then only those apply.
+    Empty if an entry names the implementation itself; then only such entries apply.
     """
     if any(one.implementation in names for one in listed):
         return []
@@ -164,11 +167,11 @@ def _version_numbers(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-MOST_OTHERS = 3
-"""Maximum number of implementations that were not judged and are listed by name."""
+MAX_OTHERS = 3
+"""Maximum number of implementations without a verdict that are listed by name."""
 
 
-def of_others(
+def notes_on_unjudged(
     listed: Sequence[Deviation], judged: Mapping[tuple[str, ...], Mapping[str, bool]]
 ) -> Iterator[str]:
     """Yield messages about entries whose implementation was not judged.
@@ -180,7 +183,7 @@ def of_others(
     """
     named = {name for names in judged for name in names}
     for names, rules in judged.items():
-        if kindred := of_other_versions(listed, *names):
+        if kindred := deviations_of_other_versions(listed, *names):
             named |= {one.implementation or "" for one in kindred}
             shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
             absent = [rule for rule, known in shows.items() if not known]
@@ -189,7 +192,7 @@ def of_others(
             yield f"{names[0]} shows {shown} of other versions, by their cases{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
-    if len(left) > MOST_OTHERS:
+    if len(left) > MAX_OTHERS:
         total = counted(sum(left.values()), "known deviation")
         yield f"{total} are of {len(left)} implementations that were not judged"
         return
@@ -199,7 +202,7 @@ def of_others(
 
 
 def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files of an entry's cases, independently of the working directory.
+    """Yield the paths of an entry's cases, which are relative to the file or a folder above it.
 
     Errors: `specs.SpecError`.
     """
@@ -211,8 +214,8 @@ def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> It
             raise sheet.error((place, "cases", number), problem)
         try:
             saved.load_saved(found)
-        except saved.BadCase as wrong:
-            raise sheet.error((place, "cases", number), str(wrong)) from None
+        except saved.BadCase as error:
+            raise sheet.error((place, "cases", number), str(error)) from None
         yield found
 
 

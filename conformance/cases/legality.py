@@ -15,13 +15,11 @@ from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.context import Value
 
 Defaults = Mapping[str, Value]
-"""Documented defaults of a profile. A case has to give every other setting on which its answer
-depends.
-"""
+"""Documented defaults of a profile. A case must give all other settings that affect its answer."""
 
 
 def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
-    """Return why a trial is invalid (under `readings`, if given), or None."""
+    """Return why a trial is invalid, or None; with `readings`, it must be valid under these."""
     problems = (
         bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
     )
@@ -31,7 +29,7 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
 def bad_case(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return why and where a case is invalid, or None."""
+    """Return why a case is invalid, with the place in it, or None if it is valid."""
     if operation not in OPERATIONS:
         return f"{operation} is not an operation; there are {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
@@ -46,7 +44,10 @@ def bad_case(
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return a setting that a well-formed trial needs but that is neither given nor documented."""
+    """Return a setting that a well-formed trial needs but neither it nor `defaults` has.
+
+    None if there is no such setting.
+    """
     for operation, case in trial.questions:
         if operation in OPERATIONS and wrong_in_case(operation, case) is None:
             try:
@@ -66,7 +67,7 @@ def _problem(
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """True if an example allows these answers, one per question, or allows any."""
+    """True if a worked example allows these answers, one per question, or any answers."""
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]

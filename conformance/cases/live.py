@@ -17,13 +17,13 @@ from pulsar_conformance.conformance.cases.placing import Constraints, policies_o
 from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, manager_by_settings
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
 
-OF_CASES = {"causes of unloading", "splits"}
-"""Parts of an observation that no case needs."""
+UNNEEDED_PARTS = {"causes of unloading", "splits"}
+"""Parts of an observation that no case needs, so that errors in them do not matter."""
 
 
 @dataclass(frozen=True)
-class Live:
-    """The state of a cluster at one moment."""
+class ObservedCluster:
+    """The parts of a cluster's state, at one moment, from which a case is built."""
 
     reports: Mapping[str, SavedReport]
     runtime: Mapping[str, Any]
@@ -35,11 +35,11 @@ class Live:
     """The leader's version of Pulsar; empty if unknown."""
 
 
-def observe(api: AdminApi, cluster: str | None) -> Live:
+def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
     """Read a cluster without changing anything. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
     with closing(ClusterObserver.of(api, cluster)) as looker:
         look = looker.look(Sight())
-        troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
+        troubles = {what: why for what, why in look.troubles.items() if what not in UNNEEDED_PARTS}
         leader = api.of(look.sight.leader) if look.sight.leader else None
         runtime = _object_or_empty(
             api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
@@ -56,7 +56,7 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
         reports = {
             name: saved_report(f"{name}, load-report", one) for name, one in look.reports.items()
         }
-        return Live(
+        return ObservedCluster(
             reports, runtime, _constraints(look, policies), troubles, _reported_version(api, leader)
         )
 
@@ -73,12 +73,12 @@ def _constraints(look: Observation, policies: Mapping[str, Any]) -> Constraints:
         policies_of("isolation policies", policies) if policies else (),
         {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
         {one: name for name, members in look.sight.groups.items() for one in sorted(members)},
-        _ahead(look),
+        _unreported_bundles(look),
     )
 
 
-def _ahead(look: Observation) -> dict[str, list[str]]:
-    """Return the bundles assigned to each broker that no report lists yet."""
+def _unreported_bundles(look: Observation) -> dict[str, list[str]]:
+    """Return the bundles of each broker that were assigned since the reports were written."""
     reported = {
         bundle
         for one in look.reports.values()
@@ -94,14 +94,14 @@ def _ahead(look: Observation) -> dict[str, list[str]]:
 def _object_or_empty(
     api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
-    """Return an object; if it cannot be read, record why and return an empty one.
+    """Read a JSON object; if it cannot be read, record why in `troubles` and return an empty one.
 
-    A 404 is not an error: it means that there are no policies.
+    A status of 404 is not an error: it means that there are no policies.
     """
     try:
         found = api.get(path, base)
-    except NoAnswer as wrong:
-        if wrong.status != 404:
-            troubles[what] = str(wrong)
+    except NoAnswer as error:
+        if error.status != 404:
+            troubles[what] = str(error)
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""Building cases from an operator's data: reports, metrics or a running cluster, settings,
+"""Builds cases from an operator's data: load reports, metrics or a running cluster, settings and
 policies.
 """
 
@@ -39,22 +39,24 @@ from pulsar_conformance.specs.broker import nearest_profile
 
 
 @dataclass(frozen=True)
-class Made:
-    """A case, the source of its data, the profile to judge by if known, and notes."""
+class MadeCase:
+    """A case built from an operator's data, with notes for the user."""
 
     place: str
+    """The file to name in messages about the case: that of the settings, or the source."""
     trial: Trial
     profile: str | None
+    """The profile of the release that runs; None if the release is unknown."""
     notes: tuple[str, ...]
     source: str
     """The folder, file or URL with the brokers' data."""
     owners: Mapping[str, str]
-    """If topics are asked about, the broker of each bundle of their namespace."""
+    """For a question about topics, the broker of each bundle of their namespace."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Load reports by broker, settings, and placement constraints."""
+    """Data from one source: load reports by broker, settings, and placement constraints."""
 
     place: str
     reports: Mapping[str, SavedReport]
@@ -89,7 +91,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="bundle data, as TENANT/NAMESPACE/RANGE.json or all in one object in a file; without "
-        "it, the latest numbers in the reports count as one sample",
+        "it, the latest rates in the reports count as a single sample",
     )
     parser.add_argument(
         "--release",
@@ -124,8 +126,8 @@ def made(
     folder: Path | None,
     operation: str = SHED.id,
     what_if: Mapping[str, Any] | None = None,
-) -> Made:
-    """Build the case that the given sources describe. Errors: those of reading them.
+) -> MadeCase:
+    """Build the case that the sources in `args` describe. Errors: those of reading them.
 
     `what_if`: settings that will be changed later, considered when unused settings are reported.
     """
@@ -147,7 +149,7 @@ def made(
     notes += _notes(snapshot, versions, profile, changed)
     owners: Mapping[str, str] = {}
     if args.topics:
-        trial, owners = located(args.topics, snapshot)
+        trial, owners = topics_question(args.topics, snapshot)
     elif args.place:
         trial, more = placement_question(args.place, snapshot, source.constraints, source.place)
         notes += more
@@ -156,20 +158,21 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    return Made(place, trial, profile, tuple(notes), source.place, owners)
+    return MadeCase(place, trial, profile, tuple(notes), source.place, owners)
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
-    """Return a release's own defaults of undocumented settings that affect unloads.
+    """Return a release's defaults of undocumented settings that affect unloads.
 
-    Adapters of released Pulsar neutralize these settings if a case omits them.
+    A case must contain them, because the adapters of released Pulsar neutralize settings that a
+    case omits.
     """
     known = profile is not None and specs.load().profile(profile).released
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
 
 
 def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
-    """Read the source that is given. Errors: `BadSnapshot` if there is not exactly one."""
+    """Read the source of a case. Errors: `BadSnapshot` if none or more than one is given."""
     sources = [one for one in (folder, args.metrics, args.url) if one is not None]
     if len(sources) != 1:
         raise BadSnapshot(
@@ -191,8 +194,8 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
     try:
         with closing(AdminApi(Access.of(url, None, None))) as api:
             live = observe(api, cluster)
-    except NoAnswer as wrong:
-        raise BadSnapshot(str(wrong)) from None
+    except NoAnswer as error:
+        raise BadSnapshot(str(error)) from None
     own = live.constraints
     constraints = Constraints(
         given.policies or own.policies,
@@ -206,7 +209,9 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
 def _settings(
     args: argparse.Namespace, source: _Source, version: str | None = None
 ) -> SettingsRead | None:
-    """Return the settings from the given file, or else from the running cluster."""
+    """Return the settings from the given files or else from the running cluster; None without
+    either.
+    """
     if args.url and args.dynamic:
         raise BadSnapshot(
             f"{args.url}: its configuration already includes dynamic settings; drop --dynamic"
@@ -223,7 +228,7 @@ def _settings(
 def _notes(
     snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
 ) -> Iterator[str]:
-    """Yield notes on the case: versions, assumptions, unused settings."""
+    """Yield notes for the user: versions, assumptions, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
         yield f"the brokers run {', '.join(versions)}; name one by --release"
@@ -241,8 +246,8 @@ def read_topics(file: Path) -> list[str]:
     """Read a file with one topic per line. Errors: `BadSnapshot`."""
     try:
         lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise BadSnapshot(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     found = [line.strip().strip('",[]') for line in lines]
     topics = [one for one in found if DOMAIN in one]
     if not topics:
@@ -252,7 +257,7 @@ def read_topics(file: Path) -> list[str]:
     return topics
 
 
-def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
+def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
     """Return a `bundles.locate` question for the topics in a file, and each bundle's broker.
 
     Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
@@ -275,7 +280,7 @@ def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
 
 
 def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
-    """Return a namespace's boundaries; adjacent bundles without an owner count as one bundle."""
+    """Return a namespace's boundaries, given its owned ranges; each gap counts as one bundle."""
     if not ranges:
         raise BadSnapshot(f"no broker owns a bundle of {namespace}")
     edges = {edge for one in ranges for edge in one.split("_")}

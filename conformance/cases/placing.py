@@ -1,4 +1,4 @@
-"""Placement questions built from reports and the output of Pulsar's admin tools."""
+"""Builds placement questions from load reports and the output of Pulsar's admin tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
-SURELY = "min_available"
+FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
 
 QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
@@ -29,7 +29,7 @@ NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class Policy:
-    """A namespace isolation policy; names are regular expressions."""
+    """A namespace isolation policy; namespaces and brokers are matched by regular expressions."""
 
     name: str
     namespaces: Sequence[re.Pattern[str]]
@@ -39,7 +39,7 @@ class Policy:
     """Number of available primary brokers below which secondary brokers may be used."""
 
     def resolved(self, namespaces: Sequence[str], brokers: Sequence[str]) -> Json:
-        """Return the policy in the format of a case, with its regexes resolved to brokers."""
+        """Return the policy in the format of a case, with the brokers that it matches."""
         primary = [name for name in brokers if _matches(self.primary, host_of(name))]
         return {
             "namespaces": list(namespaces),
@@ -57,7 +57,7 @@ class Policy:
 class Constraints:
     """Placement constraints: isolation policies, failure domains, anti-affinity groups.
 
-    `ahead`: bundles assigned to brokers since their reports.
+    `ahead` has the bundles of each broker that were assigned to it since its report.
     """
 
     policies: Sequence[Policy] = ()
@@ -66,15 +66,17 @@ class Constraints:
     ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def policy_of(self, namespace: str) -> Policy | None:
-        """Return a namespace's isolation policy; if there are several, the first in Java's hash
-        map.
+        """Return a namespace's isolation policy, or None.
+
+        If several match, it is the first in the order of Java's hash map, as in Pulsar.
         """
         named = {one.name: one for one in self.policies}
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
     def isolation(self, namespace: str, brokers: Sequence[str]) -> list[Json]:
-        """Return the policies that determine which brokers a namespace may use, as in a case.
+        """Return the policies, in the format of a case, that decide which brokers a namespace may
+        use.
 
         A namespace without a policy may use brokers that are primary in no policy.
         """
@@ -85,7 +87,7 @@ class Constraints:
 
 
 def host_of(broker: str) -> str:
-    """Return a broker's host without the port, which policies match against."""
+    """Return a broker's host without the port; isolation policies match the host alone."""
     host, _, port = broker.rpartition(":")
     return host if port.isdecimal() and host else broker
 
@@ -111,8 +113,8 @@ def _read_policies(file: Path) -> Any:
         return json_content(file)
     try:
         resources = list(yaml.safe_load_all(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
-        raise BadSnapshot(f"{file}: it cannot be read as YAML: {wrong}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
     found = [one.get("spec") for one in resources if isinstance(one, dict)]
     policies = {
         str(spec.get("name")): {
@@ -153,8 +155,8 @@ def _policy(place: str, name: str, data: Any) -> Policy:
     failover: Mapping[str, Any] = given[0] if given else {}
     kind = failover.get("policy_type", failover.get("policyType"))
     least = str((failover.get("parameters") or {}).get("min_limit", ""))
-    if kind != SURELY or not least.isdecimal():
-        raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {SURELY} with a min_limit")
+    if kind != FAILOVER_TYPE or not least.isdecimal():
+        raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {FAILOVER_TYPE} with a min_limit")
     return Policy(name, **patterns, least=int(least))
 
 
@@ -169,14 +171,14 @@ def _pattern(place: str, text: str) -> re.Pattern[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)
             return re.compile(written, re.ASCII)
-    except (re.error, FutureWarning) as wrong:
-        raise BadSnapshot(f"{place}: {text} cannot be read as a regular expression: {wrong}") from (
+    except (re.error, FutureWarning) as error:
+        raise BadSnapshot(f"{place}: {text} cannot be read as a regular expression: {error}") from (
             None
         )
 
 
 def domains_of(place: str, data: Any) -> dict[str, list[str]]:
-    """Parse the brokers in each failure domain. Errors: `BadSnapshot`."""
+    """Parse failure domains; return the brokers in each. Errors: `BadSnapshot`."""
     found = {}
     for name, one in _entries(place, data, "failure domains by name"):
         brokers = one.get("brokers") if isinstance(one, dict) else one
@@ -187,9 +189,9 @@ def domains_of(place: str, data: Any) -> dict[str, list[str]]:
 
 
 def groups_of(place: str, data: Any) -> dict[str, str]:
-    """Parse each namespace's anti-affinity group, or each group's namespaces.
+    """Parse anti-affinity groups; return the group of each namespace.
 
-    Errors: `BadSnapshot`.
+    `data` maps namespaces to groups, or groups to lists of namespaces. Errors: `BadSnapshot`.
     """
     found: dict[str, str] = {}
     for name, one in _entries(place, data, "namespaces and their groups"):
@@ -229,7 +231,7 @@ def placement_question(
     case = {
         "settings": settings,
         "bundle": bundle,
-        "brokers": {name: _without(bundle, snapshot, name) for name in brokers},
+        "brokers": {name: _broker_without(bundle, snapshot, name) for name in brokers},
         "bundles": _known_bundles(bundle, snapshot),
         "preallocated": {
             name: [one for one in bundles if one != bundle]
@@ -247,8 +249,8 @@ def placement_question(
     return Trial.of(ASSIGN.id, case), notes
 
 
-def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker's report with the bundle removed; the number of topics stays."""
+def _broker_without(bundle: str, snapshot: Snapshot, name: str) -> Json:
+    """Return a broker's report with the bundle removed, but the reported number of topics kept."""
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None
@@ -301,7 +303,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
 
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each regex that matches no broker."""
+    """Yield a note for each regular expression of a policy that matches no broker."""
     hosts = [host_of(name) for name in brokers]
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.fullmatch(host) for host in hosts):

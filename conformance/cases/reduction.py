@@ -1,4 +1,4 @@
-"""Reduction of a failing story: drop events by halves, join waiting times.
+"""Reduction of a failing story: drop events, and merge namespaces and consecutive events.
 
 Any subset of a story's events is a story, so every event may be dropped.
 """
@@ -11,14 +11,17 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""For each trial, returns true if it is legal and still fails in the same way."""
+"""Predicate of several trials: true for each that is legal and still fails in the same way."""
 
 Place = tuple[int, int]
-"""Index of a question in the trial, and of an event in it."""
+"""Index of a question in a trial, and index of an event in that question's case."""
 
 
 def shorter_story(trial: Trial, failing: Failing) -> Trial:
-    """Drop as many events as possible while the trial still fails; no-op without events."""
+    """Drop and merge as many events as possible while the trial still fails.
+
+    A trial without events is returned unchanged.
+    """
     size = len(_places(trial))
     while size:
         places = _places(trial)
@@ -26,7 +29,9 @@ def shorter_story(trial: Trial, failing: Failing) -> Trial:
         if not size:
             break
         chunks = [places[start : start + size] for start in range(0, len(places), size)]
-        found = first_failing(failing, [_without(trial, chunk) for chunk in reversed(chunks)])
+        found = first_failing(
+            failing, [_without_events(trial, chunk) for chunk in reversed(chunks)]
+        )
         if found is None:
             size //= 2
         else:
@@ -52,7 +57,7 @@ def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
 
 def _with_namespace_moved(trial: Trial, space: str, to: str) -> Trial:
     gone = [place for place in _places(trial) if _creates(_event(trial, place), space)]
-    trial = _without(trial, gone)
+    trial = _without_events(trial, gone)
     for place in _places(trial):
         [(kind, about)] = _event(trial, place).items()
         named = {key: _with_namespace(value, space, to) for key, value in about.items()}
@@ -74,7 +79,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
     """Replace consecutive events by a single equivalent one while the trial still fails."""
     while True:
         joined = (
-            _without(_with_event(trial, first, one), [second])
+            _without_events(_with_event(trial, first, one), [second])
             for first, second in pairwise(_places(trial))
             if first[0] == second[0]
             for one in _merged_events(_event(trial, first), _event(trial, second))
@@ -86,7 +91,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _merged_events(first: Json, second: Json) -> Iterator[Json]:
-    """Yield single events equivalent to two: one longer tick, or a restart."""
+    """Yield the single event that is equivalent to two, if any: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:
@@ -112,20 +117,20 @@ def _event(trial: Trial, place: Place) -> Json:
     return _events(trial.questions[place[0]].case)[place[1]]
 
 
-def _without(trial: Trial, places: Iterable[Place]) -> Trial:
+def _without_events(trial: Trial, places: Iterable[Place]) -> Trial:
     gone = frozenset(places)
     return Trial(
         tuple(
-            Question(operation, _kept(case, question, gone))
+            Question(operation, _kept_events(case, question, gone))
             for question, (operation, case) in enumerate(trial.questions)
         )
     )
 
 
-def _kept(case: Json, question: int, gone: frozenset[Place]) -> Json:
+def _kept_events(case: Json, question: int, gone: frozenset[Place]) -> Json:
     if not _events(case):
         return case
-    kept = [one for place, one in enumerate(_events(case)) if (question, place) not in gone]
+    kept = [one for index, one in enumerate(_events(case)) if (question, index) not in gone]
     return {**case, "events": kept}
 
 

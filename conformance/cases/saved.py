@@ -1,4 +1,4 @@
-"""Case files: failing cases that a run saved, and cases provided by users."""
+"""Reads and writes case files: failing cases that a run saved, and cases provided by users."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
 
 FOLDER = WORKSPACE / "cases"
-SHOWN = 12
-"""Number of digits of the fingerprint in a file's name."""
+FINGERPRINT_DIGITS = 12
+"""Number of hexadecimal digits of the fingerprint in a file's name."""
 
 
 class BadCase(UserError):
-    """An unusable case file; the message gives the file and the reason."""
+    """Raised for an unusable case file; the message gives the file and the reason."""
 
 
 class Saved(NamedTuple):
-    """A saved trial, and the rule it violates and its profile if the file names them."""
+    """A trial from a case file, with the rule that it violates and the profile, if named there."""
 
     trial: Trial
     rule: str | None
@@ -37,13 +37,14 @@ class Saved(NamedTuple):
 
 @dataclass(frozen=True)
 class Searched:
-    """The cases of a rule that a campaign asked before the run."""
+    """A campaign's results for one rule, found before the run."""
 
     drawn: int = 0
+    """Number of cases asked, besides `faults`."""
     reached: int = 0
     """Number of cases to which the rule applied, besides `faults`."""
     faults: tuple[Trial, ...] = ()
-    """Some cases that break the rule; the run asks them again."""
+    """Some of the cases that violate the rule; the run asks them again."""
 
 
 NOT_SEARCHED = Searched()
@@ -54,7 +55,7 @@ class Campaign:
     """The results of a campaign, on which the run bases its verdicts."""
 
     about: Mapping[str, Any]
-    """Description of the questions, for the first line of the verdict stream."""
+    """Description of the campaign, for the first line of the verdict stream."""
     found: Mapping[tuple[str, str, str], Searched]
     """Results by adapter, profile and rule."""
 
@@ -92,11 +93,14 @@ def load_campaign(file: Path) -> Campaign:
 
 def path_of(trial: Trial) -> Path:
     """Return the path for a trial's file: operation as folder, fingerprint as file name."""
-    return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
+    return FOLDER / trial.operation / f"{trial.fingerprint[:FINGERPRINT_DIGITS]}.json"
 
 
 def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
-    """Save a failing trial atomically; return its path relative to `root`."""
+    """Save a failing trial atomically; return the file's path relative to `root`.
+
+    `about` has further fields for the file, such as the profile.
+    """
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +113,7 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
 
 
 def content_of(trial: Trial) -> dict[str, Any]:
-    """Return the questions in the format of a case file; the inverse of `trial_of`."""
+    """Return a trial in the format of a case file; the inverse of `trial_of`."""
     lines = trial.as_json()
     content = lines[0] if len(lines) == 1 else {"trial": lines}
     before = Trial(trial.before).as_json()
@@ -119,15 +123,15 @@ def content_of(trial: Trial) -> dict[str, Any]:
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
-    With `"after": [...]`, the implementation is restarted and asked these questions first. If a
-    profile's `defaults` are given, an invalid case is rejected. Errors: `BadCase`.
+    A file with `"after": [...]` has questions to ask before these, after a restart. If a profile's
+    `defaults` are given, an invalid case is rejected. Errors: `BadCase`.
     """
     try:
         data = parse_line(file.read_bytes())
-    except OSError as wrong:
-        raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
-    except NotJSON as wrong:
-        raise BadCase(f"{file}: it {wrong}") from None
+    except OSError as error:
+        raise BadCase(f"{file}: {error.strerror or error}") from None
+    except NotJSON as error:
+        raise BadCase(f"{file}: it {error}") from None
     trial = trial_of(data)
     if trial is None:
         raise BadCase(f'{file}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
@@ -150,10 +154,9 @@ def trial_of(data: Any) -> Trial | None:
 
 
 def saved_before(root: Path) -> list[Saved]:
-    """Return all cases that earlier runs saved, sorted by name.
+    """Return all cases that earlier runs saved below `root`, sorted by file name.
 
-    Errors: `BadCase` for a damaged file, named so that it can be removed, and for a file where the
-    folder of cases should be.
+    Errors: `BadCase` for a damaged file, and for a file in the place of the folder of cases.
     """
     folder = root / FOLDER
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
@@ -170,10 +173,10 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class ProvidedQuestions:
-    """Questions to ask together, with their profile and readings if the file names them."""
+    """Questions from a user, asked together, with profile and readings if the file has them."""
 
     place: str
-    """The file, with the line if there are several."""
+    """The file, and the line if it has several questions on separate lines."""
     trial: Trial
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -191,18 +194,18 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     text = _text(file, name)
     try:
         return [_provided_questions(name, parse_line(text))]
-    except NotJSON as wrong:
+    except NotJSON as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
-            raise BadCase(f"{name}: it {wrong}") from None
+            raise BadCase(f"{name}: it {error}") from None
     return [_of_line(name, number, line) for number, line in lines]
 
 
 def _text(file: str, name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
-    except OSError as wrong:
-        raise BadCase(f"{name}: {wrong.strerror or wrong}") from None
+    except OSError as error:
+        raise BadCase(f"{name}: {error.strerror or error}") from None
 
 
 def _is_json(line: bytes) -> bool:
@@ -217,8 +220,8 @@ def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
     place = f"{name}, line {number}"
     try:
         return _provided_questions(place, parse_line(line))
-    except NotJSON as wrong:
-        raise BadCase(f"{place}: it {wrong}") from None
+    except NotJSON as error:
+        raise BadCase(f"{place}: it {error}") from None
 
 
 def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
@@ -235,7 +238,7 @@ def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
 
 
 def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
-    """Derive the model's answer to each question, in order.
+    """Return the model's answer to each question with its derivation, in order.
 
     Errors: `BadCase`, starting with `place`, if a case is invalid or lacks a setting.
     """

@@ -1,4 +1,4 @@
-"""Settings by name and value: known names, types, and settings without effect."""
+"""Settings of a broker: which names are known, their types, and which have no effect."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ OLDEST_WITHOUT_HEAP = "released-3.0"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
-"""The extensible load manager, and its only shedding strategy."""
+"""Kind of the extensible load manager, and its only shedding strategy."""
 
 EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 GIVEN = "--setting"
-"""The place of a setting from the command line, where the short name of a class is enough."""
+"""Place of settings from the command line, which may give class names without the package."""
 
-FIXED = "it is not dynamic: a broker takes it from its files alone"
+NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
-CLOSE = 0.85
-"""Minimum similarity for an unknown name to count as misspelt."""
+MIN_SIMILARITY = 0.85
+"""Similarity, from 0 to 1, to a known name from which an unknown name counts as misspelt."""
 
-BALANCES = re.compile(
+ABOUT_BALANCING = re.compile(
     r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
 )
-"""Names of settings about load balancing, including unknown ones."""
+"""Matches names of settings about load balancing, including settings that do not exist."""
 
 
 class BadSetting(UserError):
-    """A setting that cannot be used; the message is one sentence."""
+    """Raised for a setting that cannot be used; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,24 @@ class Unused:
 
 @dataclass(frozen=True)
 class SettingsRead:
-    """The settings of a file, each in `values` or `unused`, or counted in `others`."""
+    """The settings of a file: values in force, settings without effect, and unrelated settings."""
 
     values: Mapping[str, Any]
-    """Typed values, by documented names where they exist."""
+    """Typed values in force by name; for a setting with two names, the documented one is used."""
     places: Mapping[str, str]
+    """The place where each value is set, such as `broker.conf:12`."""
     unused: tuple[Unused, ...] = ()
     """Unknown, misspelt, renamed and overridden settings."""
     others: int = 0
     """Number of settings that do not concern load balancing."""
     released: str | None = None
-    """The known release nearest to the version that reads the settings, or None."""
+    """The known release nearest to the Pulsar version that reads the settings; None if unknown."""
     older: str = ""
-    """The version that reads the settings, if it is older than every known release."""
+    """The Pulsar version that reads the settings if it is older than all known releases, else
+    empty.
+    """
     assumed: str = ""
-    """The setting that others imply, in a note."""
+    """A note on a setting that was assumed because another one implies it; empty if none was."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
@@ -119,7 +122,7 @@ class SettingsRead:
             for name, value in given.items()
             if name in self.values and self.values[name] != value
         )
-        refused = (Unused(dynamic.places[name], name, FIXED) for name in fixed)
+        refused = (Unused(dynamic.places[name], name, NOT_DYNAMIC) for name in fixed)
         return replace(
             self,
             values={**self.values, **given},
@@ -132,7 +135,7 @@ class SettingsRead:
         return [*self.unused, *_switched_off(self)]
 
     def notes(self) -> Iterator[str]:
-        """Yield a note that lists settings without effect, if there are any."""
+        """Yield notes for the user on an assumed setting and on settings without effect."""
         yield from filter(None, [self.assumed])
         found = self.without_effect()
         if found:
@@ -158,22 +161,22 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
             continue
         try:
             value = setting_value(entry.name, entry.text)
-        except BadSetting as wrong:
-            raise BadSetting(f"{entry.place}: {wrong}") from None
+        except BadSetting as error:
+            raise BadSetting(f"{entry.place}: {error}") from None
         if entry.name in values and values[entry.name] != value:
             why = f"{entry.place} overrides it"
             unused.append(Unused(places[entry.name], entry.name, why))
         values[entry.name], places[entry.name] = value, entry.place
-    unused += _respell(values, places)
+    unused += _use_documented_spelling(values, places)
     given = {name: value for name, value in values.items() if value is not None}
     older = release if release is not None and is_older(release) else ""
     return SettingsRead(given, places, tuple(unused), others, known, older)
 
 
-def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
-    """Rename settings that have two spellings to the documented one; yield those overridden.
+def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
+    """Use the documented name of settings that have two; yield the settings thus overridden.
 
-    A release that knows both spellings uses the new one unless it has its default value.
+    A release that knows both names uses the value of the new one unless that is the default.
     """
     for setting in broker_settings().values():
         name, old = setting.name, setting.replaces
@@ -187,10 +190,10 @@ def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]
 
 
 def why_unknown(name: str, release: str | None = None) -> str | None:
-    """Return why a release does not know a name, or None if it does.
+    """Return why a release does not know the name of a setting, or None if it does.
 
-    Empty for settings of other parts of the broker. Without a release, all names of releases and
-    documents are known.
+    The reason is empty for settings of other parts of the broker. If `release` is None, the names
+    of all releases and documents are known.
     """
     own = broker_settings().get(name)
     if own is not None and release is not None and not own.is_in(release):
@@ -199,10 +202,10 @@ def why_unknown(name: str, release: str | None = None) -> str | None:
         return None
     if name in renamed():
         return f"its name is now {renamed()[name]}"
-    near = get_close_matches(name.lower(), _names(), n=1, cutoff=CLOSE)
+    near = get_close_matches(name.lower(), _names(), n=1, cutoff=MIN_SIMILARITY)
     if near:
         return f"there is no such setting; the most similar name is {_names()[near[0]]}"
-    return "there is no such setting" if BALANCES.search(name) else ""
+    return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
 
 
 @cache
@@ -220,9 +223,10 @@ def manager_by_settings(settings: Mapping[str, Any]) -> str:
 
 
 def _switched_off(read: SettingsRead) -> Iterator[Unused]:
-    """Yield settings changed from their defaults that other settings make ineffective.
+    """Yield settings that differ from their defaults but have no effect because of other settings.
 
-    A weight of heap memory is reported even if it is the default, since it suggests an effect.
+    A weight of heap memory is reported even if it has its default, because the name suggests an
+    effect.
     """
     release = read.released or known_releases()[0]
     for name, value in read.values.items():
@@ -248,7 +252,7 @@ def _ignores_heap(read: SettingsRead) -> bool:
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
-    """Return which other settings make a setting ineffective; empty if none does."""
+    """Return which other setting makes a setting ineffective; empty if none does."""
 
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
@@ -285,7 +289,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
         if not equals or not name:
             raise BadSetting(f"--setting {text}: write NAME=VALUE")
         given[name], places[name] = setting_value(name, value), "--setting"
-    for one in _respell(given, places):
+    for one in _use_documented_spelling(given, places):
         raise BadSetting(f"--setting {one.name}: {one.why}")
     return given
 
@@ -355,10 +359,10 @@ TYPES: Mapping[str, str] = {
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """Return the questions with these settings added to each case.
+    """Return a trial with these settings added to each case; None removes a setting.
 
-    Errors: `BadSetting` if no question depends on settings, or if a field of a case overrides one
-    of them.
+    Errors: `BadSetting` if no question takes settings, or if a field of a case overrides one of
+    them.
     """
     if given and not any(takes_settings(operation) for operation, _ in trial.questions):
         operations = ", ".join(sorted(trial.operations))

@@ -1,4 +1,4 @@
-"""Settings files: broker.conf, JSON, environment files, Helm values, Kubernetes resources."""
+"""Reads settings files: broker.conf, JSON, environment files, Helm values, Kubernetes YAML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
 
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
-"""A setting in the log line in which a broker prints its whole configuration."""
+"""Matches one setting in the log line in which a broker prints its whole configuration."""
 
 PREFIX = "PULSAR_PREFIX_"
 """Prefix of environment variables that Pulsar's images copy into broker.conf."""
@@ -34,11 +34,11 @@ PREFIX = "PULSAR_PREFIX_"
 SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
 """Keys of YAML files whose values are settings or environment variables."""
 
-ELSEWHERE = frozenset(
+OTHER_COMPONENTS = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
     | {"functions", "functionsworker", "pulsar_manager", "oxia", "prometheus", "grafana"}
 )
-"""Components other than the broker, in lower case; their settings are ignored."""
+"""Keys, in lower case, of YAML sections for components other than the broker; they are ignored."""
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -50,12 +50,12 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
     """Read a file's settings as the given release does.
 
     A setting with an empty value counts as not set, as in a broker. Errors: `BadSetting`, also if
-    no setting concerns load balancing, because it is then probably the wrong file.
+    no setting is about load balancing, because it is then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8-sig")
-    except OSError as wrong:
-        raise BadSetting(f"{file}: {wrong.strerror or wrong}") from None
+    except OSError as error:
+        raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
     found = read_entries(_entries(file, text), release)
@@ -67,7 +67,7 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
 def read_in_force(
     conf: Path | None, dynamic: Path | None, release: str | None = None
 ) -> SettingsRead | None:
-    """Read a settings file and a dynamic configuration that overrides it; None without either.
+    """Read a settings file and the dynamic configuration that overrides it; None without either.
 
     Errors: as `read_settings`.
     """
@@ -88,7 +88,7 @@ def read_dynamic(file: Path, release: str | None = None) -> SettingsRead:
 def read_written_settings(
     place: str, written: Mapping[str, Any], release: str | None
 ) -> SettingsRead:
-    """Read settings from a running broker's JSON. Errors: `BadSetting`."""
+    """Read settings from the JSON of a running broker's configuration. Errors: `BadSetting`."""
     return read_entries(_of_object(place, written), release)
 
 
@@ -110,7 +110,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
-    """Return the settings in a log line that prints a whole configuration; else nothing."""
+    """Return the settings in a log line; empty if it does not print a whole configuration."""
     return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
 
 
@@ -123,8 +123,8 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
     """Yield the settings in the JSON that a running broker returns."""
     try:
         written = parse_line(text.encode())
-    except NotJSON as wrong:
-        raise BadSetting(f"{file}: it {wrong}") from None
+    except NotJSON as error:
+        raise BadSetting(f"{file}: it {error}") from None
     return _of_object(str(file), written)
 
 
@@ -173,14 +173,17 @@ def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
     try:
         for document in yaml.compose_all(text, yaml.SafeLoader):
             found += _walk(document, (), str(file))
-    except yaml.MarkedYAMLError as wrong:
-        line = wrong.problem_mark.line + 1 if wrong.problem_mark else 1
-        raise BadSetting(f"{file}:{line}: it isn't YAML: {wrong.problem}") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise BadSetting(f"{file}:{line}: it isn't YAML: {error.problem}") from None
     return _variables(found)
 
 
 def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield place, name and value of each setting in a YAML node and its children."""
+    """Yield the place, name and value of each setting in a YAML node and its children.
+
+    `path` has the keys that lead to the node.
+    """
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _item(item, path, file)
@@ -192,7 +195,7 @@ def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, st
             yield from ((place, name, text) for _, name, text in _properties(value.value))
         elif isinstance(value, yaml.ScalarNode) and _is_setting(key.value, path):
             yield place, key.value, "" if value.tag.endswith(":null") else value.value.strip()
-        elif key.value.lower() not in ELSEWHERE:
+        elif key.value.lower() not in OTHER_COMPONENTS:
             yield from _walk(value, (*path, key.value), file)
 
 
@@ -204,7 +207,10 @@ def _is_setting(name: str, path: tuple[str, ...]) -> bool:
 
 
 def _item(item: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the variable in a list item: `NAME=VALUE`, or an object with name and value."""
+    """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
+
+    Any other object is searched for settings.
+    """
     place = f"{file}:{item.start_mark.line + 1}"
     if isinstance(item, yaml.ScalarNode) and path and path[-1] in SECTIONS:
         name, equals, value = item.value.partition("=")

@@ -1,4 +1,4 @@
-"""Cases built from load reports and bundle data that an operator saved from a real cluster."""
+"""Builds cases from load reports and bundle data that an operator saved from a real cluster."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from pulsar_conformance.specs.errors import UserError
 
 SUFFIX = ".json"
 LOAD_REPORT = "load-report"
-"""File name under which curl saves a broker's report."""
+"""Beginning of the name under which curl saves a broker's report."""
 
 
 class BadSnapshot(UserError):
-    """An unusable file or folder; the message is one sentence."""
+    """Raised for an unusable file or folder; the message is one sentence."""
 
 
 def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each file, sorted; `%2F` and the like in names are decoded.
+    """Yield the name and path of each file, sorted by path; `%2F` etc. in names are decoded.
 
     Errors: `BadSnapshot` if there are none.
     """
@@ -54,20 +54,20 @@ def json_content(path: Path) -> Any:
     """
     try:
         data = path.read_bytes()
-    except OSError as wrong:
-        raise BadSnapshot(f"{path}: {wrong.strerror or wrong}") from None
+    except OSError as error:
+        raise BadSnapshot(f"{path}: {error.strerror or error}") from None
     try:
         return parse_line(data)
-    except NotJSON as wrong:
+    except NotJSON as error:
         printed = re.search(rb"^\{.*\}[ \t\r]*$", data, re.DOTALL | re.MULTILINE)
         if printed and printed[0] != data.strip():
             with suppress(NotJSON):
                 return parse_line(printed[0])
-        raise BadSnapshot(f"{path}: it {wrong}") from None
+        raise BadSnapshot(f"{path}: it {error}") from None
 
 
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
-"""Fields of a report on which decisions depend."""
+"""Fields of a load report on which decisions depend."""
 
 EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount"})
 """Fields that only the load data of the extensible load manager has."""
@@ -84,14 +84,14 @@ class SavedReport:
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...]
-    """Resources that are left out because they have a usage but no limit, and so no percentage."""
+    """Resources that are left out of `broker`: they have no limit, so that no percentage is known.
+    """
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
-    """Read each broker's report from a folder.
+    """Read each broker's report from a folder; return them by the broker's name.
 
-    The file name, `BROKER.json` or `BROKER`, is the broker's name. For files that curl saved as
-    `load-report`, the folder is named after the broker.
+    A file is named `BROKER.json` or `BROKER`, or it is `BROKER/load-report`, as curl saves it.
 
     Errors: `BadSnapshot` for a folder without reports, and for a file that is not a report.
     """
@@ -123,8 +123,8 @@ def saved_report(place: str, report: Any) -> SavedReport:
         )
     try:
         read = reports.read(report)
-    except reports.Unreadable as wrong:
-        raise BadSnapshot(f"{place}: it is not a load report: {wrong}") from None
+    except reports.Unreadable as error:
+        raise BadSnapshot(f"{place}: it is not a load report: {error}") from None
     unlimited = tuple(
         name
         for name in RESOURCES
@@ -137,10 +137,10 @@ def saved_report(place: str, report: Any) -> SavedReport:
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
-    """Return the rates missing from a broker's report: sums over its bundles.
+    """Return the rates that a broker's report lacks, as sums over its bundles.
 
-    The simple load manager's report has no throughput; its field of that name repeats the message
-    rate.
+    The simple load manager's report has no throughput: its field of that name has the message rate
+    instead.
     """
     stats = read.broker.get("lastStats", {}).values()
     absent = [name for name in RATE_FIELDS if name not in read.broker]
@@ -159,7 +159,7 @@ RESOURCE_METRICS = {
         ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
-"""Resource by the metric that gives its usage, in percent."""
+"""Resource by the name of the metric for its usage in percent."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -173,7 +173,7 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""Statistic of a bundle by the metric that gives it."""
+"""Statistic of a bundle by the name of the metric for it."""
 
 SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -186,8 +186,8 @@ def read_metrics(file: Path) -> dict[str, SavedReport]:
     """
     try:
         text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise BadSnapshot(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     brokers: dict[str, Json] = {}
     for metric, labels, value in _samples(file, text):
         name = broker_in(labels) or file.stem
@@ -202,7 +202,7 @@ def read_metrics(file: Path) -> dict[str, SavedReport]:
 
 
 def broker_in(labels: Mapping[str, str]) -> str | None:
-    """Return the broker named in a metric's labels, if any."""
+    """Return the broker that a metric's labels name, or None."""
     return labels.get("broker") or labels.get("instance") or labels.get("pod")
 
 
@@ -216,7 +216,7 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
 
 
 def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield metric, labels and value of each load-balancing sample, the latest of a range."""
+    """Yield the metric, labels and value of each load-balancing sample; of a range, the latest."""
     wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
@@ -234,30 +234,32 @@ KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
 
 def read_bundle_data(path: Path) -> dict[str, Json]:
-    """Return each bundle's data, by full name.
+    """Return each bundle's data, by the bundle's full name.
 
-    `path` is a folder of `tenant/namespace/range.json`, a folder of files with `%2F` for each slash
-    in their names, or a file with an object of all bundles. Errors: `BadSnapshot`.
+    `path` is a folder of files `tenant/namespace/range.json` (or with `%2F` for each slash), or one
+    file with an object that maps bundles to data. Errors: `BadSnapshot`.
     """
     if path.is_file():
-        return _several(path)
+        return _data_of_many(path)
     found: dict[str, Json] = {}
     for name, file in json_files(path, "**/*.json"):
         named = BUNDLE.fullmatch(name) is not None
-        found.update({name: _data(file, json_content(file))} if named else _several(file))
+        found.update(
+            {name: _averages_of(file, json_content(file))} if named else _data_of_many(file)
+        )
     return found
 
 
-def _several(file: Path) -> dict[str, Json]:
+def _data_of_many(file: Path) -> dict[str, Json]:
     data = json_content(file)
     if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
         lacking = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
         raise BadSnapshot(f"{file}: {lacking}")
-    return {name: _data(file, one) for name, one in data.items()}
+    return {name: _averages_of(file, one) for name, one in data.items()}
 
 
-def _data(file: Path, data: Any) -> Json:
-    """Return a bundle's averages, without the file's other fields."""
+def _averages_of(file: Path, data: Any) -> Json:
+    """Return a bundle's long-term and short-term averages, without other fields."""
     found = {}
     for frame in FRAMES:
         known = data.get(frame) if isinstance(data, dict) else None
@@ -269,7 +271,7 @@ def _data(file: Path, data: Any) -> Json:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Load reports by broker, saved bundle data, and settings."""
+    """Data from which cases are built: load reports by broker, bundle data, and settings."""
 
     reported: Mapping[str, SavedReport]
     data: Mapping[str, Json]
@@ -292,7 +294,7 @@ class Snapshot:
 
     @cached_property
     def latest(self) -> dict[str, Json]:
-        """The reported statistics as a first sample, for bundles without bundle data."""
+        """Bundle data with one sample, the reported statistics, for bundles without bundle data."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
@@ -307,19 +309,20 @@ class Snapshot:
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
-        """Yield notes for the user about omissions and assumptions."""
+        """Yield notes for the user about omitted resources and assumed bundle data."""
         for name, reported in self.reported.items():
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
                 yield f"{name}: left out, since they have no limit: {unlimited}"
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
-            yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"
+            names = _counted(sampled)
+            yield f"no bundle data of {names}: the latest rates count as a single sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
             yield "the metrics name no bundles: set exposeBundlesMetricsInPrometheus=true"
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
-            yield f"neither bundle data nor latest numbers of {_counted(unknown)}"
+            yield f"neither bundle data nor latest rates of {_counted(unknown)}"
 
 
 def _one_sample(stats: Json, window: int) -> Json:
@@ -343,8 +346,8 @@ def _shedding_cases(snapshot: Snapshot) -> list[Json]:
     ]
 
 
-def _split(snapshot: Snapshot) -> list[Json]:
-    """Return the case; the brokers' bundles are assumed to be all there are."""
+def _split_cases(snapshot: Snapshot) -> list[Json]:
+    """Return the case; the cluster is assumed to have no bundles but those of the brokers."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -356,7 +359,7 @@ def _split(snapshot: Snapshot) -> list[Json]:
     ]
 
 
-def _usages(snapshot: Snapshot) -> list[Json]:
+def _usage_cases(snapshot: Snapshot) -> list[Json]:
     settings = dict(snapshot.settings)
     return [
         {"settings": settings, "weighted": False, "broker": broker}
@@ -364,7 +367,7 @@ def _usages(snapshot: Snapshot) -> list[Json]:
     ]
 
 
-def _averages(snapshot: Snapshot) -> list[Json]:
+def _average_cases(snapshot: Snapshot) -> list[Json]:
     return [
         {
             "bundles": {
@@ -378,23 +381,23 @@ def _averages(snapshot: Snapshot) -> list[Json]:
     ]
 
 
-def _reports(snapshot: Snapshot) -> list[Json]:
+def _report_cases(snapshot: Snapshot) -> list[Json]:
     return [{"report": reported.report} for reported in snapshot.reported.values()]
 
 
 MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
     SHED.id: _shedding_cases,
-    SPLIT_CANDIDATES.id: _split,
-    USAGE.id: _usages,
-    SUM.id: _averages,
-    READ.id: _reports,
+    SPLIT_CANDIDATES.id: _split_cases,
+    USAGE.id: _usage_cases,
+    SUM.id: _average_cases,
+    READ.id: _report_cases,
 }
-"""Operations whose cases can be made from reports."""
+"""For each operation whose cases can be built from load reports, the function that does so."""
 
 OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
-"""Operations asked once for each broker, without its name."""
+"""Operations that are asked once for each broker, and whose cases do not name it."""
 
 
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:
-    """Return the questions of an operation, in broker order."""
+    """Return an operation's questions about a snapshot, in the order of the brokers."""
     return Trial.of(operation, *MAKERS[operation](snapshot))

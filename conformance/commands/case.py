@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="use this setting instead of that in broker.conf; repeatable",
+        help="use this setting instead of the one in broker.conf; repeatable",
     )
     parser.add_argument(
         "--operation",
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a case file for `explain`, `ask` or `run --replay`; return 2 if it cannot be built."""
     if args.folder and args.reports:
-        raise BadSnapshot("FOLDER and --reports are the same; give one of them")
+        raise BadSnapshot("FOLDER and --reports mean the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)
     if args.profile is None:
         check_manager(found.place, found.trial, found.profile)

@@ -53,18 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print each kind of change with its smallest case; return 2 if a release is unavailable."""
-    walk = _Walk(limits_of(args.time_limit))
+    walk = _ReleasePairs(limits_of(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
-        _writable(args.json)
+        _check_writable(args.json)
         found = []
         for older, newer in pairwise(versions):
-            with_newer = walk.between(older, newer)
-            operations = _operations(with_newer, args.operation)
+            comparison = walk.between(older, newer)
+            operations = _operations(comparison, args.operation)
             print(heading(older, newer), flush=True)
             if len(operations) > 1:
-                print(_effort(operations, args.examples), file=sys.stderr)
-            found.append(_pair(with_newer, (older, newer), operations, args))
+                print(_effort_note(operations, args.examples), file=sys.stderr)
+            found.append(_print_pair(comparison, (older, newer), operations, args))
             print()
         if args.all:
             print("\n".join(summary(found)))
@@ -76,30 +76,30 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _effort(operations: Sequence[str], examples: int) -> str:
-    """Return a note on how much is asked."""
+def _effort_note(operations: Sequence[str], examples: int) -> str:
+    """Return a note for users on how many examples are asked, and how to ask fewer."""
     asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
-    fewer = "--operation NAME asks one alone, and sooner"
+    fewer = "--operation NAME asks a single operation"
     return f"pulsar-conformance: both releases are asked {asked}, which takes minutes; {fewer}"
 
 
 def adapter_of(version: str) -> str:
-    """Return a release's adapter, with hidden settings at the release's defaults."""
+    """Return the adapter for a release, with hidden settings at the release's own defaults."""
     hidden = specs.load().profile(profile_of(version)).hidden
     neutral = specs.load().neutral
     own = "".join(f",set={one}={value}" for one, value in hidden.items() if one in neutral)
     return f"pulsar:{version}{own}"
 
 
-class _Walk:
-    """Compares pairs of releases, keeping at most two running."""
+class _ReleasePairs:
+    """Compares pairs of releases; at most two releases run at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, Implementation] = {}
 
     def between(self, older: str, newer: str) -> Comparison:
-        """Compare two releases. Errors: `AdapterError`."""
+        """Return a comparison of two releases, which are started. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
         return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
@@ -113,7 +113,7 @@ class _Walk:
         return JudgedImplementation.before_asking(self._open[version])
 
     def close(self) -> None:
-        """Stop all running processes."""
+        """Stop all running releases."""
         for one in self._open.values():
             one.close()
 
@@ -141,8 +141,8 @@ def _release(version: str) -> str:
     return found
 
 
-def _writable(file: str | None) -> None:
-    """Check that a file's folder exists. Errors: `BadPlan`."""
+def _check_writable(file: str | None) -> None:
+    """Check that a file can be written: that its folder exists. Errors: `BadPlan`."""
     if file and not Path(file).absolute().parent.is_dir():
         raise BadPlan(f"--json {file}: there is no folder {Path(file).parent}")
     if file and Path(file).is_dir():
@@ -161,13 +161,13 @@ def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[st
     return [one for one in both if wanted is None or one in wanted]
 
 
-def _pair(
+def _print_pair(
     comparison: Comparison,
     versions: tuple[str, str],
     operations: Sequence[str],
     args: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Print and return the changes between two releases."""
+    """Print the changes between two releases, and return them as JSON data."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
     unchanged = [one for one in found if not (one.found or one.apart)]
     show_progress("")

@@ -22,7 +22,7 @@ from pulsar_conformance.reference.answers.shedding import LATER, STRATEGIES
 from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.text import counted
 
-NO_SUCH = "no.such_operation"
+UNKNOWN_OPERATION = "no.such_operation"
 """An operation that no implementation offers."""
 
 
@@ -49,12 +49,12 @@ class Checkup:
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
         """Run one check and record the result; an adapter error ends all checks."""
         if connection.closed:
-            self.note(f"not tried, the connection is gone: {title}")
+            self.note(f"not tried, because the connection has ended: {title}")
             return
         try:
             wrong = check()
         except AdapterError as error:
-            wrong = _inset(error)
+            wrong = _indented(error)
         if wrong:
             self.bad(f"{title}: {wrong}")
         else:
@@ -72,14 +72,14 @@ def check_adapter(
         title = "says hello in protocol 1" if error.phase == "hello" else "starts"
         if error.phase == "hello":
             found.good("starts")
-        found.bad(f"{title}: {_inset(error)}")
+        found.bad(f"{title}: {_indented(error)}")
         return found
     with connection:
         found.good("starts")
         hello = connection.hello
-        called = f"{hello.name} {hello.version}".strip()
-        found.good(f"says hello in protocol 1: {called}, batches of {hello.batch}")
-        _operations(found, connection)
+        label = f"{hello.name} {hello.version}".strip()
+        found.good(f"says hello in protocol 1: {label}, batches of {hello.batch}")
+        _check_operations(found, connection)
         _check_declared_readings(found, connection)
         operations = _known_operations(connection)
         for operation in operations:
@@ -87,21 +87,21 @@ def check_adapter(
                 f"answers {operation}", connection, partial(_check_one_case, connection, operation)
             )
         if operations:
-            _batches(found, connection, operations)
+            _check_batches(found, connection, operations)
         title = "answers an operation that it does not know with an error"
         found.attempt(title, connection, partial(_check_unknown_operation, connection))
-        found.attempt("ends on bye", connection, partial(_ends, connection))
+        found.attempt("ends on bye", connection, partial(_send_bye, connection))
     return found
 
 
-def _inset(error: AdapterError) -> str:
-    """Format an error's message, indented, without adapter and phase, which are in the title."""
+def _indented(error: AdapterError) -> str:
+    """Format an error's message, indented, without the adapter and the phase of the error."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return cases to ask: the examples, or those of an adapter that answers only its own."""
+    """Return the operation's example cases, or an adapter's own cases if it answers no others."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -113,8 +113,8 @@ def _known_operations(connection: Connection) -> list[str]:
     return [name for name in OPERATIONS if name in connection.hello.operations]
 
 
-def _operations(found: Checkup, connection: Connection) -> None:
-    """Check that the operations in hello exist and that one can be asked."""
+def _check_operations(found: Checkup, connection: Connection) -> None:
+    """Check that the operations in the hello message exist and that one can be asked."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
@@ -134,8 +134,8 @@ def _check_declared_readings(found: Checkup, connection: Connection) -> None:
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
-    except UnknownName as wrong:
-        found.bad(f"declares readings that exist: {wrong}")
+    except UnknownName as error:
+        found.bad(f"declares readings that exist: {error}")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
         if name not in (documented := {**STRATEGIES, **LATER}):
@@ -150,34 +150,37 @@ def _check_one_case(connection: Connection, operation: str) -> str:
     return f"it failed on a legal case: {answer['failed']}" if "failed" in answer else ""
 
 
-def _batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
-    """Check that batches are answered completely and in order, preferably with distinct answers."""
+def _check_batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
+    """Check that a batch is answered completely and in order.
+
+    The operation with the most example cases is asked, if possible one that takes little time.
+    """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
     cases = _cases(connection, operation)
     title = f"answers a batch in order ({counted(len(cases), 'case')} of {operation})"
-    found.attempt(title, connection, partial(_in_order, connection, operation, cases))
-    equal = partial(_equal_cases, connection, operation, cases[0])
+    found.attempt(title, connection, partial(_check_order, connection, operation, cases))
+    equal = partial(_check_equal_cases, connection, operation, cases[0])
     found.attempt("answers each of several equal cases", connection, equal)
 
 
-def _equal_cases(connection: Connection, operation: str, case: JSON) -> str:
+def _check_equal_cases(connection: Connection, operation: str, case: JSON) -> str:
     connection.ask(operation, [case] * 3)
     return ""
 
 
-def _ends(connection: Connection) -> str:
+def _send_bye(connection: Connection) -> str:
     connection.bye()
     return ""
 
 
-def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if a batch is answered in the wrong order; empty if not."""
+def _check_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
+    """Return an error if a batch is answered in the wrong order; an empty text if not."""
     alone = [_without_why(connection.ask(operation, [case])[0]) for case in cases]
     together = [_without_why(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):
         return ""
-    return "asked together, the cases got each other's answers"
+    return "in a batch, the cases got each other's answers"
 
 
 def _without_why(answer: dict[str, JSON]) -> dict[str, JSON]:
@@ -185,14 +188,14 @@ def _without_why(answer: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _check_unknown_operation(connection: Connection) -> str:
-    """Check that an unknown operation is answered by `error`, or at least `unsupported`."""
+    """Return an error unless an unknown operation is answered by `error` or `unsupported`."""
     try:
-        answer = connection.ask(NO_SUCH, [{}])[0]
+        answer = connection.ask(UNKNOWN_OPERATION, [{}])[0]
     except AdapterError as error:
         if error.code:
             return ""
         raise
-    return "" if "unsupported" in answer else f"it answered {NO_SUCH} with {answer}"
+    return "" if "unsupported" in answer else f"it answered {UNKNOWN_OPERATION} with {answer}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

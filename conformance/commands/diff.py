@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.conformance.engine.report import model_derivation
 from pulsar_conformance.specs.text import counted
 
-FEW = 3
+MAX_RULES_LISTED = 3
 """Maximum number of broken rules to list."""
 
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         )
         operations = _operations(pair, args.operation)
         _print_readings(pair)
-        found = [_differs(pair, operation, args) for operation in operations]
+        found = [_print_differences(pair, operation, args) for operation in operations]
     finally:
         for implementation in asked:
             implementation.close()
@@ -61,14 +61,14 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ: resulting differences are not mistakes."""
+    """Print the readings that differ, because differences that result from them are no mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
             print(f"reading {name}: {first[name]} and {second[name]}")
 
 
-def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
+def _print_differences(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
     trials = distinct_questions(operation, args.profile, args.seed, args.examples)
     found = pair.differences(trials)
     print(
@@ -87,14 +87,14 @@ def _print(pair: Pair, difference: Difference) -> None:
     for line in model_derivation(pair.first, trial):
         print(f"    {line}")
     both = True
-    for place, subject in enumerate(pair):
-        answer = json.dumps(difference.answers[place], ensure_ascii=False)
-        broken = list(pair.breaches(difference, place))
+    for index, subject in enumerate(pair):
+        answer = json.dumps(difference.answers[index], ensure_ascii=False)
+        broken = list(pair.breaches(difference, index))
         both = both and not broken
         print(f"  {subject.implementation.name}: {answer}")
-        for rule in broken[:FEW]:
+        for rule in broken[:MAX_RULES_LISTED]:
             print(f"    breaks {rule.id}: {rule.title}")
-        if len(broken) > FEW:
-            print(f"    breaks {counted(len(broken) - FEW, 'rule')} more")
+        if len(broken) > MAX_RULES_LISTED:
+            print(f"    breaks {counted(len(broken) - MAX_RULES_LISTED, 'rule')} more")
     if both:
         print("  both are allowed: the documents leave this open, or rounding decides")

@@ -10,13 +10,13 @@ INTERRUPTED = 130
 
 
 def entry() -> NoReturn:
-    """Run the command, then exit the process directly.
+    """Run the command and exit, without a last garbage collection.
 
-    Python's normal shutdown would collect garbage first, which takes several seconds after a long
-    run; the operating system frees the memory at once.
+    After a long run, that collection would take several seconds; the operating system frees the
+    memory at once.
     """
     try:
-        gc.disable()  # None of the loaded modules is garbage.
+        gc.disable()  # While modules are loaded, there is no garbage to collect.
         from pulsar_conformance.conformance.commands.main import main
         from pulsar_conformance.conformance.common import GC_THRESHOLDS
 

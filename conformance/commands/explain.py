@@ -27,7 +27,11 @@ from pulsar_conformance.conformance.cases.settings import given_settings, with_s
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
-from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
+from pulsar_conformance.conformance.explain.derivations import (
+    ExplainOptions,
+    case_lines,
+    example_lines,
+)
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import check_manager, unknown_history_notes
@@ -99,26 +103,26 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         return
     focus = Focus(args.broker, args.bundle)
     if args.metrics or args.url or _is_folder(args.case):
-        yield from _of_cluster(args, focus)
+        yield from _cluster_lines(args, focus)
         return
     settings = _settings_of(args, given_settings(args.setting))
-    wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
+    wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None or _is_example(args.case):
         yield from example_lines(_example(args.example or args.case), wanted)
         return
-    for number, handed in enumerate(provided_questions(args.case)):
-        yield from ("", handed.place) if number else ()
-        yield from case_lines(handed, wanted)
+    for number, provided in enumerate(provided_questions(args.case)):
+        yield from ("", provided.place) if number else ()
+        yield from case_lines(provided, wanted)
 
 
 def _is_folder(name: str | None) -> bool:
-    with suppress(OSError):  # The text may be too long for the name of a file.
+    with suppress(OSError):  # The text may be too long for a file name.
         return name is not None and Path(name).is_dir()
     return False
 
 
-def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
-    """Yield the explanation of a cluster's decision, from reports, metrics or its admin API."""
+def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
+    """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
     what_if = given_settings(args.setting)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
@@ -128,14 +132,14 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
     if args.profile is None:
         check_manager(found.place, found.trial, found.profile)
-    gone = focus.missing(found.trial.questions[0].case)
-    if gone is not None:
-        raise BadCase(f"{found.source}: {gone}")
+    missing = focus.missing(found.trial.questions[0].case)
+    if missing is not None:
+        raise BadCase(f"{found.source}: {missing}")
     changed = with_settings(found.trial, what_if)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         print(f"pulsar-conformance: {note}", file=sys.stderr)
-    wanted = Wanted(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
+    wanted = ExplainOptions(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
     yield from case_lines(ProvidedQuestions(found.place, found.trial, found.profile, {}), wanted)
     if found.owners:
         question = found.trial.questions[0]
@@ -145,7 +149,7 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings from files and command line; report those without effect."""
+    """Return the settings from files and command line; print a note on those without effect."""
     read = read_in_force(args.conf, args.dynamic)
     if read is None:
         return dict(given)

@@ -33,10 +33,10 @@ from pulsar_conformance.specs.text import counted, paragraph
 
 UNUSABLE = 2
 CAMPAIGN = "campaign"
-"""Folder of the results of parts, in that of the run's results."""
+"""Folder, within the folder of a run's results, for the results of a campaign."""
 
-REPORTED = 10.0
-"""Seconds between two lines of progress where standard error is not a terminal."""
+SECONDS_BETWEEN_LINES = 10.0
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
         file = _campaign_file(plan, args)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
-    # Readings may have been found by drawn cases before Hypothesis becomes a plugin.
+    # Cases may have been drawn, to find readings, before Hypothesis is loaded as a plug-in.
     words += ["-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning"]
-    # The garbage collector would search the whole memory, twice.
+    # This plug-in of pytest would run the garbage collector over the whole memory, twice.
     words += ["-p", "no:unraisableexception"]
     words += [f"{CAMPAIGN_FILE}={file}"] if file else []
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir", "--assert=plain"]
@@ -125,7 +125,7 @@ def _profile_of(file: Path) -> str:
 
 
 def _options(args: argparse.Namespace) -> list[str]:
-    """Return the options of the run as pytest expects them."""
+    """Return the options of the run as arguments for pytest."""
     words: list[str] = []
     for flag in OPTIONS:
         value = getattr(args, destination(flag))
@@ -140,7 +140,7 @@ def _after_dashes(words: list[str]) -> list[str]:
 
 
 def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
-    """Ask all cases of a campaign or of bounded worlds; return the results file.
+    """Ask all cases of a campaign or of bounded worlds; return the file with the results.
 
     Errors: `BadPlan`.
     """
@@ -171,7 +171,7 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
 
             ask = partial(in_tasks, args.conformance_spark)
         progress = _Progress(len(parts))
-        found = search.search(plan, parts, readings, stored, ask, progress.tell)
+        found = search.search(plan, parts, readings, stored, ask, progress.show)
     except AdapterError as error:
         raise BadPlan(str(error)) from None
     found = {**search.not_asked(plan, worlds), **found}
@@ -192,8 +192,8 @@ class _Progress:
         self._parts, self._begun, self._first = parts, time.monotonic(), -1
         self._reported = 0.0
 
-    def tell(self, done: int) -> None:
-        """Report progress; on a terminal, after every part."""
+    def show(self, done: int) -> None:
+        """Print the number of completed parts; on a terminal after every part, otherwise rarely."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._parts - done
@@ -201,6 +201,6 @@ class _Progress:
         text = f"{done} of {counted(self._parts, 'part')}{rest}"
         if sys.stderr.isatty():
             overwrite(text if left else "")
-        elif now - self._reported >= REPORTED or not left:
+        elif now - self._reported >= SECONDS_BETWEEN_LINES or not left:
             self._reported = now
             print(text, file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 SHARED_SCHEMAS = ("message", "shapes")
-"""Schemas of the envelope of every message, and of shapes that operations share."""
+"""Names of the schemas of protocol messages and of structures that operations share."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _place(source: Source) -> str:
-    """Format document, section and sentences."""
+    """Format a source as document, section and sentence numbers."""
     section = f" § {source.section}" if source.section else ""
     several = "sentences" if len(source.sentences) > 1 else "sentence"
     return f"{source.document}{section}, {several} {', '.join(map(str, source.sentences))}"
@@ -179,7 +179,7 @@ def _example(name: str) -> Iterator[str]:
     from pulsar_conformance.reports.site.shapes import example_case, format_json
 
     if name in SHARED_SCHEMAS:
-        raise UserError(f"{name} is no operation, so it has no example; name one of the others")
+        raise UserError(f"{name} is no operation, so it has no example; name an operation")
     case = example_case(name)
     yield format_json({"ask": name, "case": case})
     answer = Model(DEFAULT_PROFILE).answer(name, case)

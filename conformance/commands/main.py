@@ -23,13 +23,15 @@ from pulsar_conformance.specs.text import as_sentence, paragraph, printable
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its module, its purpose, and examples for its help."""
+    """A command: the module that implements it, its purpose, and examples for its help."""
 
     place: str
-    """Its module relative to this one, or an object in it after a colon."""
+    """Module relative to this package, as in `import_module`, with `:OBJECT` if the command is an
+    object in it.
+    """
     purpose: str
     examples: tuple[str, ...]
-    """Arguments of `pulsar-conformance` that can be pasted in a clone of the repository."""
+    """Arguments of `pulsar-conformance` that work in a clone of the repository."""
 
 
 REPORTS = "fixtures/reports/three-brokers"
@@ -159,19 +161,19 @@ COMMANDS = {
     ),
 }
 
-SEEN = WORKSPACE / "hypothesis"
-"""Folder of Hypothesis' own data, next to the saved cases."""
+HYPOTHESIS_FOLDER = WORKSPACE / "hypothesis"
+"""Folder for Hypothesis' own data, next to the saved cases."""
 
 PROJECT_FILES = ("pulsar-conformance.toml", "pyproject.toml")
 """Files in which a project can store options."""
 
-TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"})
+WITH_ADAPTER_FORMATS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"})
 """Commands whose help lists the formats of an implementation's name."""
 
 COLOURED = frozenset({"run"})
-"""Commands whose output is pytest's, with colors; all others print plain text."""
+"""Commands whose output comes from pytest and has colors; all others print plain text."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""
 
 PACKAGE = "pulsar-conformance"
@@ -193,28 +195,28 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 1 for a violation or difference, or 2 for invalid input."""
+    """Run a command; return its exit status: 1 for a violation or difference, 2 for bad input."""
     words = sys.argv[1:] if argv is None else argv
     given = next((word for word in words if not word.startswith("-")), "")
-    with shown_plainly():
+    with plain_streams():
         try:
             args = _parse(words, given)
-        except UserError as mistake:
-            return complain(str(mistake))
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
+        except UserError as error:
+            return complain(str(error))
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(HYPOTHESIS_FOLDER))
     try:
-        with nullcontext() if args.command in COLOURED else shown_plainly():
+        with nullcontext() if args.command in COLOURED else plain_streams():
             status = status_of(lambda: args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output is gone; nothing can be written any more, not even at exit.
+        # Nobody reads standard output any more; Python must not try to flush it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNUSABLE
-    except OSError as wrong:
-        if wrong.errno not in FULL:
+    except OSError as error:
+        if error.errno not in DISK_FULL:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return complain(f"cannot be written: {wrong.strerror}")
+        return complain(f"cannot be written: {error.strerror}")
     return status
 
 
@@ -234,14 +236,14 @@ def _parse(words: Sequence[str], command: str) -> argparse.Namespace:
 
 
 def _holds_options(file: str) -> bool:
-    """True if this file exists and contains options of the suite."""
+    """True if a file exists and, for pyproject.toml, has a table with options of the suite."""
     path = Path(file)
     table = "tool.pulsar-conformance" if file == "pyproject.toml" else ""
     return path.is_file() and table in path.read_text("utf-8", "replace")
 
 
 def whole_parser(*loaded: str) -> Parser:
-    """Return the parser of all commands, with arguments for those named."""
+    """Return the parser of all commands; only those in `loaded` get their arguments."""
     parser = Parser(
         prog=PACKAGE,
         description="Checks load balancers against the documented rules of Apache Pulsar.",
@@ -257,7 +259,7 @@ def whole_parser(*loaded: str) -> Parser:
 
 
 def module_of(name: str) -> Any:
-    """Load a command: the module or object with `add_arguments` and `run`."""
+    """Import a command: a module or object that has `add_arguments` and `run`."""
     module, _, attribute = COMMANDS[name].place.partition(":")
     loaded = import_module(module, __package__)
     return getattr(loaded, attribute) if attribute else loaded
@@ -274,7 +276,7 @@ def _complete(parser: Parser, name: str) -> Parser:
     parser.description = "\n".join(paragraph(as_sentence(command.purpose)))
     plural = "examples" if len(command.examples) > 1 else "example"
     parser.epilog = "\n".join([f"{plural}:", *(f"  {PACKAGE} {one}" for one in command.examples)])
-    if name in TAKE_ADAPTERS:
+    if name in WITH_ADAPTER_FORMATS:
         from pulsar_conformance.adapters.names import form_lines
 
         parser.epilog = "\n".join(["implementations:", *form_lines(), "", parser.epilog])
@@ -313,7 +315,7 @@ class PlainOutput:
 
 
 @contextmanager
-def shown_plainly() -> Iterator[None]:
+def plain_streams() -> Iterator[None]:
     """Escape unprintable characters on standard output and standard error."""
     out, errors = (cast(TextIO, PlainOutput(one)) for one in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(errors):

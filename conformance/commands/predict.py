@@ -81,8 +81,9 @@ def run(args: argparse.Namespace) -> int:
 def _drawn_share(
     predictor: Predictor, operation: str, branches: ByOperation, args: argparse.Namespace
 ) -> Share:
-    """Return the share of correctly predicted answers to drawn questions and to those that reach a
-    release's branches.
+    """Return the share of correctly predicted answers to an operation's questions.
+
+    These are drawn questions and, if a release is judged, those that reach branches of its source.
     """
     drawn = predictor.share(operation, _draw_questions(operation, args))
     if operation not in branches:
@@ -92,7 +93,7 @@ def _drawn_share(
 
 
 def _draw_questions(operation: str, args: argparse.Namespace) -> list[Trial]:
-    """Return an operation's questions as drawn by the rules."""
+    """Return an operation's questions that are drawn for the rules."""
     drawn = (operation, args.profile, args.seed, args.examples)
     if args.decisions is None:
         return distinct_questions(*drawn)
@@ -100,7 +101,7 @@ def _draw_questions(operation: str, args: argparse.Namespace) -> list[Trial]:
 
 
 def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:
-    """Return the requested operations, or all that are offered."""
+    """Return the requested operations, or all that the implementation offers."""
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:

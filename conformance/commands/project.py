@@ -11,8 +11,10 @@ from typing import Any
 
 from pulsar_conformance.specs.errors import UserError, there_are
 
-Written = Callable[[Any], Iterator[str]]
-"""Yields the option values for a key's value; ValueError says which values the key takes."""
+OptionValues = Callable[[Any], Iterator[str]]
+"""Yields the option values for the value of a key. Errors: `ValueError`, whose text says which
+values the key takes.
+"""
 
 
 def _text(value: Any) -> Iterator[str]:
@@ -28,7 +30,7 @@ def _texts(value: Any) -> Iterator[str]:
     yield from values
 
 
-def _whole(value: Any) -> Iterator[str]:
+def _integer(value: Any) -> Iterator[str]:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError("a whole number")
     yield str(value)
@@ -49,26 +51,26 @@ def _table(value: Any) -> Iterator[str]:
 
 
 RUN, REPORT = ("run",), ("report", "make")
-KEYS: Mapping[str, tuple[Written, Mapping[Sequence[str], str]]] = {
+KEYS: Mapping[str, tuple[OptionValues, Mapping[Sequence[str], str]]] = {
     "adapter": (_texts, {RUN: "--adapter"}),
     "judge-by": (_texts, {RUN: "--judge-by"}),
     "rules": (_texts, {RUN: "--rules"}),
     "settings": (_table, {RUN: "--setting"}),
     "readings": (_table, {RUN: "--reading"}),
     "known-deviations": (_text, {RUN: "--known-deviations", REPORT: "--known-deviations"}),
-    "examples": (_whole, {RUN: "--examples"}),
-    "seed": (_whole, {RUN: "--seed"}),
+    "examples": (_integer, {RUN: "--examples"}),
+    "seed": (_integer, {RUN: "--seed"}),
     "time-limit": (_number, {RUN: "--time-limit"}),
     "out": (_text, {RUN: "--out", REPORT: "--out"}),
     "project": (_text, {REPORT: "--project"}),
     "contact": (_text, {REPORT: "--contact"}),
     "url": (_text, {REPORT: "--url"}),
 }
-"""For each key, its possible values, and the option that it sets, by command."""
+"""For each key, the function that parses its value, and the option that it sets, by command."""
 
-ALSO = {"--judge-by": ("--profile",)}
-OF_PULSAR = "pulsar:"
-"""Prefix of the adapters that take settings."""
+ALIASES = {"--judge-by": ("--profile",)}
+TAKES_SETTINGS = "pulsar:"
+"""Prefix of the names of adapters that take settings."""
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
@@ -93,20 +95,20 @@ def _options(file: str, command: Sequence[str]) -> Iterator[str]:
     table = _table_of(file)
     for key, value in table.items():
         if key not in KEYS:
-            raise UserError(f"{file}: {key} is not one of its keys; {there_are(key, KEYS)}")
-        written, options = KEYS[key]
+            raise UserError(f"{file}: {key} is not a key of a project file; {there_are(key, KEYS)}")
+        option_values, options = KEYS[key]
         try:
-            values = list(written(value))
-        except ValueError as takes:
-            raise UserError(f"{file}: {key} takes {takes}, not {value!r}") from None
+            values = list(option_values(value))
+        except ValueError as error:
+            raise UserError(f"{file}: {key} takes {error}, not {value!r}") from None
         yield from (f"{options[command]}={one}" for one in values if command in options)
 
 
 def _table_of(file: str) -> Mapping[str, Any]:
     try:
         found = tomllib.loads(Path(file).read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
-        raise UserError(f"{file}: it is not TOML: {wrong}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: it is not TOML: {error}") from None
     table = found["tool"]["pulsar-conformance"] if file == "pyproject.toml" else found
     if not isinstance(table, dict):
         raise UserError(f"{file}: tool.pulsar-conformance takes a table of options")
@@ -114,16 +116,20 @@ def _table_of(file: str) -> Mapping[str, Any]:
 
 
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
-    """True if the command line sets the option, or names an adapter that takes no settings."""
+    """True if a project file's option must be left out.
+
+    The command line sets the same option, or the option is a setting and the command line names
+    only adapters that take none.
+    """
     flag = option.partition("=")[0]
     if _names(flag, words):
         return True
-    adapters = any(word.partition("=")[2].startswith(OF_PULSAR) for word in words)
-    adapters = adapters or any(word.startswith(OF_PULSAR) for word in words)
+    adapters = any(word.partition("=")[2].startswith(TAKES_SETTINGS) for word in words)
+    adapters = adapters or any(word.startswith(TAKES_SETTINGS) for word in words)
     return flag == "--setting" and _names("--adapter", words) and not adapters
 
 
 def _names(flag: str, words: Sequence[str]) -> bool:
-    """True if the words contain an option, including the abbreviations that argparse accepts."""
-    written = [word.partition("=")[0] for word in words if len(word) > len("--")]
-    return any(name.startswith(one) for name in (flag, *ALSO.get(flag, ())) for one in written)
+    """True if command-line words contain an option or an abbreviation that argparse accepts."""
+    flags = [word.partition("=")[0] for word in words if len(word) > len("--")]
+    return any(name.startswith(one) for name in (flag, *ALIASES.get(flag, ())) for one in flags)

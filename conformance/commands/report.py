@@ -33,8 +33,8 @@ PURPOSES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the report subcommands, each with its arguments."""
-    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT", help="what to do")
-    make = _act(acts, "make", "make a report from the verdict stream of a run")
+    subcommands = parser.add_subparsers(dest="act", required=True, metavar="ACT", help="what to do")
+    make = _add_subcommand(subcommands, "make", "make a report from the verdict stream of a run")
     make.add_argument(
         "stream",
         nargs="?",
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--project", required=True, metavar="NAME", help="the name of the project that was judged"
     )
     make.add_argument(
-        "--contact", required=True, metavar="ADDRESS", help="the person to ask about the report"
+        "--contact", required=True, metavar="ADDRESS", help="whom to ask about the report"
     )
     make.add_argument("--url", default="", metavar="ADDRESS", help="the page of the project")
     make.add_argument(
@@ -69,15 +69,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument(
         "--to", type=Path, default=Path(), metavar="DIR", help="the folder to write to"
     )
-    verify = _act(acts, "verify", "check reports against their requirement sets")
+    verify = _add_subcommand(subcommands, "verify", "check reports against their requirement sets")
     verify.add_argument("file", nargs="+", type=Path, metavar="FILE", help=REPORT)
-    diff = _act(acts, "diff", "print which rules became better or worse")
+    diff = _add_subcommand(subcommands, "diff", "print which rules became better or worse")
     diff.add_argument("before", type=Path, metavar="A", help="the earlier report")
     diff.add_argument("after", type=Path, metavar="B", help="the later report")
-    allure.add_arguments(_act(acts, "allure", "make an Allure report; needs Node"))
+    allure.add_arguments(
+        _add_subcommand(subcommands, "allure", "make an Allure report; needs Node")
+    )
     for form, purpose in PURPOSES.items():
-        _act(acts, form, purpose).add_argument("file", type=Path, metavar="FILE", help=REPORT)
-    freeze = _act(acts, "freeze", "freeze the rules of a profile as a new version")
+        _add_subcommand(subcommands, form, purpose).add_argument(
+            "file", type=Path, metavar="FILE", help=REPORT
+        )
+    freeze = _add_subcommand(
+        subcommands, "freeze", "freeze the rules of a profile as a new version"
+    )
     freeze.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if the rules have changed"
     )
@@ -90,9 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _act(acts: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    """Add a report subcommand whose help starts with its purpose."""
-    made: argparse.ArgumentParser = acts.add_parser(
+def _add_subcommand(subcommands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """Add a subcommand of `report`, and return its parser."""
+    made: argparse.ArgumentParser = subcommands.add_parser(
         name, help=purpose, description=as_sentence(purpose)
     )
     return made
@@ -107,10 +113,10 @@ def _day(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Run a subcommand; return 1 if a report is invalid or got worse, 2 if it is unreadable."""
-    acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
+    subcommands = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
     if args.act == "allure":
         return allure.run(args)
-    return acts.get(args.act, _tell)(args)
+    return subcommands.get(args.act, _print_converted)(args)
 
 
 def _make(args: argparse.Namespace) -> int:
@@ -137,8 +143,8 @@ def _verify(args: argparse.Namespace) -> int:
         report = verifying.read_report(file)
         try:
             verifying.verify(report)
-        except BadReport as wrong:
-            print(f"pulsar-conformance: {file}: {wrong}", file=sys.stderr)
+        except BadReport as error:
+            print(f"pulsar-conformance: {file}: {error}", file=sys.stderr)
             status = 1
             continue
         named = report["requirements"]
@@ -169,6 +175,6 @@ def _freeze(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(args: argparse.Namespace) -> int:
+def _print_converted(args: argparse.Namespace) -> int:
     sys.stdout.write(FORMS[args.act](verifying.read_report(args.file)))
     return 0

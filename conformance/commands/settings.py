@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if some of the file has no effect."""
+    """Print settings, or explain a file; return 1 if some of the file's settings have no effect."""
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:
@@ -102,8 +102,8 @@ def _read_running_broker(url: str, release: str | None) -> SettingsRead:
             if release is None:
                 with suppress(NoAnswer):
                     release = str(api.get(f"{ADMIN}/brokers/version", text=True))
-    except NoAnswer as wrong:
-        raise UserError(str(wrong)) from None
+    except NoAnswer as error:
+        raise UserError(str(error)) from None
     found = read_written_settings(url, written, release)
     named = dynamic if isinstance(dynamic, dict) else {}
     places = {name: f"{url}, dynamic" for name in found.values if name in named}
@@ -111,14 +111,14 @@ def _read_running_broker(url: str, release: str | None) -> SettingsRead:
 
 
 def _compared_with(found: SettingsRead) -> str:
-    """Return the release whose defaults apply: the one that reads the file, or the newest."""
+    """Return the release whose defaults apply: the one that reads the file, or else the newest."""
     from pulsar_conformance.specs.broker import known_releases
 
     return found.released or known_releases()[-1]
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
-    """Return each effective setting's value and the release's default."""
+    """Return the value and the release's default of each setting that has an effect."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
@@ -133,25 +133,25 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
-    """Return the release's defaults for settings missing from the file."""
+    """Return the release's defaults of the settings that are missing from the file."""
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
-    respelt = {one.replaces for one in broker_settings().values() if one.is_in(release)}
+    former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
         name: setting.default(release)
         for name, setting in broker_settings().items()
         if setting.is_in(release)
         and name not in found.values
-        and name not in respelt
+        and name not in former_names
         and setting.replaces not in found.values
     }
 
 
-EFFECTIVE = "no setting that differs from its default is without effect"
+NOTHING_WITHOUT_EFFECT = "no setting that differs from its default is without effect"
 
 Section = tuple[str, list[str]]
-"""A title, and the rows of the section."""
+"""The title of a section, and its rows."""
 
 
 def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]:
@@ -173,8 +173,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    yield ("without effect" if without else EFFECTIVE), without
-    later = _later(found, to)
+    yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
+    later = _later_releases(found, to)
     changes = list(_changes(found, later))
     if changes:
         which = "" if to else ", the next known release"
@@ -197,10 +197,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
 
 
-def _later(found: SettingsRead, to: str | None) -> tuple[str, ...]:
-    """Return the known releases after the one that reads the file: the next, or all up to `to`.
+def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
+    """Return the known releases after the one that reads the file, up to `to`.
 
-    Errors: `UserError` if `to` is not later.
+    If `to` is None, that is the next release only. Errors: `UserError` if `to` is not later.
     """
     from pulsar_conformance.specs.broker import known_releases, nearest_release
 
@@ -215,7 +215,7 @@ def _later(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
 
 def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:
-    """Yield the names and defaults that change up to the last of some later releases."""
+    """Yield the names and defaults that change from the file's release to the last of `later`."""
     from pulsar_conformance.specs.broker import broker_settings
 
     now = _compared_with(found)
@@ -256,7 +256,7 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         ],
         "defaults": dict(_defaults(found)),
         "others": found.others,
-        "nextRelease": list(_changes(found, _later(found, to))),
+        "nextRelease": list(_changes(found, _later_releases(found, to))),
     }
 
 

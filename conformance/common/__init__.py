@@ -8,7 +8,7 @@ WORKSPACE = Path(".conformance")
 GC_THRESHOLDS = (4_000_000, 50, 1000)
 """Thresholds of Python's garbage collector during a session.
 
-Cases and answers are kept until the end, so the collector finds little, and with its defaults takes
-a quarter of the time. With these thresholds it does not start in a usual run, which costs some 150
-MB.
+Cases and answers are kept until the end. The collector finds little and, with default thresholds,
+takes a quarter of the time. With these, it does not start in a usual run, which then needs about
+150 MB more.
 """

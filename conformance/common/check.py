@@ -16,7 +16,7 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Strategies = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
-"""A strategy of trials, or several that share the trials of a rule evenly."""
+"""A strategy for trials, or several strategies that each yield an equal number of trials."""
 
 Draws = Strategies | Callable[[str], Strategies]
 """The strategies of a check, or a function that returns them for the ID of a rule."""
@@ -32,7 +32,7 @@ OnExchanges = Callable[[Sequence[Exchange], Expect], None]
 
 
 class Predicate(Protocol):
-    """The predicate of a check, over one question, several, or any exchanges."""
+    """Decides whether the answers to a trial are allowed by a rule."""
 
     def judges(self, trial: Trial) -> bool:
         """True if the predicate applies to a trial's questions."""
@@ -46,7 +46,7 @@ class Predicate(Protocol):
 
     @property
     def function(self) -> Callable[..., None]:
-        """The function that records on `expect` which answers are allowed."""
+        """The registered function, which states through `expect` which answers are allowed."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Check:
     rule: str
     predicate: Predicate
     parts: tuple[SearchStrategy[Trial], ...]
-    """Strategies that each draw an equal share of the trials; most rules have one."""
+    """Strategies, most often one, each of which draws an equal share of the rule's trials."""
 
     def judges(self, trial: Trial) -> bool:
         """True if the predicate applies to a trial's questions."""
@@ -117,14 +117,14 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The predicate's name, which is a sentence."""
+        """The name of the registered function as words; it says what the rule requires."""
         function = self.predicate.function
         undecorated: Callable[..., None] = getattr(function, "func", function)  # of a partial
         return undecorated.__name__.replace("_", " ")
 
     @property
     def draws(self) -> SearchStrategy[Trial]:
-        """The combination of all its strategies."""
+        """A strategy for the trials of all parts."""
         return one_of(self.parts)
 
 
@@ -146,7 +146,7 @@ def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
 
 
 def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExchanges]:
-    """Register a predicate over exchanges of any of the rule's operations."""
+    """Return a decorator that registers a check of exchanges of any of the rules' operations."""
 
     def registered(function: OnExchanges) -> OnExchanges:
         for rule in rules:
@@ -160,21 +160,27 @@ def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExch
 MakeQuestions = Callable[
     [specs.Rule, Question, Json, Mapping[str, Any], Readings], Iterable[Question]
 ]
-"""Builds questions from a presupposed rule, the failing question, its answer, and readings."""
+"""Function that builds questions which test a presupposed rule.
+
+Its arguments are the presupposed rule, the failing question, the answer to that, the profile's
+default settings, and the readings.
+"""
 
 
 @dataclass(frozen=True)
 class DerivedQuestions:
-    """Questions derived from a failing case, which test a presupposed rule or another operation."""
+    """A maker of questions that are derived from a failing case and test a presupposed rule."""
 
     questions: MakeQuestions
     operation: str | None = None
-    """The failing operation for which questions are derived, or None for any."""
+    """The operation of the failing questions from which others are derived; None if `rule` is
+    given.
+    """
     rule: str | None = None
-    """The presupposed rule for which questions are derived, or None for any."""
+    """ID of the presupposed rule that is tested; None for any rule without that operation."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
-        """True if these questions test the presupposed rule for a failing question."""
+        """True if questions derived from a failing one test the presupposed rule."""
         if self.rule is not None:
             return presupposed.id == self.rule
         return failing.operation == self.operation not in presupposed.operations

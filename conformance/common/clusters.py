@@ -1,4 +1,4 @@
-"""Validity of the load data in cluster cases, and building blocks of example cases."""
+"""Checks the load data in cases about clusters, and builds example cases."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def weight_problems(settings: Settings) -> Problems:
 
 
 def bundles_named_in(case: Json) -> set[str]:
-    """Return every bundle named in a cluster case."""
+    """Return the names of all bundles in a case about a cluster."""
     reports = case["brokers"].values()
     reported = {
         bundle
@@ -107,6 +107,6 @@ def example_broker(cpu: float, load: float, bundles: list[str]) -> Json:
 
 
 def example_bundle_data() -> Json:
-    """Return the data of two equally loaded bundles."""
+    """Return bundle data of two equally loaded bundles, `LEFT` and `RIGHT`."""
     average = {**example_rates(2), "numSamples": 10, "maxSamples": 10}
     return {bundle: {"shortTermData": average, "longTermData": average} for bundle in (LEFT, RIGHT)}

@@ -1,4 +1,4 @@
-"""The events of a run, from drawing to verdicts, for reporters to listen to."""
+"""The events of a run, of which reporters are notified, and the verdicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pulsar_conformance.specs.text import counted
 
-Word = Literal[
+VerdictWord = Literal[
     "error",
     "fail",
     "unexpected_pass",
@@ -22,22 +22,26 @@ Word = Literal[
 
 @dataclass(frozen=True)
 class Failure:
-    """The smallest case found that violates a rule."""
+    """The description of a violated rule's failure, with the smallest case found for it."""
 
     case_file: str
-    """The file of the saved case, empty for an example of the documents."""
+    """The file of the saved case, or file and line of the worked example."""
     size: str
+    """The size of the case, such as "2 brokers, 3 bundles"."""
     derivation: tuple[str, ...]
+    """The lines of the model's derivation of its own answer."""
     allowed: str
+    """The answer that the rule allows."""
     answered: str
+    """The answer that was given."""
     again: str
     """The command that reproduces the failure."""
     readings: tuple[str, ...] = ()
     """The readings that the failure depends on, each `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Readings, `name=value`, each of which alone would let the case break no rule."""
+    """Alternatives of readings, as `name=value`, each of which alone would let the answer pass."""
     answers: tuple[str, ...] = ()
-    """All answers, if several were compared or earlier questions matter."""
+    """All answers, each with a label, if there are several; otherwise the answer if it is short."""
     settings: tuple[str, ...] = ()
     """The settings that the model's answer depends on, each `name=value (where it is from)`."""
 
@@ -50,23 +54,29 @@ class Verdict:
     implementation: str
     profile: str
     level: str
-    verdict: Word
+    """The rule's level: must, should, may or advice."""
+    verdict: VerdictWord
     why: str = ""
+    """The reason for the verdict, if it is neither a plain pass nor a failure."""
     saved: int = 0
+    """Number of saved cases that were asked."""
     examples: int = 0
+    """Number of worked examples that were asked."""
     drawn: int = 0
+    """Number of drawn cases that were asked."""
     reached: int = 0
+    """Number of cases to which the rule applied."""
     failure: Failure | None = field(default=None)
 
     @property
     def warns(self) -> bool:
-        """True if the verdict is a failed rule that is not a `must`."""
+        """True if the rule failed but is only a recommendation, not a `must`."""
         return self.verdict == "fail" and self.level != "must"
 
     def exit_status(self, enough: bool) -> int:
-        """Return the resulting exit status: 0 good, 1 bad, 2 for an unusable adapter.
+        """Return the exit status that the verdict demands: 0, 1 for a failed run, 2 for an error.
 
-        If `enough` cases were tried, a rule that no case exercised counts as bad.
+        If `enough` cases were tried, a rule to which no case applied fails the run.
         """
         if self.verdict == "error":
             return 2
@@ -96,14 +106,14 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Event:
-    """A step of a run that concerns one `implementation` and has just started or ended."""
+    """A step, just started or ended, of judging the implementation of this name."""
 
     implementation: str
 
 
 @dataclass(frozen=True)
 class RuleDrawn(Event):
-    """Drawing of a rule's cases starts."""
+    """The drawing of a rule's cases starts."""
 
     rule: str
 
@@ -124,7 +134,7 @@ class OperationAsked(Event):
 
 @dataclass(frozen=True)
 class ReadingFound(Event):
-    """The value of a reading has been determined."""
+    """The alternative of a reading has been determined."""
 
     reading: str
     value: str
@@ -136,7 +146,7 @@ class ReadingFound(Event):
 
 @dataclass(frozen=True)
 class RuleJudged(Event):
-    """Judging by a rule starts."""
+    """The judging of answers by a rule starts."""
 
     rule: str
 
@@ -166,9 +176,9 @@ class VerdictReached(Event):
         return f"{self.implementation}: {self.verdict.rule} {self.verdict.verdict}"
 
 
-Tell = Callable[[Event], None]
-"""A listener; it may be called in any thread."""
+Listener = Callable[[Event], None]
+"""Function that is called with each event, possibly in a background thread."""
 
 
-def nobody(_event: Event) -> None:
+def ignore_event(_event: Event) -> None:
     """Ignore the event."""

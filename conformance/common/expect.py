@@ -1,4 +1,4 @@
-"""Expectations: what a check assumes, where its rule applies, and which answers it allows."""
+"""How checks state their assumptions, where a rule applies, and which answers it allows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.numbers import Fraction, plain
 
 POINTS = Fraction(1, 1000)
-"""Tolerance of percentages, in points, since implementations compute in floating point."""
+"""Tolerance, in percentage points, of percentages that are computed in floating point."""
 
 SHARE = Fraction(1, 100_000)
-"""Tolerance of rates, relative to the rate."""
+"""Tolerance of rates, as a fraction of the rate."""
 
 
 class Violated(Exception):
@@ -25,7 +25,7 @@ class Violated(Exception):
 
 
 class LeftUnanswered(Violated):
-    """Raised for a valid case that failed, or was refused although no rule allows that."""
+    """Raised if a valid case has no answer: it failed, or was refused and no rule allows that."""
 
 
 class NotReached(Exception):
@@ -60,21 +60,21 @@ class Expect:
             raise NotReached(f"not given: {why}")
 
     def reached(self, holds: bool = True) -> bool:
-        """Record that the rule applies if `holds` is true; return `holds`."""
+        """Record that the rule applies to the trial if `holds` is true; return `holds`."""
         self._reached = self._reached or holds
         return holds
 
     def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demand a condition."""
+        """Demand that a condition holds; `allowed` and `answered` describe a violation."""
         if not holds:
             raise Violated(allowed, readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
-        """Demand equality with the allowed value."""
+        """Demand that a part of the answer, named `of`, equals the allowed value."""
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demand that the answer is empty."""
+        """Demand that the answer has none of the items for which `why` gives the reason."""
         found = list(answered)
         self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
 
@@ -85,7 +85,7 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand at least an amount, within rounding tolerance."""
+        """Demand at least an amount of the quantity named `of`, within the tolerance `SHARE`."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 

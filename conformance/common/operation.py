@@ -1,4 +1,4 @@
-"""Operation: a question for load balancers, and how its cases and answers are handled."""
+"""Operations: the kinds of questions for load balancers, and how to handle cases and answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""Problems of a case that its schema cannot express, each with its place."""
+"""Iterator of the problems of a case that its schema cannot express, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
-"""Yields the problems that make a case illegal. Errors: `MissingSetting`."""
+"""Function that yields the problems of a case. Errors: `MissingSetting`."""
 
 Needs = Callable[[Json, Settings, Readings], None]
-"""Looks up the settings on which the answer depends under some readings only.
+"""Function that looks up the settings on which the answer to a case depends under some readings.
 
 Errors: `MissingSetting`.
 """
@@ -38,12 +38,14 @@ class NamesUsed(NamedTuple):
     """Names of one kind that occur in an answer and in its case."""
 
     answered: Iterable[str]
+    """The names in the answer."""
     known: Iterable[str]
+    """The names in the case, of which the answer may use any."""
 
 
 @dataclass(frozen=True)
 class FlatCase:
-    """The view of a case without a type of its own: its fields and settings."""
+    """A case, with its settings, of an operation whose checks use no type of their own."""
 
     case: Json
     settings: Settings
@@ -53,22 +55,22 @@ class FlatCase:
 
 
 def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
-    """Yield no problems: the schema states all requirements."""
+    """Yield no problems, for operations whose schema states all requirements."""
     return iter(())
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Require no setting."""
+    """Look up no setting, for operations without settings that depend on readings."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
-    """Return a predicate that compares one field of two answers."""
+    """Return a predicate that is true if two answers have the same value in a field."""
     return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
 @dataclass(frozen=True)
 class Operation(Generic[Case, Answer]):
-    """A question for load balancers: its types, valid cases, and comparison of answers.
+    """A kind of question for load balancers, such as which bundles to unload.
 
     The schemas of case and answer are in `specs/schema/operations/<id>.json`. `Case` and `Answer`
     are the types that its checks use.
@@ -83,33 +85,34 @@ class Operation(Generic[Case, Answer]):
     Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """True if the second answer agrees with the first, which was worked out by hand."""
+    """Predicate that is true if the second answer agrees with the first, worked out by hand."""
     examples: tuple[Json, ...]
-    """Small legal cases; where the rules allow it, their answers differ."""
+    """Small valid cases, with different answers if possible."""
     legal: Legality = legal_by_schema
     needs: Needs = needs_nothing
     refusable: bool = False
-    """True if a rule may require a refusal; other operations answer every legal case."""
+    """True if an answer may be a refusal; other operations must answer every valid case."""
     removable: frozenset[str] = frozenset()
-    """Fields of a case whose entries may be left out to make it smaller."""
+    """Fields of a case whose entries may be removed when a failing case is reduced."""
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
-    """Returns the names in an answer and in its case, by kind."""
+    """Function that returns the names in a case and in its answer, by kind, such as brokers."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
-    """Returns the part of an answer that does not depend on the order of the case; None for all of
-    it.
+    """Function that returns the part of an answer that must not change with the order of names in
+    the case; None if no part may change.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
-    """True if the documents allow only one answer: no ties, and no value near a threshold."""
-    sequential: bool = False
-    """True if a case is a sequence in which each answer depends on earlier parts."""
-    overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """For some settings, the field of a case that overrides the setting unless the field is null.
+    """Predicate that is true if the documents allow only one answer: there are no ties, and no
+    value is near a threshold.
     """
+    sequential: bool = False
+    """True if a case is a sequence of steps, whose answers depend on earlier steps."""
+    overridden_by: Mapping[str, str] = field(default_factory=dict)
+    """The fields of a case that override a setting unless they are null, by the setting's name."""
 
     def check(
         self, *rules: str, draws: Draws
     ) -> Callable[[OnOne[Case, Answer]], OnOne[Case, Answer]]:
-        """Register a check of single questions for one or more rules."""
+        """Return a decorator that registers a check of single questions for one or more rules."""
 
         def registered(function: OnOne[Case, Answer]) -> OnOne[Case, Answer]:
             register(rules, OneQuestion(self.id, function), draws)
@@ -120,7 +123,7 @@ class Operation(Generic[Case, Answer]):
     def check_together(
         self, *rules: str, draws: Draws
     ) -> Callable[[OnSeveral[Case, Answer]], OnSeveral[Case, Answer]]:
-        """Register a check of several questions together for one or more rules."""
+        """Return a decorator that registers a check of several questions together."""
 
         def registered(function: OnSeveral[Case, Answer]) -> OnSeveral[Case, Answer]:
             register(rules, SeveralQuestions(self.id, function), draws)

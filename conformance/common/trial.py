@@ -13,20 +13,21 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Json = dict[str, Any]
 
 COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
-"""Fields of a case whose length is always part of its size as text."""
+"""Fields of a case whose length is always part of the text that describes its size."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length is part of its size as text if it is worth mentioning."""
+"""Fields of a case whose length is part of that text if it is at least `WORTH_MENTIONING`."""
 
 WORTH_MENTIONING = 4
-"""Minimum number of entries for the length of a field to be worth mentioning."""
+"""Minimum number of entries of a field in `LONG_FIELDS` for its length to be mentioned."""
 
 CASE_CHANGED = "caseChanged"
-"""Field of an answer: the place in the case that the implementation modified."""
+"""Field of an answer with the place in the case that the implementation modified."""
 
 ISOLATED_CRASH = "brokeOnIt"
-"""Field next to `failed` if a case crashed the implementation: the number of messages needed to
-find that case in its batch.
+"""Field, next to `failed`, of the answer to a case that crashed the implementation.
+
+Its value is the number of messages that were needed to find the case in its batch.
 """
 
 DECLINED = ("refused", "unsupported", "failed")
@@ -53,12 +54,12 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """One or more questions that a rule judges together; duplicates are asked each time."""
+    """One or more questions that a rule judges together; equal ones are each asked."""
 
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
-    """Questions to ask after a restart and before the trial itself, in this order; their answers
-    are not judged. If empty, earlier questions do not matter.
+    """Questions to ask first, in this order, after a restart; their answers are not judged. If
+    empty, the trial can be asked at any time, without a restart.
     """
 
     @classmethod
@@ -87,11 +88,11 @@ class Trial:
 
     @property
     def alone(self) -> Trial:
-        """Return the questions without those asked before them."""
+        """The trial without the questions to ask first."""
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
-        """Return the questions, to be asked after `before`."""
+        """Return the trial, to be asked after the questions `before`."""
         return Trial(self.questions, tuple(before))
 
     @property
@@ -159,7 +160,7 @@ class Exchange:
 
     @property
     def declined(self) -> bool:
-        """True if the implementation declined, giving a reason."""
+        """True if the implementation gave a reason for not answering instead of an answer."""
         return any(name in self.answer for name in DECLINED)
 
     @cached_property

@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.compare.differences import (
 from pulsar_conformance.conformance.compare.predictions import branches_of, with_hidden_settings
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
-from pulsar_conformance.conformance.engine.reduce import at_most, reduce
+from pulsar_conformance.conformance.engine.reduce import reduce, with_budget
 from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"
@@ -32,7 +32,7 @@ DEFAULTS = "settings.defaults"
 SPLITS = "bundles.split_candidates"
 
 TWICE = 2
-MOST_FORESEEN, MOST_ASKED = 3000, 600
+MAX_FORESEEN, MAX_ASKED = 3000, 600
 """Maximum number of smaller cases asked of the models, and of the releases if no model helps."""
 
 Progress = Callable[[str], None]
@@ -230,11 +230,11 @@ class Comparison:
             }
             return [id(one) in kept for one in candidates]
 
-        ways = [(asked, MOST_ASKED)]
+        ways = [(asked, MAX_ASKED)]
         if cause.factors and self._causes.foreseen(difference.trial, cause.factors):
-            ways.insert(0, (foreseen, MOST_FORESEEN))
+            ways.insert(0, (foreseen, MAX_FORESEEN))
         for failing, most in ways:
-            small = reduce(difference.trial, at_most(failing, most))
+            small = reduce(difference.trial, with_budget(failing, most))
             for one in self._certain_differences([small]):
                 if self._cause(one) == cause:
                     return one

@@ -78,9 +78,9 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
         yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
         file = case_of(one.name)
         yield from paragraph(f"case: {file}" if file else why_without(one.name), 4)
-        for place, version in enumerate(versions):
-            where = _own_place(one, (one.older, one.newer)[place])
-            yield from paragraph(f"{version}: {_means(one, place)}{where}", 4)
+        for index, version in enumerate(versions):
+            where = _own_place(one, (one.older, one.newer)[index])
+            yield from paragraph(f"{version}: {_means(one, index)}{where}", 4)
 
 
 def case_of(name: str) -> str:
@@ -217,10 +217,10 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
         if one.older is None:
             counts = f"{versions[0]} has no {one.name}."
         yield from paragraph(counts if one.kind == "setting" else _question(one), 4)
-    for place, version in enumerate(versions):
-        for rule in change.broken[place]:
+    for index, version in enumerate(versions):
+        for rule in change.broken[index]:
             title = every.rules[rule].title
-            source = ", ".join(every.sources_of(every.rules[rule], profiles[place]))
+            source = ", ".join(every.sources_of(every.rules[rule], profiles[index]))
             yield from paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
     if not change.cause.factors and not any(change.broken):
         yield from paragraph(f"{UNSPOKEN}.", 4)

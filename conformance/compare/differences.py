@@ -51,9 +51,9 @@ class Pair(NamedTuple):
     def smallest(self, differences: Sequence[Difference]) -> Difference:
         """Return the first difference that violates a rule, or else the first one, reduced."""
         for difference in differences:
-            for place in range(len(self)):
-                for rule in self.breaches(difference, place):
-                    return self._reduce_difference(difference, partial(self._breaks, rule, place))
+            for index in range(len(self)):
+                for rule in self.breaches(difference, index):
+                    return self._reduce_difference(difference, partial(self._breaks, rule, index))
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:

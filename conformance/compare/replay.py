@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from pulsar_conformance.conformance.common.events import Verdict, nobody
+from pulsar_conformance.conformance.common.events import Verdict, ignore_event
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.session import (
@@ -62,10 +62,10 @@ def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterato
         except NothingToJudge as nothing:
             yield Replayed(str(file), "UNJUDGED", why=str(nothing))
             continue
-        except UnusableCase as wrong:
-            yield Replayed(str(file), "ERROR", why=str(wrong), status=STATUS["ERROR"])
+        except UnusableCase as error:
+            yield Replayed(str(file), "ERROR", why=str(error), status=STATUS["ERROR"])
             continue
-        session = Session(plan, nobody, alone=False)
+        session = Session(plan, ignore_event, alone=False)
         try:
             for run in session.runs.values():
                 yield _outcome(str(file), run)

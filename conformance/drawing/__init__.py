@@ -3,13 +3,19 @@
 This folder has the parts that all subjects share: names, loads, trials for readings, and `draw`
 itself. The strategies of each subject are next to its checks. You can use them in your own tests:
 
-| module | generates | | --- | --- | | `shedding.draw_cycles` | cycles of shedding, by strategy | |
-`placement.draw_placements` | a bundle to place; `placement.draw_domains`: one of a group | |
-`bundles.draw_splits` | a bundle to split; `bundles.growth`: bundles near their limits | |
-`bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles | |
-`load_data.averages` | samples of bundles, and the bundles of one broker | | `load_data.usage` |
-brokers to measure; `load_data.reports`: load reports | | `managers.operations` | names of load
-managers, correct and mistaken | | `stories` | events of a cluster, one by one |
+| module | generates |
+| --- | --- |
+| `shedding.draw_cycles` | shedding cycles, by strategy |
+| `placement.draw_placements` | a bundle to place |
+| `placement.draw_domains` | a bundle of an anti-affinity group to place |
+| `bundles.draw_splits` | a bundle to split |
+| `bundles.growth` | bundles near the limits at which they are split |
+| `bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles |
+| `load_data.averages` | load samples of bundles, and the bundles of one broker |
+| `load_data.usage` | resource usage of brokers |
+| `load_data.reports` | load reports |
+| `managers.operations` | names of load managers, correct and misspelt |
+| `stories` | sequences of events in a cluster |
 
 `cases` in `draw_cycles` and `draw_placements` generates cases in the format of the adapter
 protocol. All other strategies generate trials, whose `questions` are pairs of an operation and a
@@ -40,11 +46,11 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 
 Maker = Callable[[Random], Json]
-"""Builds a case of an operation."""
+"""Function that builds a case of an operation from a random source."""
 
 
 class Aim(NamedTuple):
-    """A strategy for trials that are answered differently under a reading's alternatives."""
+    """A strategy for trials whose answers tell the alternatives of a reading apart."""
 
     reading: str
     operation: str
@@ -59,5 +65,5 @@ def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Tria
 
 
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
-    """Return an aim at a reading; each case is built by one of the makers."""
+    """Return an aim at a reading; its trials have one question, built by one of the makers."""
     return Aim(reading, operation, trials_from_makers(operation, *makers))

@@ -1,7 +1,7 @@
-"""Drawing values from a seed with Hypothesis.
+"""Draws values from a seed with Hypothesis.
 
-`draw` is the only function that the suite uses. It uses its own Hypothesis backend. Hypothesis'
-default engine searches for failures, mixes in constants from imported modules, and mutates earlier
+`draw`, the only function that the suite uses, has its own Hypothesis backend. Hypothesis' default
+engine searches for failures, mixes in constants from imported modules, and mutates earlier
 examples. This backend draws each example independently and uniformly from a single random source,
 so that the seed alone determines the examples, and it repeats none while unused ones remain. See
 "Alternative backends" in the Hypothesis documentation. No questions are asked while values are
@@ -38,13 +38,13 @@ T = TypeVar("T")
 NAME = "pulsar-conformance"
 """The name of the backend in `settings(backend=...)`."""
 
-REMEMBERED_CHOICES = 256
-"""Maximum number of choices at one place for which used ones are remembered."""
+MAX_REMEMBERED_CHOICES = 256
+"""Maximum number of alternatives of a choice for which the used ones are remembered."""
 
 UNBOUNDED_BITS = 128
 """Maximum size in bits of an integer without bounds."""
 
-LONGER = 0.8
+PROBABILITY_OF_MORE = 0.8
 """Probability of adding one more character to a text or byte string."""
 
 
@@ -54,15 +54,15 @@ class RandomSource:
 
     seed: int = 0
     endless: bool = False
-    """True if some choice had more alternatives than are remembered."""
+    """True if a choice had more alternatives than are remembered, so that values never run out."""
 
 
 SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
-"""Source of the next test function; if None, the function gets a source of its own."""
+"""Random source for the next test function; if None, it gets a new one."""
 
 
 class _Branch:
-    """The unused choices at one position, and the positions that earlier choices led to."""
+    """One position in a tree of choices: its unused alternatives, and the positions below it."""
 
     __slots__ = ("left", "next")
 
@@ -97,7 +97,7 @@ class IndependentDraws(PrimitiveProvider):
             self._forget_example()
 
     def _forget_example(self) -> None:
-        """Mark an example as used, and every position that has no choices left."""
+        """Mark an example as used, and all positions above it whose alternatives are used up."""
         if not self._known:
             self._source.endless = True
             return
@@ -109,9 +109,11 @@ class IndependentDraws(PrimitiveProvider):
         self._ended = True
 
     def _choose(self, choices: int, draw_one: Callable[[], int]) -> int:
-        """Return a random choice below `choices`, replaced by an unused one if it was used up."""
+        """Return the number that `draw_one` draws below `choices`, or an unused one if it was used
+        up.
+        """
         chosen = draw_one()
-        self._known = self._known and choices <= REMEMBERED_CHOICES
+        self._known = self._known and choices <= MAX_REMEMBERED_CHOICES
         if not self._known:
             return chosen
         branch = self._branch(choices)
@@ -121,7 +123,7 @@ class IndependentDraws(PrimitiveProvider):
         return chosen
 
     def _branch(self, choices: int) -> _Branch:
-        """Return the branch for the current position."""
+        """Return the current position in the tree of choices."""
         if not self._path:
             self._root = self._root or _Branch(choices)
             return self._root
@@ -205,7 +207,7 @@ class IndependentDraws(PrimitiveProvider):
     def _choices(self, among: Sequence[T], least: int, most: int) -> list[T]:
         self._known = False
         count = least
-        while count < most and self._random.random() < LONGER:
+        while count < most and self._random.random() < PROBABILITY_OF_MORE:
             count += 1
         return self._random.choices(among, k=count)
 
@@ -248,20 +250,21 @@ def hash_of(value: Any) -> int:
 
 
 VALUES_PER_EXAMPLE = 10
-"""Maximum number of values of an endless strategy per example; an example alone costs 160 µs."""
+"""Maximum number of values of an endless strategy per example; each example costs 160 µs."""
 
 FIRST_EXAMPLES = 2
-"""Number of examples that show whether a strategy is endless: the smallest and a random one."""
+"""Number of examples that show if a strategy is endless: the smallest one and a random one."""
 
 MORE_VALUES = 20
-"""Minimum number of values drawn to replace missing ones; if none is new, hardly any others exist.
+"""Number of values to draw in addition to twice the missing ones; if none of them is new, hardly
+any others exist.
 """
 
 
 def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
-    """Return up to `count` distinct values, determined by the strategy and the seed text.
+    """Return up to `count` distinct values of a strategy, determined by the text `seeded_by`.
 
-    The simplest value comes first. A strategy with fewer distinct values yields each once.
+    The simplest value comes first. If the strategy has fewer distinct values, all are returned.
     """
     found = Distinct[T]()
     source = RandomSource(_seed_of_text(seeded_by))

@@ -1,4 +1,4 @@
-"""Loads: usage near and at thresholds; traffic with ties, zeros and very large values."""
+"""Draws loads: usage at and near thresholds; traffic with ties, zeros and very large values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 MEGABYTE = 1_000_000
 
 EXACT = (0, 25, 50, 75, 100)
-"""Percentages that every implementation computes without rounding, even in 32 bits."""
+"""Percentages that every implementation computes without rounding, even in 32-bit floats."""
 
 REAL_LIMITS = {
     "cpu": 2400,
@@ -23,13 +23,13 @@ REAL_LIMITS = {
     "bandwidthIn": 10_240_000,
     "bandwidthOut": 10_240_000,
 }
-"""Limits as brokers report them: 24 cores, MiB, kbit/s."""
+"""Limits of a broker in the units of load reports: 100 per CPU core, MiB, kbit/s."""
 
 LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
 """Limits too large for some type of number."""
 
 randoms = st.integers(0, 2**64 - 1).map(Random)
-"""Draw a source of randomness for most numbers of a case.
+"""Strategy for the random source from which most numbers of a case are drawn.
 
 Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, and from this source 0.2 µs; a
 cluster has some hundred numbers.
@@ -44,20 +44,24 @@ class Size(NamedTuple):
 
 
 HUGE = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
-"""Sizes of the largest clusters drawn, which take many times as long as others."""
+"""Sizes of the largest clusters, which take many times as long as others, with repetitions as
+weights.
+"""
 
 VAST = (2**25, 2**31, 2**45)
-"""Bytes per second, large enough that a few dozen of them overflow some type of number."""
+"""Bytes per second, so large that a few dozen of them overflow some type of number."""
 
-MOST_BROKERS = 11
+MAX_BROKERS = 11
 """Number of brokers in the documents' largest example."""
 
-BROKERS = {fewest: st.integers(fewest, MOST_BROKERS) for fewest in (1, 2, 3)}
+BROKERS = {fewest: st.integers(fewest, MAX_BROKERS) for fewest in (1, 2, 3)}
 FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
 KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
-"""Kind of a cluster by number: the first third have few bundles, and the last is from `HUGE`."""
+"""Strategies for the kind of a cluster: below `WITH_FEW_BUNDLES`, it has few bundles, and the last
+kind has a size from `HUGE`.
+"""
 
 
 @cache
@@ -78,10 +82,10 @@ def _sizes(draw: st.DrawFn, fewest: int) -> Size:
 
 
 def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
-    """Return a broker's resources in the units of `REAL_LIMITS`, the busiest at `percent`.
+    """Return usage and limit of a broker's resources, the busiest at `percent`.
 
-    The other resources are below `others` times the busiest. With `exact`, limits are 100, so that
-    percentages are exact in floating point.
+    Units are those of `REAL_LIMITS`. The other resources are below `others` times the busiest. With
+    `exact`, all limits are 100, so that percentages are exact in floating point.
     """
     busiest = random.choice(RESOURCES)
     below = [level for level in EXACT if level <= percent] if exact else ()
@@ -112,8 +116,11 @@ def draw_near(random: Random, level: float) -> float:
     return max(0, round(level + offset, 2))
 
 
-def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
-    """Return bundles' bytes per second: distinct, tied, with zeros, one dominant, small or huge."""
+def draw_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
+    """Return the bytes per second of each of `count` bundles.
+
+    By `kind`, they are distinct, tied, partly zero, dominated by one bundle, small or huge.
+    """
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
         return [random.choice((5, 10)) * MEGABYTE for _ in range(count)]
@@ -127,16 +134,18 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
 
 
 def draw_rates(
-    random: Random, sizes_of: Sequence[int], awry: bool = True
+    random: Random, sizes_of: Sequence[int], disproportionate: bool = True
 ) -> list[dict[str, float]]:
     """Return bundles' traffic in both directions, given their bytes per second.
 
-    With `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
+    With `disproportionate`, bundles with more bytes have fewer messages, so that the orders by
+    bytes and by messages differ.
     """
-    order = sorted(sizes_of, reverse=awry)
-    rank = {size: place for place, size in enumerate(order, start=1)}
+    order = sorted(sizes_of, reverse=disproportionate)
+    rank = {size: index for index, size in enumerate(order, start=1)}
     return [
-        both_ways(100 * rank[size] if size else 0, size, random.choice(SHARES)) for size in sizes_of
+        by_direction(100 * rank[size] if size else 0, size, random.choice(SHARES))
+        for size in sizes_of
     ]
 
 
@@ -147,14 +156,14 @@ SHARES = (0, 0.25, 0.5, 1)
 WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
 
 
-def some_weights(random: Random) -> dict[str, float]:
-    """Return different weights for all resources."""
+def draw_weights(random: Random) -> dict[str, float]:
+    """Return settings that give each resource a different weight."""
     names = WEIGHT_SETTINGS.values()
     return dict(zip(names, random.sample(WEIGHTS, len(names)), strict=True))
 
 
-def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
-    """Split messages and bytes per second by direction; `share` is the incoming part."""
+def by_direction(messages: float, size: float, share: float) -> dict[str, float]:
+    """Split messages and bytes per second (`size`) by direction; `share` is the incoming part."""
     return {
         "msgRateIn": messages * share,
         "msgRateOut": messages * (1 - share),
@@ -169,11 +178,11 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return a long-term or short-term average in the format of bundle data."""
+    """Return a bundle's average load in the format of bundle data, of up to `most` samples."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
-def owned(random: Random, brokers: int, bundles: int) -> list[int]:
+def bundles_per_broker(random: Random, brokers: int, bundles: int) -> list[int]:
     """Return the number of bundles on each broker, distributed unevenly."""
     counts = [0] * brokers
     for place in random.choices(range(brokers), k=bundles):

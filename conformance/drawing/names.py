@@ -12,15 +12,15 @@ WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "i
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
-"""Minimum number of bundles for them to belong to any of `MANY_NAMESPACES`."""
+"""With at least this many bundles, their namespaces are drawn from `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
     """Return distinct topics in one namespace."""
     words, numbers = random.choices(WORDS, k=count), random.choices(range(1 << 40), k=count)
     return [
-        f"persistent://{namespace}/{word}-{number:x}-{place}"
-        for place, (word, number) in enumerate(zip(words, numbers, strict=True))
+        f"persistent://{namespace}/{word}-{number:x}-{index}"
+        for index, (word, number) in enumerate(zip(words, numbers, strict=True))
     ]
 
 
@@ -32,31 +32,31 @@ def partitions(random: Random, count: int) -> list[str]:
 
 @cache
 def _equal_boundaries(count: int) -> tuple[str, ...]:
-    return (*(hex_of(HASHES // count * place) for place in range(count)), hex_of(FULL_UPPER))
+    return (*(hex_of(HASHES // count * index) for index in range(count)), hex_of(FULL_UPPER))
 
 
 def equal_boundaries(count: int) -> list[str]:
-    """Return boundaries of equally wide ranges; the last takes the remainder."""
+    """Return the boundaries of `count` equally wide ranges; the last one takes the remainder."""
     return list(_equal_boundaries(count))
 
 
 def uneven_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of ranges with random widths."""
+    """Return the boundaries of `count` ranges with random widths."""
     inner = random.sample(range(1, FULL_UPPER), count - 1)
     return list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
 
 
 @cache
-def draw_bundles(namespace: str, count: int) -> tuple[str, ...]:
+def equal_bundles(namespace: str, count: int) -> tuple[str, ...]:
     """Return all bundles of a namespace, equally wide."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
 
 
 def bundles(random: Random, count: int) -> list[str]:
-    """Return bundles of several namespaces, without overlaps."""
+    """Return `count` bundles of one or more namespaces, without overlaps."""
     known = NAMESPACES if count < MANY_BUNDLES else MANY_NAMESPACES
     spaces = random.sample(known, random.randint(1, len(known)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)
-    names = [name for space in spaces for name in draw_bundles(space, each)]
+    names = [name for space in spaces for name in equal_bundles(space, each)]
     return random.sample(names, count)

@@ -1,4 +1,4 @@
-"""Ask: send an implementation an operation's cases in batches, possibly in the background."""
+"""Ask: send cases to an implementation in batches, possibly in a background thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.events import OperationAsked, RuleDrawn, Tell
+from pulsar_conformance.conformance.common.events import Listener, OperationAsked, RuleDrawn
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.draw import (
     SourcedTrial,
@@ -30,14 +30,14 @@ T = TypeVar("T")
 Submit = Callable[..., object]
 """Runs a function with its arguments, immediately or later, as `ThreadPoolExecutor.submit` does."""
 
-Promised = Future[list[list[Json]]]
-"""The future answers to a list of trials: one list of answers for each trial."""
+PendingAnswers = Future[list[list[Json]]]
+"""Future whose result has one list of answers for each trial of a batch."""
 
-_Key = tuple[str, str, int]
-"""An operation, a case, and how many times the trial has asked that case so far."""
+_QuestionKey = tuple[str, str, int]
+"""Operation, case as JSON text, and the number of times that the trial has asked this case."""
 
-Part = tuple[str, list[Trial], Promised]
-"""An operation, the trials to ask together, and the future that will hold their answers."""
+Batch = tuple[str, list[Trial], PendingAnswers]
+"""An operation, the trials to ask in one request, and the future that will hold the answers."""
 
 AnsweredTrial = tuple[SourcedTrial, Sequence[Json]]
 
@@ -49,8 +49,8 @@ def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
     return work(*given)
 
 
-def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
-    """Resolve a future with a function's result or with the error that it raises."""
+def resolve(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
+    """Call a function, and store its result, or the error that it raises, in a future."""
     try:
         promised.set_result(work(*given))
     except BaseException as error:
@@ -62,43 +62,43 @@ def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
 class Dispatcher:
     """Asks an implementation each trial once and keeps the answers.
 
-    The trials of all rules are mixed, because an implementation that remembers earlier questions
-    gives itself away only if the questions vary. Where a question takes seconds, equal questions of
-    different trials share one answer. `submit` decides in which thread an operation is asked, for
-    up to `concurrency` operations at a time; an implementation in this process is asked in the
-    calling thread.
+    The trials of all rules are asked in random order: an implementation whose answers depend on
+    earlier questions is found out only if those questions vary. Where a question takes seconds,
+    equal questions of different trials share one answer. `submit` chooses the thread in which an
+    operation is asked; up to `concurrency` operations are asked at the same time. An implementation
+    that runs in this process is always asked in the calling thread.
     """
 
     def __init__(
-        self, implementation: Implementation, submit: Submit, tell: Tell, seed: int = 0
+        self, implementation: Implementation, submit: Submit, notify: Listener, seed: int = 0
     ) -> None:
         self._implementation = implementation
         self._submit = run_immediately if implementation.in_process else submit
-        self._tell = tell
+        self._notify = notify
         self._random = Random(seed)
         self._closed = False
-        self._waiting: deque[Part] = deque()
+        self._waiting: deque[Batch] = deque()
         self._workers = 0
         self._turn = Lock()
-        self._places: dict[SourcedTrial, list[tuple[Promised, int, int]]] = {}
-        """For each trial, where to find its answers: the future, the index of the trial, and of the
-        question.
+        self._places: dict[SourcedTrial, list[tuple[PendingAnswers, int, int]]] = {}
+        """For each trial, where each of its answers will be: the future, the index of the trial in
+        the future's result, and the index of the question within that trial.
         """
         self._answers: dict[SourcedTrial, list[Json]] = {}
-        self._shared: dict[_Key, tuple[Promised, int, int]] = {}
-        """Where to find the answer to a costly question, in the same form."""
+        self._shared: dict[_QuestionKey, tuple[PendingAnswers, int, int]] = {}
+        """Where the answer to each costly question will be, in the same form."""
 
     def ask(self, trials: Iterable[SourcedTrial]) -> None:
-        """Ask the trials that have not been asked yet, batching the questions of each operation."""
+        """Ask those trials that have not been asked yet, in one batch per operation."""
         new = list(dict.fromkeys(one for one in trials if one not in self._places))
         questions: dict[str, list[Trial]] = defaultdict(list)
-        promised: dict[str, Promised] = defaultdict(Future)
+        promised: dict[str, PendingAnswers] = defaultdict(Future)
         for one in self._random.sample(new, len(new)):
             trial = one.trial
             places = self._places[one] = []
             asked: Counter[tuple[str, str]] = Counter()
-            # Trials with earlier questions stay whole; all other questions may be asked in any
-            # order.
+            # A trial with earlier questions stays whole; all others are asked question by question,
+            # in any order.
             for part in [trial] if trial.before else map(_single_question_trial, trial.questions):
                 known = None if trial.before else self._costly_key(part, asked)
                 if known in self._shared:
@@ -119,9 +119,9 @@ class Dispatcher:
             self._submit(self._work)
 
     def answers(self, trial: SourcedTrial) -> list[Json]:
-        """Return the answers to a trial; repeated calls return the same list.
+        """Wait for the answers to a trial and return them; later calls return the same list.
 
-        Errors: `AdapterError`, and any error raised by a listener.
+        Errors: `AdapterError`, and any error that a listener raises.
         """
         if trial not in self._answers:
             self._answers[trial] = [
@@ -130,22 +130,25 @@ class Dispatcher:
         return self._answers[trial]
 
     def failed(self, trial: SourcedTrial) -> bool:
-        """True if a question of the trial was not answered."""
+        """True if at least one question of the trial got no answer."""
         try:
             return any("failed" in answer for answer in self.answers(trial))
         except AdapterError:
             return True
 
     def close(self) -> None:
-        """Stop asking; callers waiting for an answer get `CancelledError`."""
+        """Ask nothing more; callers that wait for an answer get `CancelledError`."""
         with self._turn:
             self._closed = True
             for *_, promised in self._waiting:
                 promised.cancel()
             self._waiting.clear()
 
-    def _costly_key(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
-        """Return the key under which an answer is shared; None if the question is not costly."""
+    def _costly_key(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _QuestionKey | None:
+        """Return the key under which the answer is shared between trials, or None.
+
+        None if the operation takes little time, so that each trial asks on its own.
+        """
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
             return None
@@ -154,16 +157,16 @@ class Dispatcher:
         return *text, asked[text]
 
     def _work(self) -> None:
-        """Ask the waiting operations one at a time until none is left."""
+        """Ask the waiting batches one after another until none is left."""
         while (part := self._next()) is not None:
             operation, together, promised = part
-            settle(promised, self._answers_of, operation, together)
+            resolve(promised, self._answers_of, operation, together)
 
     def _answers_of(self, operation: str, together: list[Trial]) -> list[list[Json]]:
-        self._tell(OperationAsked(self._implementation.name, operation, len(together)))
+        self._notify(OperationAsked(self._implementation.name, operation, len(together)))
         return self._implementation.answers(together)
 
-    def _next(self) -> Part | None:
+    def _next(self) -> Batch | None:
         with self._turn:
             if self._waiting and not self._closed:
                 return self._waiting.popleft()
@@ -180,12 +183,12 @@ class AskedTrials:
     """All trials that an implementation is asked."""
 
     before: ResolvedReadings
-    """The readings known before any answer."""
+    """The readings as known before anything was asked."""
     groups: Sequence[Sequence[specs.Rule]]
-    """The rules in the order in which they are asked about."""
+    """Groups of rules that share no operation, in the order in which they are asked."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
-    """Trials that distinguish the alternatives of a reading."""
+    """For each reading, trials whose answers differ between its alternatives."""
     dispatcher: Dispatcher
 
 
@@ -195,13 +198,13 @@ def draw_and_ask(
     plan: Plan,
     implementation: Implementation,
     submit: Submit,
-    tell: Tell,
+    notify: Listener,
 ) -> AskedTrials:
-    """Draw the cases of all rules, and ask each group of operations as soon as its cases are drawn.
+    """Draw the cases of all rules, and ask those of each group of rules as soon as they are drawn.
 
-    An implementation in another process answers while the next group is being drawn.
+    An implementation in another process can answer while the next group is being drawn.
     """
-    dispatcher = Dispatcher(implementation, submit, tell, plan.seed)
+    dispatcher = Dispatcher(implementation, submit, notify, plan.seed)
     operations = {name for rule in rules for name in rule.operations}
     readings = documented_readings(before.profile)
     by_reading = aimed_trials(readings, operations, implementation, plan)
@@ -210,7 +213,7 @@ def draw_and_ask(
     by_rule: dict[str, Sequence[SourcedTrial]] = {}
     for group in groups:
         for rule in group:
-            tell(RuleDrawn(implementation.name, rule.id))
+            notify(RuleDrawn(implementation.name, rule.id))
             by_rule[rule.id] = list(trials_of_rule(rule, plan, implementation, earlier))
         asked = {name for rule in group for name in rule.operations}
         aimed = (one for trials in by_reading.values() for one in trials)
@@ -228,18 +231,18 @@ def answered_trials(
     asked: AskedTrials,
     plan: Plan,
     implementation: Implementation,
-    speaks_about: Callable[[specs.Rule, Trial], bool],
+    applies_to_trial: Callable[[specs.Rule, Trial], bool],
 ) -> Iterator[AnsweredTrial]:
-    """Yield the trials that a rule judges, with their answers.
+    """Yield the trials that a rule judges, each with its answers.
 
-    They are the rule's own trials, the trials aimed at readings and, where a case takes seconds,
-    the trials drawn for other rules. An unanswered trial of another rule counts only if the rule
-    applies to it. Errors: `AdapterError`.
+    These are the trials drawn for the rule, the trials that tell readings apart and, where a case
+    takes seconds, the trials drawn for other rules. A trial of another rule that got no answer is
+    included only if the rule applies to it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 
     def counts(one: SourcedTrial) -> bool:
-        return not dispatcher.failed(one) or speaks_about(rule, one.trial)
+        return not dispatcher.failed(one) or applies_to_trial(rule, one.trial)
 
     for one in asked.by_rule[rule.id]:
         if one.broke in (None, rule.id) or counts(one):

@@ -1,8 +1,8 @@
-"""Attribute: count each fault against the rule that caused it.
+"""Attribute: count each fault against one rule, the one at its root.
 
-A balancer that measures usage wrongly also sheds wrongly. It violates one rule, not twenty: a case
-that violates a presupposed rule says nothing about the rules that build on it, and counts as a
-fault of the presupposed rule.
+A balancer that measures usage wrongly also sheds wrongly, but that is one mistake, not twenty. If a
+case violates a rule that other rules presuppose, its fault counts against the presupposed rule
+only; the case is no evidence for or against the rules that build on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import presupposed
 from pulsar_conformance.conformance.common.trial import Json, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial, AnsweredTrialsByRule
-from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome, lacking_in
+from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome, why_unanswered
 from pulsar_conformance.conformance.engine.judge import (
     AppliedRule,
     JudgedImplementation,
@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.judge import (
 from pulsar_conformance.specs.text import counted
 
 ANSWERING = "ANSWER-05"
-"""ID of the rule that every legal case must be answered."""
+"""ID of the rule that requires an answer to every legal case."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,33 @@ class Findings:
     answered: Sequence[AnsweredTrial]
     outcomes: Sequence[Outcome]
     own: Sequence[Fault] = ()
-    """Faults that break this rule but none of its presupposed rules, in the order of the trials."""
+    """Faults that violate this rule and none of the rules that it presupposes, in trial order."""
     aside: Mapping[str, int] = field(default_factory=dict)
-    """Number of cases that count against each presupposed rule instead."""
+    """Number of cases that count against a presupposed rule instead, by the ID of that rule."""
     error: AdapterError | None = None
-    """The error that prevented faults from being attributed."""
+    """The error that made it impossible to attribute the faults, if any."""
 
     @property
     def reached(self) -> int:
-        """Number of trials that count for or against the rule."""
+        """Number of trials that are evidence for or against the rule."""
         allowed = sum(outcome.word == "allowed" for outcome in self.outcomes)
         return allowed + len(self.own)
 
 
 @dataclass(frozen=True)
 class Blame:
-    """A fault, and the presupposed rule that it counts against, if any."""
+    """A fault of a rule, and the presupposed rule against which it counts instead, if any."""
 
     fault: Fault
     rule: str | None = None
+    """ID of the presupposed rule; None if the fault counts against the rule itself."""
     root_fault: Fault | None = None
+    """The fault of the presupposed rule."""
 
 
 @dataclass(frozen=True)
 class PresupposedCheck:
-    """A trial that tests a presupposed rule; `answers` is None until it is asked."""
+    """A trial that tests a presupposed rule; its `answers` are None until it has been asked."""
 
     rule: specs.Rule
     trial: Trial
@@ -69,7 +71,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield the trials of the rules that a fault's rule presupposes, in their order."""
+    """Yield trials that test the rules presupposed by a fault's rule, in the order listed there."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -86,7 +88,7 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
 
 
 def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[Blame]:
-    """Return the rule that each fault counts against. Errors: `AdapterError`."""
+    """Decide for each fault against which rule it counts. Errors: `AdapterError`."""
     if not applied.rule.presupposes or not faults:
         return [Blame(fault) for fault in faults]
     suspected = [list(presupposed_checks(applied, fault)) for fault in faults]
@@ -106,16 +108,16 @@ def _blame(applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck
     for one in checks:
         answers = one.answers or []
         outcome = AppliedRule(one.rule, applied.judged).outcome(one.trial, answers)
-        # A missing answer is no evidence of wrong content, nor the reverse.
+        # A missing answer does not explain a wrong one, nor a wrong answer a missing one.
         if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
             return Blame(fault, one.rule.id, Fault(one.trial, answers, outcome))
     return Blame(fault)
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
-    """Ask trials; return the fault of each that violates the rule itself, None for the others.
+    """Ask trials, and return for each the fault that counts against the rule itself, or None.
 
-    A trial that violates a presupposed rule gives None, too. Errors: `AdapterError`.
+    None also stands for a trial that violates a presupposed rule. Errors: `AdapterError`.
     """
     answered = applied.judged.implementation.answers(trials)
     outcomes = [applied.outcome(*one) for one in zip(trials, answered, strict=True)]
@@ -133,10 +135,11 @@ def attribute(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> dict[str, Findings]:
-    """Return the findings about each rule, with each fault counted against its cause.
+    """Return the findings about each rule, with every fault counted against one rule.
 
-    Under a release's profile, faults of rules that the release is known to violate are dropped.
-    Each unanswered case counts against one rule. Errors while asking are part of the findings.
+    Under a release's profile, faults of rules that the release is known to violate are dropped. An
+    unanswered case counts against a single rule, too. An error while asking becomes part of the
+    findings.
     """
     findings = {
         rule.id: Findings(AppliedRule(rule, judged), answered[rule.id], outcomes[rule.id])
@@ -161,9 +164,10 @@ def attribute(
 
 
 def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
-    """Return a line for each rule that was not selected but is violated by cases of selected ones.
+    """Return a line for each violated rule that was not selected, with the number of cases.
 
-    Rules that the profile's release is known to violate are left out.
+    These rules are presupposed by selected ones, whose cases violate them. Rules that the profile's
+    release is known to violate are left out.
     """
     return [
         f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"
@@ -175,7 +179,7 @@ def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
 
 
 def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
-    """Return the rules sorted so that each comes after those that build on it."""
+    """Return the rules sorted so that each comes after all rules that presuppose it."""
     known = {rule.id: rule for rule in rules}
     builders: dict[str, list[str]] = {rule.id: [] for rule in rules}
     for rule in rules:
@@ -186,7 +190,7 @@ def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
 
 
 def _content_faults(findings: Findings) -> list[Fault]:
-    """Return the faults of answered cases."""
+    """Return the faults of cases that were answered, but wrongly."""
     trials = zip(findings.answered, findings.outcomes, strict=True)
     return [
         Fault(tried.trial, answers, outcome)
@@ -198,10 +202,10 @@ def _content_faults(findings: Findings) -> list[Fault]:
 def _with_unanswered(
     rules: Sequence[specs.Rule], findings: Mapping[str, Findings]
 ) -> dict[str, Findings]:
-    """Return the findings with each unanswered case counted against one rule of its operation.
+    """Return the findings, with each unanswered case counted against one rule of its operation.
 
-    This is the rule that cases must be answered, if it is judged; otherwise the first rule with
-    such a case and no other fault.
+    This is `ANSWERING` if that rule is judged; otherwise the first rule that has an unanswered case
+    and no other fault.
     """
     lacking: dict[str, dict[str, Fault]] = {}
     holders: dict[str, str] = {}
@@ -229,7 +233,7 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
     for (tried, answers), outcome in zip(findings.answered, findings.outcomes, strict=True):
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):
-                if (lacking := lacking_in(question, answer)) is not None:
+                if (lacking := why_unanswered(question, answer)) is not None:
                     yield Fault(Trial((question,)), [answer], without_answer(lacking))
 
 

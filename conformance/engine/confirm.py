@@ -1,8 +1,8 @@
-"""Confirm: ask a fault again, and find the smallest case or sequence of questions that shows it.
+"""Confirm: ask about a fault again, and find the smallest case that still shows it.
 
-After this step, nothing more is asked about the rule. A failure that depends on earlier questions
-disappears when its case is asked alone after a restart. It is reported with the shortest sequence
-of questions that reproduces it instead of a single case.
+After this step, nothing more is asked about the rule. A fault that depends on earlier questions
+disappears if its case is asked alone after a restart. Such a fault is reported with the shortest
+sequence of questions that reproduces it, not with a single case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.events import CaseReduced, Tell
+from pulsar_conformance.conformance.common.events import CaseReduced, Listener
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute_faults, own_faults
@@ -31,35 +31,40 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 RECURRENCES = 2
-"""Times that a fault has to recur where a case takes seconds; in a story, every time it is asked.
+"""Number of times that a fault must recur to be confirmed, where a case takes seconds."""
+
+MAX_REPEATS = 6
+"""Maximum number of times that a case is asked again until its fault has recurred often enough.
+
+An implementation that decides at random fails only sometimes. Stories are repeated only
+`RECURRENCES` times: their brokers act at the same time, so that an intermittent fault may be due to
+timing.
 """
 
-MOST_REPEATS = 6
-"""Maximum number of times that a decision is asked for until its fault recurs.
+MAX_FAULTS = 3
+"""Maximum number of a rule's faults whose cases are asked again, where a case takes seconds."""
 
-Decisions made at random fail only sometimes. In a story, brokers act at the same time, so that an
-intermittent fault may be one of timing.
+MAX_UNCERTAIN = 32
+"""Maximum number of a rule's faults among which one is sought that is a fault under all readings.
 """
 
-MOST_FAULTS = 3
-"""Maximum number of faults of a rule that are asked again where a case takes seconds."""
+MAX_RESTARTS = 80
+"""Maximum number of restarts in a run. With a program that starts slowly, they take 30 s."""
 
-MOST_UNCERTAIN = 32
-"""Maximum number of faults searched for one that breaks a rule under every remaining alternative.
+MAX_SEQUENCES = 3
+"""Maximum number of searches for a sequence in a run.
+
+Few are enough, because one mistake in what an implementation remembers violates many rules.
 """
 
-MOST_RESTARTS = 80
-"""Maximum number of restarts in a run: they take half a minute if a program starts slowly."""
+MAX_RANDOM = 2
+"""Number of faults that cannot be reproduced, after which answers are assumed to be random."""
 
-MOST_SEQUENCES = 3
-"""Maximum number of searches for sequences in a run, since one kind of memory can break many rules.
+TRIED_AT_EVERY_LENGTH = 8
+"""Up to this many earlier questions, every number of them is tried.
+
+An implementation that counts its questions may fail only after an exact number of them.
 """
-
-MOST_RANDOM = 2
-"""Number of irreproducible faults after which answers are assumed to be random."""
-
-TRIED_ONE_BY_ONE = 8
-"""Up to this many earlier questions, every number is tried: a counter may need an exact number."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class ShownFault:
 
     fault: Fault
     alone: Json | None = None
-    """The answer to the question asked by itself, if `fault` is a sequence of questions."""
+    """The answer to the last question without the earlier ones, if `fault` is a sequence."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +85,21 @@ class Confirmed:
     flaky: tuple[Fault, ...] = ()
     """Faults that did not recur when asked again."""
     example: AnsweredTrial | None = None
-    """A worked example that was answered differently from the answer worked by hand."""
+    """A worked example whose answer differs from the one that was worked out by hand."""
 
 
 class Confirmer:
     """Confirms the findings of a run, within the limit on restarts."""
 
-    def __init__(self, plan: Plan, tell: Tell) -> None:
+    def __init__(self, plan: Plan, notify: Listener) -> None:
         self._plan = plan
-        self._tell = tell
-        self._restarts_left = MOST_RESTARTS
+        self._notify = notify
+        self._restarts_left = MAX_RESTARTS
         self._sequences = 0
         self._random = 0
 
     def confirm(self, findings: Findings, deviation: Deviation | None = None) -> Confirmed:
-        """Ask the questions that decide a rule's verdict. Errors: `AdapterError`."""
+        """Ask again about a rule's faults, and return the result. Errors: `AdapterError`."""
         if findings.error is not None:
             raise findings.error
         applied = findings.applied
@@ -109,10 +114,10 @@ class Confirmer:
     def shown(
         self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None
     ) -> ShownFault:
-        """Return a confirmed fault with the smallest case found. Errors: `AdapterError`.
+        """Return a confirmed fault, with the smallest case found for it. Errors: `AdapterError`.
 
         The case is not reduced if it is being replayed, if it fails only sometimes, or if cases
-        take seconds and a known deviation already has a saved case.
+        take seconds and the list of known deviations already names a saved case.
         """
         known = deviation is not None and bool(deviation.cases) and applied.costly
         if self._plan.replay is not None or known or fault.recurrence:
@@ -125,8 +130,13 @@ class Confirmer:
             [*_, alone] = implementation.answers_after_restart(small.trial.alone)
         return ShownFault(small, alone)
 
-    def shown_here(self, findings: Findings, listed: Sequence[Deviation]) -> Deviation | None:
-        """Return the first known deviation of another version whose case shows it here, too."""
+    def deviation_shown_here(
+        self, findings: Findings, listed: Sequence[Deviation]
+    ) -> Deviation | None:
+        """Return the first deviation listed for another version that is found here as well.
+
+        It is found if a case of its entry fails here with the same answer.
+        """
         if findings.error is not None:
             return None
         for one in listed:
@@ -136,9 +146,9 @@ class Confirmer:
         return None
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
-        """Return a fault shown by the saved cases of a known deviation, or None.
+        """Return a fault that a saved case of a known deviation shows, or None.
 
-        None for a replayed case, which cannot prove that a deviation is gone.
+        Also None during a replay, because one case cannot prove that a deviation is gone.
         """
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
@@ -148,7 +158,7 @@ class Confirmer:
     def _faults_of(
         self, deviation: Deviation, applied: AppliedRule
     ) -> Iterator[tuple[Path, Fault]]:
-        """Yield each case of a known deviation that shows it, with the fault."""
+        """Yield each saved case of a known deviation that violates its rule, with the fault."""
         for file in deviation.cases:
             try:
                 trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial
@@ -159,13 +169,13 @@ class Confirmer:
                 yield file, fault
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the smallest trial or sequence of questions found that fails in the same way."""
+        """Return the fault of the smallest trial, or sequence of questions, that fails likewise."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
         def report(candidates: int) -> None:
             name = applied.judged.implementation.name
-            self._tell(CaseReduced(name, applied.rule.id, candidates))
+            self._notify(CaseReduced(name, applied.rule.id, candidates))
 
         if fault.outcome.unanswered:
             return smallest_unanswered(applied, fault, report)
@@ -179,21 +189,21 @@ class Confirmer:
             if alone.outcome.violated:
                 return alone
         else:
-            return self._sequence(applied, fault, report) or _with(
+            return self._sequence(applied, fault, report) or _with_remark(
                 fault, "asked alone, it is answered as allowed"
             )
         if found is None and applied.costly:
             return fault
-        return found or _with(fault, "an allowed answer when asked again")
+        return found or _with_remark(fault, "an allowed answer when asked again")
 
     def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial alone after a restart, and return the fault if it still fails.
+        """Ask a trial alone after a restart; return the answers with their outcome, or None.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
         """
         slow = applied.costly or not applied.judged.implementation.restarts
-        if slow or not self._restarts_left or self._random >= MOST_RANDOM:
+        if slow or not self._restarts_left or self._random >= MAX_RANDOM:
             return None
         self._restarts_left -= 1
         return _ask_after_restart(applied, trial)
@@ -201,13 +211,13 @@ class Confirmer:
     def _sequence(
         self, applied: AppliedRule, fault: Fault, report: Callable[[int], None]
     ) -> Fault | None:
-        """Return the shortest sequence of questions found that reproduces a fault, or None.
+        """Return the fault with the shortest sequence of questions that reproduces it, or None.
 
-        If neither the last few earlier questions nor all of them reproduce it, the answer is taken
-        to be random. Errors: `AdapterError`.
+        If neither the last few earlier questions nor all of them reproduce the fault, the answer is
+        assumed to be random. Errors: `AdapterError`.
         """
         before = applied.judged.implementation.questions_before(fault.trial)
-        if not before or self._sequences >= MOST_SEQUENCES:
+        if not before or self._sequences >= MAX_SEQUENCES:
             return None
         self._sequences += 1
 
@@ -236,38 +246,43 @@ def _ask_after_restart(applied: AppliedRule, trial: Trial) -> Fault:
     return Fault(trial, answers, applied.outcome(trial, answers))
 
 
-def _with(fault: Fault, remark: str) -> Fault:
-    """Append a remark to the answer of a fault."""
+def _with_remark(fault: Fault, remark: str) -> Fault:
+    """Return a fault with a remark appended to the text of its answer."""
     outcome = fault.outcome
     answered = f"{outcome.answered}; {remark}"
     return replace(fault, outcome=replace(outcome, answered=answered))
 
 
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
-    """Return the first fault that violates the rule under every open reading, else the first."""
+    """Return the fault to report, or None if no fault recurs.
+
+    This is the first fault that violates the rule whatever the open readings are, or else the first
+    one. Where cases take seconds, it is the smallest that recurs.
+    """
     if not applied.costly:
-        return next(filter(applied.is_certain, faults[:MOST_UNCERTAIN]), faults[0])
-    smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MOST_FAULTS]
+        return next(filter(applied.is_certain, faults[:MAX_UNCERTAIN]), faults[0])
+    smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MAX_FAULTS]
     return next(filter(None, (_confirm_recurrence(applied, fault) for fault in smallest)), None)
 
 
 def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
-    """Ask a fault again; return it if it recurs, with a remark if it does so only sometimes."""
-    most = RECURRENCES if REPLAY.id in fault.trial.operations else MOST_REPEATS
-    came = asked = 0
-    while came < RECURRENCES and asked - came <= most - RECURRENCES:
+    """Ask about a fault again; return it, with a note if it recurs only sometimes, or None."""
+    most = RECURRENCES if REPLAY.id in fault.trial.operations else MAX_REPEATS
+    recurred = asked = 0
+    while recurred < RECURRENCES and asked - recurred <= most - RECURRENCES:
         [found] = own_faults(applied, [fault.trial])
-        came, asked = came + (found is not None), asked + 1
-    if came < RECURRENCES:
+        recurred, asked = recurred + (found is not None), asked + 1
+    if recurred < RECURRENCES:
         return None
-    return fault if came == asked else replace(fault, recurrence=f"{came} of {asked} times")
+    return fault if recurred == asked else replace(fault, recurrence=f"{recurred} of {asked} times")
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
-    """Return the first worked example that was answered differently from its worked answer.
+    """Return the first worked example whose answer differs from the one worked out by hand.
 
-    The example counts against the first rule that it names, unless a check rejects the answer: the
-    message of a check says more than that two answers differ. Errors: `AdapterError`.
+    An example counts against the first rule that it names. It is ignored if a check rejects the
+    answer, because the message of a check is more precise than that two answers differ. Errors:
+    `AdapterError`.
     """
     judged = applied.judged
     for one, answers in answered:
@@ -287,14 +302,14 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
 
 
 def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool:
-    """True if the implementation is known to follow the example's readings."""
+    """True if the implementation is known to follow the readings that an example assumes."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
     return sure and holds_under(example, judged.evaluator.readings)
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the profile's release differs from the example's worked answer."""
+    """True if the profile is that of a release whose own answer differs from the worked one."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not allows(example, right)
 
@@ -322,23 +337,28 @@ class _SequenceSearch:
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the trial with the fewest, simplest earlier questions that reproduce the fault."""
-        few = (before[-size:] for size in range(1, min(TRIED_ONE_BY_ONE, len(before)) + 1))
-        found = next(filter(self._shows, few), None)
-        if found is None and not self._shows(before):
+        """Return the trial after the fewest and simplest earlier questions that make it fail.
+
+        None if it does not fail after the questions `before`.
+        """
+        endings = (before[-size:] for size in range(1, min(TRIED_AT_EVERY_LENGTH, len(before)) + 1))
+        found = next(filter(self._fails_after, endings), None)
+        if found is None and not self._fails_after(before):
             return None
         return self._simplify_cases(
             self._remove_questions(found or self._sufficient_ending(before))
         )
 
     def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return enough of the last questions to reproduce the fault, doubling their number."""
-        size = 2 * TRIED_ONE_BY_ONE
-        while size < len(before) and not self._shows(before[-size:]):
+        """Return the last questions that reproduce the fault; their number is doubled until they
+        do.
+        """
+        size = 2 * TRIED_AT_EVERY_LENGTH
+        while size < len(before) and not self._fails_after(before[-size:]):
             size *= 2
         return before[-size:]
 
-    def _shows(self, before: Sequence[Question]) -> bool:
+    def _fails_after(self, before: Sequence[Question]) -> bool:
         return self._fails(self._trial.after(before))
 
     def _remove_questions(self, before: Sequence[Question]) -> Sequence[Question]:
@@ -347,7 +367,7 @@ class _SequenceSearch:
         while size and len(before) > 1:
             starts = range(0, len(before), size)
             shorter = ([*before[:start], *before[start + size :]] for start in starts)
-            found = next((one for one in shorter if one and self._shows(one)), None)
+            found = next((one for one in shorter if one and self._fails_after(one)), None)
             if found is None:
                 size //= 2
             else:
@@ -355,9 +375,9 @@ class _SequenceSearch:
         return before
 
     def _simplify_cases(self, before: Sequence[Question]) -> Trial:
-        """Return the sequence with simplified cases."""
+        """Return the whole sequence of questions, with its cases simplified."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
-        from pulsar_conformance.conformance.engine.reduce_steps import CONTENT
+        from pulsar_conformance.conformance.engine.reduce_steps import CASE_STEPS
 
         judged = len(self._trial.questions)
 
@@ -368,4 +388,4 @@ class _SequenceSearch:
             return [self._fails(sequence(one)) for one in trials]
 
         whole = Trial((*before, *self._trial.questions))
-        return sequence(reduce(whole, one_at_a_time(failing, MOST_RESTARTS), CONTENT))
+        return sequence(reduce(whole, one_at_a_time(failing, MAX_RESTARTS), CASE_STEPS))

@@ -1,6 +1,7 @@
-"""Draw: collect trials for rules and readings from saved cases, worked examples and strategies.
+"""Draw: collect the trials of each rule and reading.
 
-Answers never influence what is drawn.
+They come from saved cases, worked examples and Hypothesis strategies. Answers never influence what
+is drawn.
 """
 
 from __future__ import annotations
@@ -22,48 +23,53 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.reference import Readings
 
 Origin = Literal["saved", "example", "searched", "drawn", "aimed", "other"]
-"""Source of a trial: `searched` is a fault that a campaign found, and `other` was drawn for a
-different rule.
+"""Source of a trial.
+
+`searched` is a fault that a campaign found, `aimed` tells the alternatives of a reading apart, and
+`other` was drawn for a different rule.
 """
 
 TRIALS_PER_AIM = 8
-"""Trials of each strategy that distinguishes the alternatives of a reading."""
+"""Number of trials drawn from each strategy that tells the alternatives of a reading apart."""
 
 COSTLY_DIVISOR = 2
-"""A rule's number of trials is divided by this where a case takes seconds, since the cases of other
-rules are shared with it.
+"""Divisor of a rule's number of trials where a case takes seconds.
+
+Such a rule also judges the trials that were drawn for other rules.
 """
 
 COSTLY_RULES = 12
-"""Where a case takes seconds, an operation gets at most this many times the number of examples."""
+"""Maximum number of trials of an operation whose cases take seconds, in multiples of --examples."""
 
-VARIED = 4
-"""One drawn trial in this many gets other names, another notation or additions without effect."""
+ONE_VARIED_IN = 4
+"""One in this many drawn trials is rewritten so that its answer must stay the same.
 
-GROWTH_LIMIT = 8
-"""Factor by which the number of draws may grow while there are too few different questions."""
-
-LEAST_NEW_SHARE = 0.4
-"""Drawing stops when a larger draw yields less than this share of the questions expected from it.
+It gets other names, another notation, or additions without effect.
 """
 
+GROWTH_LIMIT = 8
+"""Largest factor by which the number of draws grows at once if they yield too few questions."""
+
+MIN_NEW_SHARE = 0.4
+"""Drawing stops if a larger draw yields less than this share of the questions expected from it."""
+
 SEQUENCE_WEIGHT = 6
-"""Weight of a rule with sequences of questions when the work of a group is estimated."""
+"""Estimated work of a rule whose cases are sequences of questions, relative to other rules."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourcedTrial:
-    """A trial and where it comes from; compared by identity, so that each is asked once."""
+    """A trial and its source. Two are equal only if they are the same object."""
 
     origin: Origin
     trial: Trial
     example: fixtures.Example | None = None
     broke: str | None = None
-    """ID of the rule that a saved trial broke, or None if unknown."""
+    """ID of the rule that a saved trial violated; None if unknown or not saved."""
 
 
 def earlier_trials(plan: Plan) -> tuple[SourcedTrial, ...]:
-    """Return the plan's replayed trial, or else its saved trials, which all rules share."""
+    """Return the plan's replayed trial, if any, or else the trials saved by earlier runs."""
     if plan.replay is not None:
         return (SourcedTrial("saved", plan.replay),)
     return tuple(SourcedTrial("saved", one.trial, broke=one.rule) for one in plan.saved)
@@ -77,8 +83,9 @@ def trials_of_rule(
 ) -> Iterator[SourcedTrial]:
     """Yield a rule's trials: saved ones first, then worked examples, then drawn ones.
 
-    A replayed case is the only trial. An implementation that can be asked only about its own state
-    lists its trials in hello. Trials that are invalid under the profile are left out.
+    In a replay, the replayed case is the only trial. An implementation that answers only questions
+    about its own state lists them in its hello message. Trials that are invalid under the profile
+    are left out. `earlier` are the saved trials, by default those of the plan.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
     if plan.replay is not None:
@@ -120,39 +127,39 @@ def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
 
 @cache
 def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
-    """Return valid trials that aim at a rule, the same for every implementation."""
+    """Return valid trials drawn for a rule; they are the same for every implementation."""
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
     share = -(-examples // len(parts))
     trials = [
         trial
-        for place, part in enumerate(parts)
+        for index, part in enumerate(parts)
         for trial in draw(
             part.filter(lambda trial: bad_trial(trial, defaults) is None),
             share,
-            f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
+            f"{seed}/{profile}/{rule}" + (f"/{index}" if index else ""),
         )
     ]
     spec = specs.load()
     if not (spec.rules[rule].any_operation or spec.profiles[profile].released):
         random = Random(f"{seed}/{profile}/{rule}/varied")
-        for place in range(VARIED - 1, len(trials), VARIED):
-            other = _vary(trials[place], random)
-            trials[place] = trials[place] if bad_trial(other, defaults) else other
+        for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
+            other = _vary(trials[index], random)
+            trials[index] = trials[index] if bad_trial(other, defaults) else other
     return tuple(trials)
 
 
 def _vary(trial: Trial, random: Random) -> Trial:
-    """Return a trial with other names, notation or additions that must not change the answer."""
+    """Return a trial rewritten so that its answer must stay the same, if it can be rewritten."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial
 
 
 @cache
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return valid trials that tell a reading's alternatives apart.
+    """Return valid trials whose answers tell a reading's alternatives apart.
 
-    They do so whatever the other readings are.
+    They do so under every combination of the other readings.
     """
     defaults = specs.load().defaults(profile)
     return tuple(
@@ -168,7 +175,7 @@ def aimed_trials(
 ) -> dict[str, list[SourcedTrial]]:
     """Return, for each reading, trials of these operations that tell its alternatives apart.
 
-    Fewer are used where each takes the implementation seconds.
+    Of trials that take the implementation seconds, only one in `COSTLY_DIVISOR` is used.
     """
     if implementation.hello.own is not None:
         return {}
@@ -188,7 +195,10 @@ def aimed_trials(
 
 
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
-    """Return distinct single-question trials of an operation, as drawn by a profile's rules."""
+    """Return the distinct questions of an operation that are drawn for a profile's rules.
+
+    Each is a trial of its own; `examples` trials are drawn for each rule.
+    """
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
         if operation in rule.operations and rule.untestable is None:
@@ -203,7 +213,7 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 def sample_questions(
     operation: str, profile: str, seed: int, examples: int, least: int
 ) -> list[Trial]:
-    """Return `least` distinct questions of an operation, spread evenly over those drawn.
+    """Return `least` distinct questions of an operation, taken at equal distances from those drawn.
 
     The number of draws per rule starts at `examples` and grows until there are enough. Fewer are
     returned if larger draws bring too few new ones.
@@ -213,14 +223,14 @@ def sample_questions(
         times = min(GROWTH_LIMIT, -(-least * 5 // (len(found) * 4)))
         before, examples = len(found), examples * times
         found = distinct_questions(operation, profile, seed, examples)
-        if len(found) < before * times * LEAST_NEW_SHARE:
+        if len(found) < before * times * MIN_NEW_SHARE:
             break
     step = max(1.0, len(found) / max(1, least))
-    return [found[int(step * place)] for place in range(min(least, len(found)))]
+    return [found[int(step * index)] for index in range(min(least, len(found)))]
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:
-    """Return the questions with another shedding strategy."""
+    """Return a trial whose cases, where they name a shedding strategy, name this one."""
     return Trial(
         tuple(
             Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
@@ -230,14 +240,14 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def holds_under(example: fixtures.Example, readings: Readings) -> bool:
-    """True if an example applies under these readings."""
+    """True if a worked example assumes none but these alternatives of readings."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 
 def group_rules(
     rules: Sequence[specs.Rule], sequential: Set[str] | None = None
 ) -> list[list[specs.Rule]]:
-    """Return groups of rules that share no operation, largest first.
+    """Return groups of rules that share no operation, the group with the most work first.
 
     One group can be asked while the next is drawn. `sequential` names the operations whose cases
     are sequences of questions, which take longer; by default those of the catalogue.
@@ -250,9 +260,9 @@ def group_rules(
         groups = [*(one for one in groups if not one & joined), joined]
     found = [[rule for rule in rules if one & {*rule.operations}] for one in groups]
 
-    def first(together: Sequence[specs.Rule]) -> tuple[int, int]:
+    def sort_key(together: Sequence[specs.Rule]) -> tuple[int, int]:
         slow = (sequential & {*rule.operations} for rule in together)
         work = sum(SEQUENCE_WEIGHT if one else 1 for one in slow)
         return -work, rules.index(together[0])
 
-    return sorted(found, key=first)
+    return sorted(found, key=sort_key)

@@ -21,20 +21,22 @@ from pulsar_conformance.reference.context import WithoutAnswer
 if TYPE_CHECKING:
     from pulsar_conformance.reference.released.release import ReleasedWays
 
-Word = Literal["allowed", "violated", "not_reached", "unsupported"]
+Judgment = Literal["allowed", "violated", "not_reached", "unsupported"]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """A rule's judgment of a trial and its answers."""
 
-    word: Word
+    word: Judgment
     allowed: str = ""
+    """The answer that the rule allows, for a violation."""
     answered: str = ""
+    """The given answer, for a violation."""
     why: str = ""
+    """The reason why the rule does not apply or the question is unsupported."""
     unanswered: bool = False
-    """True if the rule was broken because a question had no answer, so that no content was judged.
-    """
+    """True for a violation by a missing answer, so that no content was judged."""
 
     @property
     def violated(self) -> bool:
@@ -50,11 +52,11 @@ class Fault:
     answers: Sequence[Json]
     outcome: Outcome
     recurrence: str = ""
-    """How often the failure recurred, unless it recurred every time."""
+    """How often the fault recurred, such as "2 of 3 times"; empty if it did so every time."""
 
 
-PARSED_TRIALS = 512
-"""Number of trials kept parsed; trials that aim at readings are judged by many rules."""
+MAX_PARSED_TRIALS = 512
+"""Maximum number of parsed trials to keep, because many rules judge the same trial."""
 
 ALLOWED = Outcome("allowed")
 UNREACHED = Outcome("not_reached", why="nothing in the case concerns the rule")
@@ -62,7 +64,7 @@ OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
 
 
 class RuleEvaluator:
-    """Judges trials by the checks, under one profile's defaults and one set of readings.
+    """Judges answered trials by rules, under one profile's defaults and one set of readings.
 
     Under a release's profile, cases with settings that the release refuses are not judged: its
     decision is unknown, and it does not have to follow the documents.
@@ -77,7 +79,7 @@ class RuleEvaluator:
         self._parsed: dict[tuple[int, int], tuple[Trial, Sequence[Json], list[Exchange]]] = {}
 
     def under(self, readings: Readings) -> RuleEvaluator:
-        """Return an evaluator with other readings."""
+        """Return a copy of the evaluator that judges under other readings."""
         return RuleEvaluator(self.defaults, readings, self.release)
 
     def legal(self, trial: Trial) -> bool:
@@ -85,7 +87,7 @@ class RuleEvaluator:
         return bad_trial(trial, self.defaults, self.readings) is None
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judge answers by a rule; the outcome is `not_reached` if the rule does not apply."""
+        """Judge the answers to a trial by a rule; `not_reached` if the rule does not apply."""
         check = checks()[rule]
         if not check.judges(trial):
             return OTHER_QUESTIONS
@@ -110,10 +112,10 @@ class RuleEvaluator:
         return ALLOWED if expect.was_reached else UNREACHED
 
     def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
-        """Return the exchanges in checks' types, parsed once for all rules that judge the trial."""
+        """Return questions and answers in the types that checks see, parsed once for all rules."""
         key = id(trial), id(answers)
         if key not in self._parsed:
-            if len(self._parsed) >= PARSED_TRIALS:
+            if len(self._parsed) >= MAX_PARSED_TRIALS:
                 self._parsed.pop(next(iter(self._parsed)))
             pairs = zip(trial.questions, answers, strict=True)
             # Each entry keeps its trial and answers alive, so that their ids cannot be reused.
@@ -128,7 +130,7 @@ class RuleEvaluator:
 
 
 def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
-    """Return why a release refuses a trial's settings, or None."""
+    """Return why a release refuses a setting of a trial's cases, or None."""
     for question in trial.questions:
         try:
             release.settings(question.case.get("settings", {}), {})
@@ -138,13 +140,16 @@ def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
 
 
 def _demand_answers(exchanges: Sequence[Exchange]) -> None:
-    """Demand answers to valid cases, except where a rule covers refused requests."""
+    """Raise `LeftUnanswered` for the first question that has no answer.
+
+    A refusal is an answer where a rule covers refused requests.
+    """
     for one in exchanges:
-        lacking = lacking_in(Question(one.operation, one.case), one.answer)
+        lacking = why_unanswered(Question(one.operation, one.case), one.answer)
         if lacking is not None:
             raise LeftUnanswered("an answer", lacking)
 
 
-def lacking_in(question: Question, answer: Json) -> str | None:
-    """Return the text given instead of an answer to a valid case, or None if it was answered."""
+def why_unanswered(question: Question, answer: Json) -> str | None:
+    """Return the refusal or error that was given instead of an answer, or None if there is one."""
     return OPERATIONS[question.operation].why_unanswered(answer)

@@ -23,31 +23,32 @@ from pulsar_conformance.conformance.common.trial import (
     canonical,
     kind_of,
 )
-from pulsar_conformance.conformance.engine.evaluate import lacking_in
+from pulsar_conformance.conformance.engine.evaluate import why_unanswered
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.answers.shedding import strategies_of
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
-"""Adapters of the model: undocumented settings have their defaults, or no effect."""
+"""Adapters of the model; in the neutral one, undocumented settings have no effect."""
 
 REMEMBERED_QUESTIONS = 20_000
-"""Maximum number of questions kept since a start, to find out later which of them mattered."""
+"""Maximum number of questions remembered since a start, to find later which caused a fault."""
 
 REMEMBERED_STARTS = 8
-"""Number of starts for which questions are kept."""
+"""Number of starts, including restarts, for which questions are remembered."""
 
-MOST_RECONNECTS = 8
-"""Number of times that other threads may close the connection before a question is given up."""
+MAX_RECONNECTS = 8
+"""Maximum number of repetitions of a question whose connection other threads have closed."""
 
 
 class Implementation:
     """An implementation that is asked under one profile.
 
-    It must follow the readings in `pinned`; for the others it is sent the profile's own. Any thread
-    may ask it, up to `concurrency` at a time. If it is `patient` and a case crashes it, the rest of
-    the batch is asked again without that case if possible, and the case is answered `failed`.
+    It is told to follow the readings in `pinned`, and the profile's defaults of all others. Any
+    thread may ask it, up to `concurrency` threads at a time. If `patient` is true and a case
+    crashes it, the other cases of the batch are asked again without that case, whose answer is
+    `failed`.
 
     Errors: `AdapterError` from the constructor if the implementation cannot be reached or declares
     a reading that does not exist.
@@ -74,7 +75,7 @@ class Implementation:
         self._history: deque[Question] | None = None
         """The questions answered since the last start, or None if they are not kept."""
         self._declined: dict[str, set[str | None]] = defaultdict(set)
-        """For each operation, the strategies or algorithms of cases that were declined."""
+        """For each operation, the strategies or algorithms named in cases that were declined."""
         self._supported: set[str] = set()
         """Operations of which at least one case was answered."""
         self._asked_readings = Readings.of(profile, pinned)
@@ -103,17 +104,17 @@ class Implementation:
 
     @property
     def declared(self) -> Mapping[str, str]:
-        """The readings that it declares in hello."""
+        """The readings that it declares in its hello message."""
         return self.hello.readings
 
     @property
     def neutral(self) -> bool:
-        """True if undocumented settings have no effect on it."""
+        """True if undocumented settings have no effect on its answers."""
         return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
 
     @property
     def restarts(self) -> bool:
-        """True if it restarts quickly and keeps no state over a restart."""
+        """True if it can be restarted quickly and forgets everything when it is."""
         return self._connection is None or self._connection.restarts
 
     @property
@@ -122,13 +123,14 @@ class Implementation:
         return type(self._connection) is ReferenceConnection
 
     def costly(self, rule: specs.Rule) -> bool:
-        """True if each of the rule's cases takes it seconds."""
+        """True if it takes seconds to answer a single case of the rule."""
         return any(one in self.hello.costly for one in rule.operations)
 
-    def unoffered(self, rule: specs.Rule) -> str | None:
+    def why_not_offered(self, rule: specs.Rule) -> str | None:
         """Return why the implementation cannot be judged by a rule, or None.
 
-        It must offer all operations of the rule, or at least one if the rule allows that.
+        It must offer all operations of the rule, or one of them if the rule allows that. A rule
+        about one kind of load manager or strategy does not apply to others.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
             return "it is read-only, and nothing that can be read shows this"
@@ -152,16 +154,16 @@ class Implementation:
 
     @property
     def plugged_strategy(self) -> str | None:
-        """The shedding strategy of an implementation that offers no documented one, or None."""
+        """The implementation's own shedding strategy; None if it offers a documented one."""
         offered = self.hello.strategies or ()
         documented = strategies_of(specs.load().defaults(self.profile))
         known = any(name.rpartition(".")[2] in documented for name in offered)
         return offered[0] if offered and not known else None
 
     def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
-        """Return the answers to all questions of all trials, in as few requests as possible.
+        """Return the answers to all questions of each trial, in as few requests as possible.
 
-        A trial with earlier questions is asked separately, after a restart.
+        A trial with earlier questions (`before`) is asked separately, after a restart.
 
         Errors: `AdapterError`; the next call reconnects.
         """
@@ -209,28 +211,28 @@ class Implementation:
         return found[-len(trial.questions) :]
 
     def questions_before(self, trial: Trial) -> list[Question] | None:
-        """Return the questions asked since the last start, up to a trial's last question.
+        """Return the questions that were asked between the last start and a trial's last question.
 
-        The trial's other questions are left out. None if the history is no longer known.
+        The trial's own questions are left out. None if they are no longer remembered.
         """
         own = {id(question.case) for question in trial.questions}
         last = trial.questions[-1].case
         for history in self._histories:
-            for place, question in enumerate(history):
+            for index, question in enumerate(history):
                 if question.case is last:
-                    return [one for one in list(history)[:place] if id(one.case) not in own]
+                    return [one for one in list(history)[:index] if id(one.case) not in own]
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if it declined every case asked of an operation.
+        """True if it declined every case of an operation that it was asked.
 
-        False if it declined only the cases of some strategies or algorithms.
+        False if all of them were cases of a single strategy or algorithm.
         """
         kinds = self._declined.get(operation, set())
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return the connection's remarks about how it worked."""
+        """Return the connection's remarks, for users, about how the implementation was asked."""
         return self._connection.remarks() if self._connection is not None else []
 
     def close(self) -> None:
@@ -241,10 +243,10 @@ class Implementation:
                 self._connection = None
 
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Ask questions in one message; return index and outcome of the first unanswered one.
+        """Ask questions of one operation in one message; return the first that gets no answer.
 
-        All questions are of one operation. The index is None if only the message as a whole is
-        known to have failed. The result is None if all questions are answered.
+        The result has the question's index and the reason. The index is None if the message failed
+        as a whole, so that the question is unknown. The result is None if all are answered.
 
         Errors: `AdapterError` if the implementation cannot be started.
         """
@@ -253,11 +255,11 @@ class Implementation:
             try:
                 answers = self._ask(questions[0].operation, [one.case for one in questions])
             except AdapterError as error:
-                from pulsar_conformance.conformance.engine.isolate import crash_problem
+                from pulsar_conformance.conformance.engine.isolate import problem_of_case
 
-                return error.index, f"failed: {crash_problem(error)}"
-        lacking = map(lacking_in, questions, answers)
-        return next(((place, text) for place, text in enumerate(lacking) if text), None)
+                return error.index, f"failed: {problem_of_case(error)}"
+        lacking = map(why_unanswered, questions, answers)
+        return next(((index, text) for index, text in enumerate(lacking) if text), None)
 
     def _open_connection(self) -> Connection:
         with self._connecting:
@@ -269,7 +271,10 @@ class Implementation:
             return self._connection
 
     def _in_batches(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return the answers; if the implementation is patient, isolate cases that crash it."""
+        """Ask cases in batches of the size that the implementation takes, and return the answers.
+
+        Cases that are known to crash it are not asked again.
+        """
         found: list[Json] = []
         size = self.hello.batch
         for first in range(0, len(cases), size):
@@ -294,7 +299,8 @@ class Implementation:
         return [breaking.get((operation, canonical(case))) for case in cases]
 
     def _ask_isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return a batch's answers, with `failed` for each case that causes a crash.
+        """Return a batch's answers; if it is `patient`, with `failed` for each case that crashes
+        it.
 
         Errors: `AdapterError`.
         """
@@ -304,9 +310,9 @@ class Implementation:
         except ProtocolBreach:
             raise
         except AdapterError as error:
-            from pulsar_conformance.conformance.engine.isolate import ABOUT_CASES, Isolation
+            from pulsar_conformance.conformance.engine.isolate import CAUSED_BY_CASES, Isolation
 
-            if not (self._patient and connection.restarts and error.phase in ABOUT_CASES):
+            if not (self._patient and connection.restarts and error.phase in CAUSED_BY_CASES):
                 raise
             answers = Isolation(lambda some: self._ask(operation, some), cases).answers(error)
         with self._state:
@@ -317,12 +323,14 @@ class Implementation:
 
     @property
     def _asked_by(self) -> str:
-        """The adapter's name; for the model of a release, the neutral model."""
+        """The name of the adapter to connect; the neutral model if the model is judged by a
+        release.
+        """
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Send one request; retry only if a concurrent question closed the connection."""
+        """Send one request; repeat it only if another thread closed the connection meanwhile."""
         reconnects = 0
         while True:
             connection, history = self._open_connection(), self._history
@@ -330,7 +338,7 @@ class Implementation:
             try:
                 answers = connection.ask(operation, cases)
             except AdapterError:
-                if self._ends(connection) or reconnects == MOST_RECONNECTS:
+                if self._ends(connection) or reconnects == MAX_RECONNECTS:
                     raise
                 reconnects += 1
                 continue
@@ -343,7 +351,7 @@ class Implementation:
             return answers
 
     def _ends(self, connection: Connection) -> bool:
-        """Close a broken connection; return False if another thread already closed it."""
+        """Close a broken connection; return False if another thread has closed it already."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:
                 return False
@@ -351,7 +359,7 @@ class Implementation:
         return True
 
     def _why_unsupported(self, question: Question) -> str | None:
-        """Return why a question need not be asked, as known from hello, or None."""
+        """Return why the hello message excludes a question, or None if it can be asked."""
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
@@ -365,21 +373,22 @@ class Implementation:
     def _check_declared(self) -> None:
         try:
             specs.load().check_readings(self.declared)
-        except specs.UnknownName as unknown:
+        except specs.UnknownName as error:
             self.close()
             raise AdapterError(
                 "hello",
-                str(unknown),
+                str(error),
                 "pulsar-conformance readings lists them all",
                 adapter=self.adapter,
             ) from None
 
 
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
-    """Connect to an implementation and send it all readings by which it is judged.
+    """Connect to an implementation, and tell it all readings by which it is judged.
 
-    Lists of known deviations may also pin readings. They are looked up once the implementation's
-    name is known, and do not override a reading that it declares. Errors: `AdapterError`.
+    Its list of known deviations can pin readings, too. Since that list is found by the
+    implementation's name, a second connection is needed if it pins any. It does not override
+    readings that the implementation declares. Errors: `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
     listed = plan.listed_readings(profile, *found.names)

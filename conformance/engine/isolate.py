@@ -13,32 +13,34 @@ from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, ki
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
 
-MOST_BREAKS = 48
-"""Maximum number of crashes while a batch is split; each costs a restart or a time limit."""
+MAX_CRASHES = 48
+"""Maximum number of crashes while one batch is bisected; each costs a restart or a time limit."""
 
-MOST_ASKED = 200
-"""Maximum number of messages into which one batch is split."""
+MAX_MESSAGES_PER_BATCH = 200
+"""Maximum number of messages sent while one batch is bisected."""
 
-UNANSWERED = 12
-"""Crashes without an answer after which an implementation is assumed to crash on every case."""
+CRASHES_OF_A_BROKEN_PROGRAM = 12
+"""Number of crashes without a single answer after which it is assumed to crash on every case."""
 
-PROBES = (0.0, 1.0, 0.5)
-"""Positions in a batch, as fractions, of the cases that are asked first until one is answered.
+PROBE_POSITIONS = (0.0, 1.0, 0.5)
+"""Positions, as fractions of a batch, of cases that are asked alone until one is answered.
 
-An implementation that crashes on all of them is assumed to crash on every case.
+If an implementation crashes on all of them, it is assumed to crash on every case.
 """
 
-FRUITLESS = 1 + len(PROBES)
-"""Number of crashes without any answer after which every case of a kind is assumed to crash."""
+MAX_FRUITLESS = 1 + len(PROBE_POSITIONS)
+"""Number of crashes, without an answer to any case of one strategy or algorithm, after which all
+cases of that strategy or algorithm are assumed to crash.
+"""
 
-COUNTED = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
-"""The parts of an error's text that describe the message, not the case."""
+ABOUT_THE_BATCH = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
+"""Matches the parts of an error's text that describe the batch instead of the case."""
 
 NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the implementation before"}
-"""The answer to a case that was not asked."""
+"""The answer that stands for a case that was not asked."""
 
-ABOUT_CASES = ("ask", "answer")
-"""Phases of an error that a case may have caused; a failed start is not caused by a case."""
+CAUSED_BY_CASES = ("ask", "answer")
+"""Phases in which an error may have been caused by a case, unlike a failed start."""
 
 
 class Isolation:
@@ -52,36 +54,39 @@ class Isolation:
         self._ask = ask
         self._cases = cases
         self._answers: list[Json | None] = [None] * len(cases)
-        self._broken: list[int] = []
-        self._breaks = 0
-        self._fruitless = -MOST_BREAKS
-        """Number of crashes since the last answered message of this kind, offset by `MOST_BREAKS`.
+        self._crashing: list[int] = []
+        self._crashes = 0
+        self._fruitless = -MAX_CRASHES
+        """Number of crashes since a message about this strategy or algorithm was last answered.
+
+        `MAX_CRASHES` is subtracted after an answer, so that the limit is not reached again.
         """
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
-        """Return an answer for each case; `failed` and `ISOLATED_CRASH` mark those that crash it.
+        """Return an answer for each case; it has `failed` and `ISOLATED_CRASH` if the case crashes.
 
-        Each strategy and algorithm is asked separately first, because one of them may crash on any
-        case. After too many crashes, the remaining cases are not asked, and their answers say so.
+        The cases of each strategy and algorithm are asked separately first, because one of these
+        may crash on every case. After too many crashes, the remaining cases are not asked, and
+        their answer is `NOT_ASKED`.
 
         `error` is the error of the whole batch. It is raised again if no single case is to blame:
-        if all cases, or all of the first few, crash alone, if all are answered separately, or if
-        the implementation cannot be restarted.
+        if all cases, or all of the first few, crash alone; if every case is answered when asked
+        separately; or if the implementation cannot be restarted.
         """
         kinds = self._kinds()
         try:
             if len(kinds) == 1:
-                self._as_far_as_possible(kinds[0], error, asked=False)
+                self._bisect_within_limits(kinds[0], error, asked=False)
             else:
                 for places in kinds:
-                    self._kind(places)
-        except _Gone:
+                    self._isolate_kind(places)
+        except _CannotRestart:
             raise error from None
         found = [one for one in self._answers if one is not None]
         broken = [one for one in found if ISOLATED_CRASH in one]
         if not broken and len(found) == len(self._cases):
-            raise _of_no_case(error)
+            raise _error_of_no_single_case(error)
         if not broken or (len(broken) == len(found) and len(self._cases) > 1):
             raise error
         for one in broken:
@@ -89,57 +94,60 @@ class Isolation:
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
     def _kinds(self) -> list[list[int]]:
-        """Return the positions of the cases of each strategy or algorithm."""
+        """Return, for each strategy or algorithm, the positions of its cases in the batch."""
         kinds: dict[str | None, list[int]] = {}
-        for place, case in enumerate(self._cases):
-            kinds.setdefault(kind_of(case), []).append(place)
+        for index, case in enumerate(self._cases):
+            kinds.setdefault(kind_of(case), []).append(index)
         return list(kinds.values())
 
-    def _kind(self, places: list[int]) -> None:
-        """Ask the cases of one kind, and bisect them if necessary."""
+    def _isolate_kind(self, places: list[int]) -> None:
+        """Ask the cases of one strategy or algorithm, and bisect them after a crash."""
         self._fruitless = 0
         try:
             error = self._ask_batch(places)
-        except _Hopeless:
+        except _CannotIsolate:
             return
         if error is not None:
-            self._as_far_as_possible(places, error, asked=True)
+            self._bisect_within_limits(places, error, asked=True)
 
-    def _as_far_as_possible(self, places: list[int], error: AdapterError, asked: bool) -> None:
+    def _bisect_within_limits(self, places: list[int], error: AdapterError, asked: bool) -> None:
         """Bisect cases until the outcome of each is known or the limits are reached."""
-        with suppress(_Hopeless):
-            if error.index is None and len(places) > len(PROBES):
-                self._after_probes(places, error)
+        with suppress(_CannotIsolate):
+            if error.index is None and len(places) > len(PROBE_POSITIONS):
+                self._probe_and_bisect(places, error)
             else:
-                self._among(places, error, asked)
+                self._bisect(places, error, asked)
 
-    def _after_probes(self, places: list[int], error: AdapterError) -> None:
-        """Bisect the remaining cases after one of the probes was answered alone."""
+    def _probe_and_bisect(self, places: list[int], error: AdapterError) -> None:
+        """Ask a few cases alone until one is answered, then bisect the remaining cases.
+
+        Raises `_CannotIsolate` if none is answered.
+        """
         last = len(places) - 1
-        for probed, share in enumerate(PROBES, 1):
+        for probed, share in enumerate(PROBE_POSITIONS, 1):
             place = places[round(last * share)]
             if self._ask_alone(place):
                 rest = [one for one in places if self._answers[one] is None]
-                self._among(rest, error) if probed == 1 else self._among_unasked(rest)
+                self._bisect(rest, error) if probed == 1 else self._ask_and_bisect(rest)
                 return
-        raise _Hopeless
+        raise _CannotIsolate
 
     def _ask_alone(self, place: int) -> bool:
-        """Ask a case alone and keep the outcome; return True if it was answered."""
+        """Ask a case alone and record its answer or crash; return True if it was answered."""
         error = self._ask_batch([place])
         if error is not None:
             self._record_crash(place, error)
         return error is None
 
-    def _among_unasked(self, places: list[int]) -> bool:
+    def _ask_and_bisect(self, places: list[int]) -> bool:
         """Ask cases in one batch, and bisect them after a crash; return True if there was none."""
         unknown = self._not_known_to_crash(places)
         error = self._ask_batch(unknown) if unknown else None
         if error is not None:
-            self._among(unknown, error, asked=True)
+            self._bisect(unknown, error, asked=True)
         return error is None
 
-    def _among(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
+    def _bisect(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
         """Bisect cases, at least one of which is known to cause a crash.
 
         `asked` is true if exactly these cases were asked in one batch.
@@ -151,7 +159,7 @@ class Isolation:
         if error.index is not None and asked:
             place = places[error.index]
             self._record_crash(place, error)
-            self._among_unasked([one for one in places if one != place])
+            self._ask_and_bisect([one for one in places if one != place])
         elif len(places) == 1:
             if asked:
                 self._record_crash(places[0], error)
@@ -159,17 +167,20 @@ class Isolation:
                 self._ask_alone(places[0])
         elif places:
             half = len(places) // 2
-            if self._among_unasked(places[:half]):
-                self._among(places[half:], error)
+            if self._ask_and_bisect(places[:half]):
+                self._bisect(places[half:], error)
             else:
-                self._among_unasked(places[half:])
+                self._ask_and_bisect(places[half:])
 
     def _not_known_to_crash(self, places: Sequence[int]) -> list[int]:
-        """Return the positions of cases not known to crash it, and mark those that are."""
+        """Return the positions of cases that are not known to crash; answer the other cases.
+
+        A case is known to crash if an equal case has crashed.
+        """
         unknown = []
         for place in places:
             case = self._cases[place]
-            known = (self._answers[one] for one in self._broken if self._cases[one] == case)
+            known = (self._answers[one] for one in self._crashing if self._cases[one] == case)
             answer = next(known, None)
             if answer is None:
                 unknown.append(place)
@@ -179,45 +190,48 @@ class Isolation:
 
     def _record_crash(self, place: int, error: AdapterError) -> None:
         """Record a case that causes a crash."""
-        self._answers[place] = {"failed": crash_problem(error), ISOLATED_CRASH: 0}
-        self._broken.append(place)
+        self._answers[place] = {"failed": problem_of_case(error), ISOLATED_CRASH: 0}
+        self._crashing.append(place)
 
     def _ask_batch(self, places: Sequence[int]) -> AdapterError | None:
         """Ask cases in one batch and keep the answers; return the error if it fails."""
-        anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
-        if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:
-            raise _Hopeless
+        hopeless = (
+            self._crashes == self.asked >= CRASHES_OF_A_BROKEN_PROGRAM
+            or self._fruitless == MAX_FRUITLESS
+        )
+        if hopeless or self.asked == MAX_MESSAGES_PER_BATCH or self._crashes == MAX_CRASHES:
+            raise _CannotIsolate
         self.asked += 1
         try:
             answers = self._ask([self._cases[place] for place in places])
         except ProtocolBreach:
             raise
         except AdapterError as error:
-            if error.phase not in ABOUT_CASES:
-                raise _Gone from None
-            self._breaks += 1
+            if error.phase not in CAUSED_BY_CASES:
+                raise _CannotRestart from None
+            self._crashes += 1
             self._fruitless += 1
             return error
-        self._fruitless = -MOST_BREAKS
+        self._fruitless = -MAX_CRASHES
         for place, answer in zip(places, answers, strict=True):
             self._answers[place] = answer
         return None
 
 
-class _Hopeless(Exception):
-    """Raised if no single case can be found."""
+class _CannotIsolate(Exception):
+    """Raised if the crash cannot be narrowed down to single cases within the limits."""
 
 
-class _Gone(Exception):
+class _CannotRestart(Exception):
     """Raised if the implementation cannot be restarted."""
 
 
-def crash_problem(error: AdapterError) -> str:
-    """Return the problem without the operation and the size of the batch."""
-    return COUNTED.sub("", error.problem)
+def problem_of_case(error: AdapterError) -> str:
+    """Return the text of an error without the operation and the size of the batch."""
+    return ABOUT_THE_BATCH.sub("", error.problem)
 
 
-def _of_no_case(error: AdapterError) -> AdapterError:
+def _error_of_no_single_case(error: AdapterError) -> AdapterError:
     problem = f"{error.problem}; asked separately, each of these cases is answered"
     hint = (
         "look for state kept between cases, a resource that many cases exhaust, or a limit on lines"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.legality import matches
-from pulsar_conformance.conformance.common.events import RuleJudged, Tell
+from pulsar_conformance.conformance.common.events import Listener, RuleJudged
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.ask import (
     AnsweredTrial,
@@ -33,13 +33,13 @@ from pulsar_conformance.conformance.engine.readings import (
 from pulsar_conformance.reference import MissingSetting, Model
 
 OutcomesByRule = Mapping[str, Sequence[Outcome]]
-"""Outcomes of the trials of each rule."""
+"""For each rule, by ID, the outcomes of its trials, in their order."""
 
-MOST_RANDOM_ANSWERS = 64
+MAX_RANDOM_ANSWERS = 64
 """Maximum number of distinct answers to enumerate where a release decides at random."""
 
-UNSPOKEN = Outcome("not_reached", why="the rule does not apply to the case")
-"""Outcome of an unanswered saved case that broke a different rule."""
+NOT_CONCERNED = Outcome("not_reached", why="the rule does not apply to the case")
+"""Outcome of an unanswered saved case to which the rule does not apply."""
 
 ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these readings need")
 
@@ -47,7 +47,7 @@ RELEASE_DIFFERS = Outcome("not_reached", why="the release itself decides otherwi
 
 NO_MODEL = Outcome("not_reached", why="the model of the release has no answer to the case")
 
-SPEAKS = frozenset({"allowed", "violated"})
+DECISIVE = frozenset({"allowed", "violated"})
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class JudgedImplementation:
 
     @classmethod
     def of(cls, implementation: Implementation, resolved: ResolvedReadings) -> JudgedImplementation:
-        """Return the implementation with the readings by which it is judged."""
+        """Return an implementation together with the readings by which it is judged."""
         return cls(implementation, resolved, resolved.evaluator)
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
-        """Return the implementation with its pinned or declared readings, or the defaults."""
+        """Return an implementation with its pinned or declared readings, or else the defaults."""
         return cls.of(implementation, before_asking(implementation))
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
-        """Return a copy that is judged by these alternatives of open readings."""
+        """Return a copy in which these alternatives of open readings are in force."""
         return self.of(self.implementation, self.resolved.choosing(choices))
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
         """Return why a rule does not apply to the implementation, or None."""
-        return self.implementation.unoffered(rule) or self.resolved.why_not(rule)
+        return self.implementation.why_not_offered(rule) or self.resolved.why_not(rule)
 
     @property
     def released(self) -> bool:
@@ -88,22 +88,22 @@ class JudgedImplementation:
         return Model(self.resolved.profile, readings, self.implementation.neutral)
 
     def model_answers(self, trial: Trial) -> list[Json] | None:
-        """Return the model's answers to a trial, or None if it gives none."""
+        """Return the model's answers to a trial, or None if it does not answer."""
         return next(distinct_answers(self.model, trial, 1), None)
 
-    def speaks_about(self, trial: Trial) -> bool:
-        """True if a rule applies to the trial, judging by the model's answers."""
+    def applies_to_trial(self, trial: Trial) -> bool:
+        """True if at least one rule applies to the trial, as far as the model's answers show."""
         right = self.model_answers(trial)
         return right is None or any(
-            self.evaluator.judge(rule.id, trial, right).word in SPEAKS
+            self.evaluator.judge(rule.id, trial, right).word in DECISIVE
             for rule in specs.load().rules_of(self.resolved.profile)
             if trial.operations & {*rule.operations} and not rule.untestable
             if self.inapplicable(rule) is None
         )
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
-        """Yield the distinct answers that the model can give by random choice."""
-        return distinct_answers(self.model, trial, MOST_RANDOM_ANSWERS)
+        """Yield the answers that the model can give; several if it decides at random."""
+        return distinct_answers(self.model, trial, MAX_RANDOM_ANSWERS)
 
 
 def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Json]]:
@@ -137,8 +137,8 @@ class AppliedRule:
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """Judge answers by the rule.
 
-        Under a release's profile, a violation is dropped if the release violates the rule as well,
-        can give the same answer by random choice, or has no answer.
+        Under a release's profile, a violation does not count if the model of the release violates
+        the rule as well, can give the same answer by random choice, or has no answer.
         """
         found = self._judge(trial, answers)
         if found.violated and self.judged.released:
@@ -154,29 +154,30 @@ class AppliedRule:
         return found
 
     def outcome_of(self, sourced: SourcedTrial, answers: Sequence[Json]) -> Outcome:
-        """Judge the answers to a trial that may be a saved case or a worked example.
+        """Judge the answers to a trial of any source.
 
-        Such a trial may be invalid under these readings. An unanswered saved case counts only if
-        the rule applies to the model's answer; otherwise it would violate every rule of its
-        operation.
+        Saved cases and worked examples may be invalid under the readings in force. An unanswered
+        saved case counts only if the rule applies to the model's answer; otherwise it would violate
+        every rule of its operation.
         """
         if sourced.origin in ("saved", "example"):
             if not self.judged.evaluator.legal(sourced.trial):
                 return ILLEGAL
             if sourced.origin == "saved" and any("failed" in one for one in answers):
                 right = self.judged.model_answers(sourced.trial)
-                if right is not None and self.outcome(sourced.trial, right).word not in SPEAKS:
-                    return UNSPOKEN
+                if right is not None and self.outcome(sourced.trial, right).word not in DECISIVE:
+                    return NOT_CONCERNED
         return self.outcome(sourced.trial, answers)
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
-        """Return the readings on which the outcome depends, with their current alternatives."""
+        """Return the readings on which the outcome depends, with the alternatives in force."""
         return consulted(self.rule, self.judged.evaluator, trial, answers)
 
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
-        """True if answers violate this rule or a related one under every choice of readings.
+        """True if, under every choice of readings, answers violate this rule or a related one.
 
         Related rules are included because this rule may not apply under some alternatives.
+        `domains` has the possible alternatives of each reading.
         """
         others = deciding_rules(self.judged.resolved.profile, trial.operations)
         rules = [self.rule, *(one for one in others if one.id != self.rule.id)]
@@ -192,7 +193,7 @@ class AppliedRule:
     def model_shows_why(self, trial: Trial) -> bool:
         """True if the rule applies to the model's answer and allows it.
 
-        Only then does the model's derivation show why the rule demands its answer.
+        Only then does the model's derivation show why the rule requires another answer.
         """
         right = self.judged.model_answers(trial)
         return right is not None and self.outcome(trial, right).word == "allowed"
@@ -202,24 +203,24 @@ class AppliedRule:
 
 
 def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
-    """True if two lists of answers contain the same decisions."""
+    """True if two lists of answers to a trial contain the same decisions."""
     three = zip(trial.questions, others, answers, strict=True)
     return all(matches(question.operation, *pair) for question, *pair in three)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """All trials with their answers."""
+    """All trials that were asked, with their answers."""
 
     by_rule: AnsweredTrialsByRule
     by_reading: Mapping[str, Sequence[tuple[Trial, Sequence[Json]]]]
     outcomes: OutcomesByRule | None
-    """The outcomes, or None if they depend on open readings."""
+    """The outcomes of each rule's trials; None while they depend on open readings."""
     errors: Mapping[str, AdapterError]
-    """For each rule whose trials could not be asked, the error."""
+    """The error of each rule whose trials could not be asked, by rule ID."""
 
-    def sharing(self, faults: AnsweredTrialsByRule) -> Answered:
-        """Return a copy that includes faults found in other rules' trials."""
+    def with_shared_faults(self, faults: AnsweredTrialsByRule) -> Answered:
+        """Return a copy with additional trials per rule: other rules' trials that violate it."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 
@@ -228,19 +229,19 @@ def collect_answers(
     asked: AskedTrials,
     plan: Plan,
     judged: JudgedImplementation,
-    tell: Tell,
+    notify: Listener,
 ) -> Answered:
-    """Wait for the answers to each rule's trials, in the order asked.
+    """Wait for the answers to each rule's trials, in the order in which they are asked.
 
     If no reading is open, rules are judged at once, while further questions are being asked.
     """
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}
     errors: dict[str, AdapterError] = {}
-    resolved, speaks_about = judged.resolved, _SpeaksAbout(judged)
+    resolved, applies_to_trial = judged.resolved, _AppliesToTrial(judged)
     for rule in (rule for group in asked.groups for rule in group):
-        tell(RuleJudged(judged.implementation.name, rule.id))
-        serving = answered_trials(rule, asked, plan, judged.implementation, speaks_about)
+        notify(RuleJudged(judged.implementation.name, rule.id))
+        serving = answered_trials(rule, asked, plan, judged.implementation, applies_to_trial)
         try:
             by_rule[rule.id] = list(serving)
         except AdapterError as error:
@@ -253,7 +254,7 @@ def collect_answers(
 
 
 def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
-    """Return the answered trials that aim at a reading."""
+    """Return the trials that tell a reading's alternatives apart, if they were answered."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in asked.by_reading.get(reading, ()):
         with suppress(AdapterError):  # The verdicts of the rules report the error.
@@ -261,8 +262,8 @@ def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequ
     return found
 
 
-class _SpeaksAbout:
-    """Decides by the model's answers whether a rule applies to a trial."""
+class _AppliesToTrial:
+    """Predicate of a rule and a trial: true if the rule applies to the model's answer."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged

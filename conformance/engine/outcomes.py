@@ -26,18 +26,20 @@ from pulsar_conformance.conformance.engine.judge import (
 from pulsar_conformance.conformance.engine.readings import Choices
 from pulsar_conformance.reference import Model
 
-MOST_CHOICES = 64
+MAX_CHOICES = 64
 """Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
-MOST_CONSISTENT = 8
-"""Maximum number of combinations that allow all answers about one rule, to try on all other rules.
+MAX_CONSISTENT = 8
+"""Maximum number of combinations of readings to judge all rules by.
+
+Each of them allows all answers to the questions of some rule.
 """
 
-MOST_SUPPORTING = 16
-"""Maximum number of faulty trials of a rule to search for one that supports a combination."""
+MAX_SUPPORTING = 16
+"""Maximum number of a rule's faults among which one that supports a combination is sought."""
 
-MOST_SHARED_FAULTS = 3
-"""Maximum number of faults that a rule takes from the trials of other rules."""
+MAX_SHARED_FAULTS = 3
+"""Maximum number of faults of a rule to collect from trials that were drawn for other rules."""
 
 
 def judge_all(
@@ -46,14 +48,15 @@ def judge_all(
     asked: AskedTrials,
     judged: JudgedImplementation,
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
-    """Judge each rule's own trials, then other rules' trials that show a fault.
+    """Judge each rule by its own trials, then by trials of other rules that show a fault.
 
-    Return the readings that violate the fewest rules, the trials, and the outcomes.
+    Return the implementation under the readings that violate the fewest rules, the trials of each
+    rule, and their outcomes.
     """
     judged, outcomes = judge(rules, answered, judged)
     shared = shared_faults(outcomes, asked, judged)
     if shared:
-        answered = answered.sharing(shared)
+        answered = answered.with_shared_faults(shared)
         judged, outcomes = judge(rules, answered, judged)
     return judged, answered.by_rule, outcomes
 
@@ -61,11 +64,11 @@ def judge_all(
 def judge(
     rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the readings under which the answers violate the fewest rules, and the outcomes.
+    """Return the implementation under the readings that violate the fewest rules, and the outcomes.
 
     A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
     only if no alternative of the reading allows every answer to the rule's questions. Rules of the
-    profile that were not selected are included, so that selecting rules does not change a reading.
+    profile that were not selected count, too, so that a selection of rules cannot change a reading.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
@@ -81,10 +84,11 @@ def _find_better_readings(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
     now: tuple[JudgedImplementation, OutcomesByRule],
 ) -> tuple[JudgedImplementation, OutcomesByRule] | None:
-    """Return the readings that violate the fewest rules, with the outcomes; None if not fewer.
+    """Return the implementation under readings that violate fewer rules, with the outcomes, or
+    None.
 
-    To allow all answers about a rule, readings are changed; each violated rule may need another
-    change.
+    Each violated rule suggests readings that allow all answers to its questions; the best of these
+    suggestions is returned, if it is better than the current readings.
     """
     judged, outcomes = now
     consistent = (
@@ -108,7 +112,7 @@ def _find_better_readings(
 def _unchosen_rules(
     rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
 ) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
-    """Return each rule of the profile that was not selected, with the answers it can judge."""
+    """Return each rule of the profile that was not selected, with the trials that it can judge."""
     chosen = {rule.id for rule in rules}
     trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
     return [
@@ -116,14 +120,17 @@ def _unchosen_rules(
         for rule in specs.load().rules_of(judged.resolved.profile)
         if rule.id in checks()
         and rule.id not in chosen
-        and judged.implementation.unoffered(rule) is None
+        and judged.implementation.why_not_offered(rule) is None
     ]
 
 
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
-    """Return the outcomes of answers that differ from the model's; no rule rejects the others."""
+    """Return the outcomes of those answers that differ from the model's.
+
+    No rule rejects an answer that is equal to the model's.
+    """
     return {
         rule.id: outcomes_of(
             rule, [one for one in trials if _differs_from_model(*one, judged)], judged
@@ -136,8 +143,8 @@ def _outcomes_of_others(
 def _differs_from_model(
     one: SourcedTrial, answers: Sequence[Json], judged: JudgedImplementation
 ) -> bool:
-    """True if a trial's answer differs from the model's under these readings."""
-    right = _kept_model_answers(one.trial, judged)
+    """True if an answer to a trial differs from the model's under the readings in force."""
+    right = _cached_model_answers(one.trial, judged)
     return right is None or not all(map(agrees_with_model, answers, right))
 
 
@@ -162,7 +169,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings under which a violated rule allows all answers."""
+    """Return choices of open readings, each of which lets a violated rule allow all answers."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -183,36 +190,36 @@ def _consistent_choices(
             None,
         )
         found += [choices] if choices is not None and choices not in found else []
-    return found[:MOST_CONSISTENT]
+    return found[:MAX_CONSISTENT]
 
 
 def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
-    """True if some trial that violates a rule violates none under these choices.
+    """True if at least one faulty trial of a rule violates no rule at all under these choices.
 
-    An answer that is wrong under every reading is no evidence for any of them.
+    An answer that is wrong under every reading is evidence for none of them.
     """
     other = AppliedRule(applied.rule, applied.judged.choosing(choices))
     chosen = other.judged.evaluator.readings.choices
     domains = {name: [value] for name, value in chosen.items()}
     return any(
         not other.breaks_a_rule(one.trial, answers, domains)
-        for one, answers in faulty[:MOST_SUPPORTING]
+        for one, answers in faulty[:MAX_SUPPORTING]
     )
 
 
 def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of remaining alternatives, beginning with changes of a single reading."""
+    """Yield combinations of remaining alternatives; those that change one reading come first."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])
-    for values in islice(product(*(domains[name] for name in names)), MOST_CHOICES):
+    for values in islice(product(*(domains[name] for name in names)), MAX_CHOICES):
         yield dict(zip(names, values, strict=True))
 
 
 def _is_consistent(
     applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
 ) -> bool:
-    """True if a rule is not violated under these choices of open readings."""
+    """True if no answer violates a rule under these choices of open readings."""
     other = AppliedRule(applied.rule, applied.judged.choosing(choices))
     applies = other.judged.resolved.applies(applied.rule)
     return not applies or not any(other.outcome_of(*one).violated for one in answered)
@@ -221,10 +228,10 @@ def _is_consistent(
 def shared_faults(
     outcomes: OutcomesByRule, asked: AskedTrials, judged: JudgedImplementation
 ) -> AnsweredTrialsByRule:
-    """Return, for each rule, the answers to other rules' questions that violate it.
+    """Return, for each rule, trials of other rules whose answers violate it.
 
-    Every rule of an operation judges every answer, except answers equal to the model's, which no
-    rule rejects. Rules that are already violated need no further faults.
+    Every rule of an operation judges every answer that differs from the model's; no rule rejects
+    the model's answers. Rules that are violated by their own trials are left out.
     """
     if judged.implementation.is_model:
         return {}
@@ -235,32 +242,34 @@ def shared_faults(
     }
     lacking = {name: applied for name, applied in lacking.items() if not applied.costly}
     found: dict[str, list[AnsweredTrial]] = {name: [] for name in lacking}
-    for source, one, answers in _unlike_model(asked, judged):
+    for source, one, answers in _answers_unlike_model(asked, judged):
         for name, applied in list(lacking.items()):
             judges = source != name and checks()[name].judges(one.trial)
             if judges and applied.outcome(one.trial, answers).violated:
                 found[name].append((one, answers))
-            if len(found[name]) == MOST_SHARED_FAULTS:
+            if len(found[name]) == MAX_SHARED_FAULTS:
                 del lacking[name]
         if not lacking:
             break
     return {name: faults for name, faults in found.items() if faults}
 
 
-def _unlike_model(
+def _answers_unlike_model(
     asked: AskedTrials, judged: JudgedImplementation
 ) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
-    """Yield the trials answered differently from the model, with the rule they were drawn for.
+    """Yield the ID of a rule, a trial drawn for it whose answers differ from the model's, and
+    these.
 
-    Each question of a longer trial is also yielded as its own trial. Trials that have no answer or
-    are invalid under these readings are left out.
+    Differing answers of a trial with several questions are also yielded as trials of their own,
+    with an empty rule ID. Trials that have no answer or are invalid under the readings in force are
+    left out.
     """
     for name, trials in asked.by_rule.items():
         for one in trials:
             if one.origin not in ("drawn", "example") or asked.dispatcher.failed(one):
                 continue
             trial, answers = one.trial, asked.dispatcher.answers(one)
-            right = _kept_model_answers(trial, judged)
+            right = _cached_model_answers(trial, judged)
             unlike = [
                 place
                 for place, answer in enumerate(answers)
@@ -277,14 +286,14 @@ def _unlike_model(
 
 
 def agrees_with_model(answer: Json, right: Json) -> bool:
-    """True if an answer equals the model's, is unsupported, or is a refusal like the model's."""
+    """True if an answer equals the model's, if both are refusals, or if it is `unsupported`."""
     if answer == right or "unsupported" in answer:
         return True
     return "refused" in answer and "refused" in right
 
 
-def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
-    """Return the model's answers, cached for all implementations that follow these readings."""
+def _cached_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
+    """Return the model's answers to a trial; the cache is shared by all equal models."""
     readings = frozenset(judged.evaluator.readings.choices.items())
     model, kept = model_and_answers(
         judged.resolved.profile, readings, judged.implementation.neutral
@@ -299,5 +308,5 @@ def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json
 def model_and_answers(
     profile: str, readings: frozenset[tuple[str, str]], neutral: bool
 ) -> tuple[Model, dict[int, tuple[Trial, list[Json] | None]]]:
-    """Return the model under these readings, and a cache of its answers by trial `id`."""
+    """Return the model under these readings, and a cache of its answers by the trial's `id()`."""
     return Model(profile, dict(readings), neutral), {}

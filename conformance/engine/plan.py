@@ -1,4 +1,4 @@
-"""Plan: the options of a run, checked for all mistakes that users can make."""
+"""Plan: the validated options of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 ENOUGH_EXAMPLES = 100
-"""Minimum number of examples for the run to fail if no case reaches a rule."""
+"""With at least this many examples per rule, a rule to which no case applies fails the run."""
 
 
 class BadPlan(UserError):
@@ -37,16 +37,16 @@ class BadPlan(UserError):
 
 
 class UnusableCase(BadPlan):
-    """A case file that cannot be used."""
+    """A case file that cannot be replayed."""
 
 
 class NothingToJudge(BadPlan):
-    """None of the selected rules judges the replayed case."""
+    """A replay whose case is judged by none of the selected rules."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: its implementations, profiles, readings and number of cases."""
+    """The options of a run: implementations, profiles, readings, rules, number of cases."""
 
     adapters: tuple[str, ...]
     profiles: tuple[str, ...]
@@ -55,16 +55,19 @@ class Plan:
     """Patterns of rule IDs; empty means all."""
     deviations: tuple[Deviation, ...] = ()
     replay: Trial | None = None
+    """The only trial to ask, from a case file; None to draw trials."""
     replay_file: str = ""
     saved: tuple[Saved, ...] = ()
+    """The cases that earlier runs saved."""
     examples: int = 100
+    """Number of trials to draw for each rule."""
     seed: int = 0
     root: Path = Path()
-    """The folder for failing cases."""
+    """The folder in which failing cases are saved."""
     limits: Limits = field(default_factory=Limits)
     """The time limits of an implementation."""
     campaign: Campaign | None = None
-    """The campaign that was asked before; its cases replace drawn ones."""
+    """Results of a campaign that ended before the run; its cases replace drawn ones."""
 
     @classmethod
     def make(
@@ -97,10 +100,10 @@ class Plan:
             listed = _load_deviations(deviations) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
             trial = _load_replayed(replay, profiles) if replay else None
-        except saved.BadCase as wrong:
-            raise UnusableCase(str(wrong)) from None
-        except (AdapterError, specs.UnknownName, specs.SpecError) as wrong:
-            raise BadPlan(str(wrong)) from None
+        except saved.BadCase as error:
+            raise UnusableCase(str(error)) from None
+        except (AdapterError, specs.UnknownName, specs.SpecError) as error:
+            raise BadPlan(str(error)) from None
         if examples < 1:
             raise BadPlan(f"--examples {examples}: at least one case must be drawn")
         plan = cls(
@@ -115,10 +118,10 @@ class Plan:
         for pattern in self.rules:
             try:
                 specs.load().rules_matching(pattern)
-            except specs.UnknownName as wrong:
-                raise BadPlan(str(wrong)) from None
+            except specs.UnknownName as error:
+                raise BadPlan(str(error)) from None
         if not any(self.rules_of(profile) for profile in self.profiles):
-            chosen = f" that {', '.join(self.rules)} names" if self.rules else ""
+            chosen = f" that matches {', '.join(self.rules)}" if self.rules else ""
             raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
         if self.replay is not None and not any(map(self.replayable, self.profiles)):
             asks = ", ".join(sorted(self.replay.operations))
@@ -138,49 +141,53 @@ class Plan:
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
     def searched(self, adapter: str, profile: str, rule: str) -> Searched:
-        """Return the results of a campaign for a rule."""
+        """Return the campaign's results for a rule; `NOT_SEARCHED` if it has none."""
         found = self.campaign.found if self.campaign else {}
         return found.get((adapter, profile, rule), NOT_SEARCHED)
 
     @property
     def enough(self) -> bool:
-        """True if enough cases are drawn for the run to fail when none exercises a rule."""
+        """True if so many cases are drawn that a rule to which none applies fails the run."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
-        """True if a rule is selected."""
+        """True if a rule is selected by the patterns and, if there is one, by the campaign."""
         if self.campaign is not None and all(rule != one for _, _, one in self.campaign.found):
             return False
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> Deviation | None:
-        """Return the known deviation from a rule, preferably the implementation's own entry."""
+        """Return the known deviation from a rule by an implementation with one of these names.
+
+        An entry for the implementation is preferred to one that names none. None if there is no
+        such entry.
+        """
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
-    def of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
-        """Return known deviations from a rule that are listed for other versions."""
-        return [one for one in self._of_kindred(*names) if one.rule == rule]
+    def deviations_of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
+        """Return the known deviations from a rule that are listed for other versions."""
+        return [one for one in self._deviations_of_other_versions(*names) if one.rule == rule]
 
-    def _of_kindred(self, *names: str) -> Sequence[Deviation]:
+    def _deviations_of_other_versions(self, *names: str) -> Sequence[Deviation]:
         """Return the known deviations that are listed for other versions, closest first."""
         if not self.deviations:
             return ()
-        from pulsar_conformance.conformance.cases.deviations import of_other_versions
+        from pulsar_conformance.conformance.cases.deviations import deviations_of_other_versions
 
-        return of_other_versions(self.deviations, *names)
+        return deviations_of_other_versions(self.deviations, *names)
 
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
-        """Return the readings pinned by an implementation's list of known deviations.
+        """Return the readings pinned by the run and by the list of known deviations.
 
-        For a version without a list, those are the readings of the closest version. Readings that
-        the run pins take precedence; readings that the profile does not leave open are dropped.
+        A version without entries of its own gets the readings listed for the closest version. The
+        run's readings take precedence; readings that the profile does not leave open are dropped.
         """
         own = [one for one in self.deviations if one.concerns(one.rule, *names)]
         listed = {
             name: value
-            for one in reversed([*own, *self._of_kindred(*names)])
+            for one in reversed([*own, *self._deviations_of_other_versions(*names)])
             for name, value in one.readings.items()
             if value in specs.load().open_values(profile, name)
         }
@@ -213,7 +220,7 @@ def _load_replayed(file: str, profiles: Sequence[str]) -> Trial:
 
 OUT = "reports/out"
 CONFIGURABLE = "pulsar:"
-"""Prefix of the adapters that take settings."""
+"""Prefix of the names of adapters that take settings."""
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
@@ -247,13 +254,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--known-deviations": {
         "metavar": "FILE",
-        "help": "a file of rules known to fail, with reasons, or a folder of such files; the run "
-        "fails if one of them passes",
+        "help": "a file that lists rules known to fail, with reasons, or a folder of such files; "
+        "the run fails if one of these rules passes",
     },
     "--replay": {
         "metavar": "FILE",
-        "help": "judge only this saved case, by the rules that it reaches; for a folder, ask every "
-        "saved case again and list those that are FIXED",
+        "help": "judge only this saved case, by the rules that apply to it; for a folder, ask "
+        "every saved case again and list those that are FIXED",
     },
     "--examples": {
         "type": int,
@@ -298,29 +305,29 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 CAMPAIGN_FILE = "--campaign-file"
-"""Option of pytest by which a run gets the results of its campaign."""
+"""Name of the pytest option for the file with the results of a campaign."""
 
 ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
-"""Aliases of options on our own command line; under pytest they could clash with plug-ins."""
+"""Aliases of options of `pulsar-conformance run`; under pytest they could clash with plug-ins."""
 
 
 def add_options(
     add: Callable[..., object], aliases: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Add every option to a parser through its `add_argument` or `addoption`."""
+    """Add every option to a parser; `add` is its method `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
         add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
 
 
 def destination(flag: str) -> str:
-    """Return the attribute in which parsers store an option, with a prefix that avoids clashes."""
+    """Return the attribute in which parsers store an option, prefixed to avoid name clashes."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
-def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """Return the adapters' names, with settings added to those that take them.
+def with_settings_added(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Return the adapters' names, with settings appended for the adapters that take them.
 
-    Errors: `BadPlan`.
+    Errors: `BadPlan` for a malformed setting, or if no adapter takes settings.
     """
     bad = [text for text in settings if not all(text.partition("="))]
     if bad:
@@ -338,7 +345,7 @@ def plan_of(options: Any) -> Plan:
         return getattr(options, destination(flag))
 
     return Plan.make(
-        adapters=set_up(given("--adapter") or [], given("--setting") or []),
+        adapters=with_settings_added(given("--adapter") or [], given("--setting") or []),
         profiles=given("--judge-by") or [usual_profile(given("--adapter") or [])],
         readings=given("--reading") or [],
         rules=given("--rules") or [],

@@ -1,7 +1,8 @@
-"""Find readings: pinned, declared, or inferred from an implementation's answers.
+"""Find the readings that an implementation follows.
 
-An alternative remains possible as long as every rule allows the answers under it, whatever the
-other readings are. Readings that are already known help to decide the others.
+They are pinned by the run, declared by the implementation, or inferred from its answers. An
+alternative of a reading remains possible while there is a choice of the other readings under which
+all rules allow the answers. Readings that are already known help to decide the rest.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ Domains = Mapping[str, Sequence[str]]
 """Remaining alternatives by reading, likeliest first."""
 
 How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
-"""How an alternative is known: from --reading, from hello, from the documents or release (which
-leave no other), or from the answers; the last two mean that nothing is known, or that answers
+"""How the alternative of a reading is known.
+
+`pinned`: given by --reading. `declared`: in the hello message. `documented`: the documents or the
+release leave no other. `found`: from the answers. `undecided`: not known. `mixed`: the answers
 contradict each other.
 """
 
@@ -39,17 +42,17 @@ class ResolvedReadings:
 
     profile: str
     domains: Domains
-    """Remaining alternatives of each reading; the first one is in force."""
+    """The alternatives that remain possible for each reading; the first one is in force."""
     how: Mapping[str, How] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Readings:
-        """The current alternative of each reading."""
+        """The alternative of each reading that is in force."""
         return Readings({name: values[0] for name, values in self.domains.items()})
 
     @property
     def evaluator(self) -> RuleEvaluator:
-        """An evaluator with these readings."""
+        """An evaluator that judges under the alternatives in force."""
         release = Context.of(self.profile, None, False).release
         return RuleEvaluator(specs.load().defaults(self.profile), self.chosen, release)
 
@@ -59,25 +62,28 @@ class ResolvedReadings:
         return {name: values for name, values in self.domains.items() if len(values) > 1}
 
     def applies(self, rule: specs.Rule) -> bool:
-        """True if a rule applies under the current alternatives."""
+        """True if a rule applies under the alternatives in force."""
         return self.why_not(rule) is None
 
     def may_be_asked(self, rule: specs.Rule, implementation: Implementation) -> bool:
-        """True if a rule applies under some of the remaining alternatives and can be tested."""
+        """True if an implementation can be tested by a rule, and the rule may apply to it.
+
+        It may apply if the alternatives that it needs have not been ruled out.
+        """
         may_apply = all(value in self.domains[name] for name, value in rule.reading.items())
-        return may_apply and rule.id in checks() and implementation.unoffered(rule) is None
+        return may_apply and rule.id in checks() and implementation.why_not_offered(rule) is None
 
     def why_not(self, rule: specs.Rule) -> str | None:
-        """Return why a rule does not apply, or None."""
+        """Return why a rule does not apply under the alternatives in force, or None."""
         for name, value in rule.reading.items():
             if self.chosen[name] != value:
                 if self.how.get(name) in ("undecided", "mixed"):
-                    return f"{name} is {self.how[name]}, and taken as {self.chosen[name]}"
+                    return f"{name} is {self.how[name]}, so {self.chosen[name]} is assumed"
                 return f"it follows {name}={self.chosen[name]}, not {value}"
         return None
 
     def choosing(self, choices: Choices) -> ResolvedReadings:
-        """Return a copy with these alternatives in force."""
+        """Return a copy in which these alternatives are in force."""
         ahead = {
             name: (value, *(one for one in self.domains[name] if one != value))
             for name, value in choices.items()
@@ -85,13 +91,13 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return how the alternative of each documented reading is known."""
+        """Return how each reading of the profile's documents is known, such as "found"."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
 @cache
 def documented_readings(profile: str) -> tuple[str, ...]:
-    """Return the readings that the profile's documents mention, in order."""
+    """Return the names of the readings that the profile's documents mention, in order."""
     return tuple(name for name, values in documented_alternatives(profile).items() if values)
 
 
@@ -103,9 +109,10 @@ def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
-    """Return the readings known before asking: pinned or declared; all others are open.
+    """Return the readings as known before anything is asked.
 
-    The readings of a released profile are those of the release, and none is open.
+    Pinned and declared readings are known, and all others are open. Under a released profile, the
+    readings are those of the release, and none is open.
     """
     profile = implementation.profile
     usual = specs.load().default_readings(profile)
@@ -130,7 +137,7 @@ def before_asking(implementation: Implementation) -> ResolvedReadings:
 
 
 class RecordingReadings(Readings):
-    """Readings that record which of them are used."""
+    """Readings that record which of them are looked up."""
 
     _recorded: set[str]
 
@@ -144,7 +151,7 @@ class RecordingReadings(Readings):
 
     @property
     def consulted(self) -> Choices:
-        """Return the readings used so far, with their alternatives."""
+        """The readings looked up so far, with their alternatives."""
         return {name: self.choices[name] for name in sorted(self._recorded)}
 
 
@@ -159,7 +166,10 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """Choices of readings under which answers violate a rule, whatever the other readings are."""
+    """A rule, and choices of some readings under which answers violate it.
+
+    They do so under every choice of the other readings.
+    """
 
     rule: str
     choices: Choices
@@ -175,7 +185,9 @@ class Evidence:
     trial: Trial
     answers: Sequence[Json]
     conflicts: list[Conflict] = field(default_factory=list)
+    """Choices under which a rule is violated, as far as they have been tried."""
     fits: list[Choices] = field(default_factory=list)
+    """Choices under which no rule is violated, as far as they have been tried."""
 
     def allows(self, domains: Domains) -> bool:
         """True if the answers violate no rule under at least one choice of readings."""
@@ -183,10 +195,10 @@ class Evidence:
 
     @property
     def complaint(self) -> str:
-        """Format the rules that the answers violate under every reading."""
+        """A sentence that names the rules that the answers violate."""
         for one in self.conflicts:
             if not one.choices:
-                return f"it breaks {one.rule}, whatever the reading"
+                return f"it breaks {one.rule} under every reading"
         return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
 
     def _fits(self, choices: Choices) -> bool:
@@ -222,22 +234,26 @@ class Evidence:
 
 
 def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterator[Choices]:
-    """Yield choices of readings without a known conflict, most likely first.
+    """Yield choices of all readings that contain no known conflict, most likely first.
 
-    The caller must add to `conflicts` before it requests the next choice.
+    The caller adds the conflicts that it finds under a choice to `conflicts` before it requests the
+    next one.
     """
     turns: dict[str, int] = {}
-    """Index of the current alternative of each reading in a conflict; the last changes first."""
-    taken: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-    learned = 0
+    """Index of the current alternative of each reading that is part of a conflict.
+
+    The last reading changes first, as the last digit of a counter does.
+    """
+    excluded: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    seen = 0
     while True:
-        for one in conflicts[learned:]:
-            taken.setdefault(tuple(one.choices), set()).add(tuple(one.choices.values()))
+        for one in conflicts[seen:]:
+            excluded.setdefault(tuple(one.choices), set()).add(tuple(one.choices.values()))
             turns = {**turns, **{name: 0 for name in one.choices if name not in turns}}
-        learned = len(conflicts)
+        seen = len(conflicts)
         chosen = {name: values[turns.get(name, 0)] for name, values in domains.items()}
         found = [
-            names for names, those in taken.items() if tuple(chosen[n] for n in names) in those
+            names for names, those in excluded.items() if tuple(chosen[n] for n in names) in those
         ]
         if not found:
             yield chosen
@@ -248,9 +264,9 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
 def _next_turns(
     turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
 ) -> bool:
-    """Advance to the next alternatives after a conflict; return False after the last.
+    """Advance `turns` to the next choice without the current conflicts; False after the last one.
 
-    `conflicting` lists the readings of each conflict between the current alternatives.
+    `conflicting` lists, for each conflict in the current choice, the readings that it consists of.
     """
     order = list(turns)
     places = {name: place for place, name in enumerate(order)}
@@ -270,10 +286,11 @@ def _next_turns(
 def find_readings(
     before: ResolvedReadings, answered: Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 ) -> ResolvedReadings:
-    """Return the open readings, decided by the answers to the trials that aim at them.
+    """Return the readings, with the open ones decided as far as answers allow.
 
-    Trials that violate a rule under every reading are ignored here; the verdict on the rule reports
-    them.
+    `answered` has, for each reading, the trials that tell its alternatives apart, with their
+    answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
+    reports them.
     """
     evaluator, domains = before.evaluator, before.domains
     evidence = {
@@ -296,7 +313,10 @@ def find_readings(
 
 
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
-    """Return the remaining alternatives; each decided reading helps to decide the others."""
+    """Return the alternatives that remain possible in the light of all evidence.
+
+    It is examined repeatedly, because each reading that is decided helps to decide others.
+    """
     while True:
         before = domains
         for reading, trials in evidence.items():
@@ -310,7 +330,7 @@ def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Doma
 def common_alternatives(
     reading: str, evidence: Iterable[Evidence], domains: Domains
 ) -> tuple[str, ...]:
-    """Return the remaining alternatives that are allowed by every trial."""
+    """Return the alternatives of a reading under which every trial's answers may be right."""
     trials = list(evidence)
     return tuple(
         value
@@ -321,7 +341,12 @@ def common_alternatives(
 
 @cache
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """Return the rules about these operations, of any profile, except replaced ones."""
+    """Return the rules about these operations that can decide a reading.
+
+    These are the testable documented rules of the profile and of its base profiles, and those of
+    any profile that apply under one alternative of a reading; rules that the profile replaces are
+    left out.
+    """
     lineage = {one.id for one in specs.load().lineage(profile)}
     dropped = specs.load().dropped(profile)
     return [
@@ -338,14 +363,14 @@ def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.R
 def as_evidence(
     evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
 ) -> Iterator[Evidence]:
-    """Yield answered trials as evidence, except those declined as unsupported."""
+    """Yield evidence for each answered trial, unless an answer is `unsupported`."""
     for trial, answers in answered:
         if not any("unsupported" in answer for answer in answers):
             yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:
-    """Ask the trials that aim at a reading; return the answers as evidence.
+    """Ask the trials that tell a reading's alternatives apart; return the answers as evidence.
 
     Trials that the implementation does not support are left out. Errors: `AdapterError`.
     """
@@ -359,7 +384,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
 
 
 def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadings:
-    """Ask the trials aimed at open readings, and return the readings as the answers decide them.
+    """Ask trials that tell the alternatives of open readings apart; return the readings found.
 
     Errors: `AdapterError`.
     """

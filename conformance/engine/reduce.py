@@ -18,32 +18,35 @@ from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
 
-MOST_COSTLY_CANDIDATES = 6
-"""Maximum number of candidates that are asked one by one: a cluster takes seconds for each."""
+MAX_COSTLY_CANDIDATES = 6
+"""Maximum number of candidates where they are asked one by one, because each takes seconds."""
 
-MOST_CANDIDATES = 6000
+MAX_CANDIDATES = 6000
 """Maximum number of candidates asked to reduce one case."""
 
-MOST_MESSAGES = 40
-"""Maximum number of messages spent on one unanswered case: to isolate it, and to reduce it."""
+MAX_MESSAGES = 40
+"""Maximum number of messages to isolate and then to reduce one unanswered case."""
 
 REDUCING_MESSAGES = 12
-"""Maximum number of messages to reduce an unanswered case, not counting those that isolated it."""
+"""Number of messages that remain to reduce a case even if isolating it took `MAX_MESSAGES`."""
 
 COSTLY_MESSAGES = 4
-"""Maximum number of messages where each takes seconds."""
+"""Maximum number of messages to reduce an unanswered case, where each takes seconds."""
 
-PATIENCE = 60.0
-"""Seconds after which reduction stops: each case that hangs costs a time limit."""
+MAX_SECONDS = 60.0
+"""Seconds after which the reduction of an unanswered case stops.
+
+Each case on which the implementation hangs costs a time limit.
+"""
 
 Report = Callable[[int], None]
 """Called with the number of candidates that are about to be asked."""
 
 
 def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEPS) -> Trial:
-    """Return the smallest failing trial found by removing and simplifying parts.
+    """Apply reduction steps to a failing trial until none makes it smaller; return the result.
 
-    `trial` itself must fail. The result depends only on `trial` and `failing`.
+    The result depends only on `trial`, `failing` and `steps`.
     """
     while True:
         smaller = trial
@@ -55,30 +58,33 @@ def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEP
 
 
 def one_at_a_time(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks candidates one by one, up to `most` in total.
+    """Return a predicate that asks candidates one by one, up to `most` in all calls together.
 
-    A round ends at its first failing candidate. After `most` candidates, all others count as
-    passing, which ends the reduction.
+    A call ends at its first candidate that fails. Candidates that are not asked count as passing,
+    which ends the reduction.
     """
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:
         nonlocal left
         verdicts = [False] * len(candidates)
-        for place, candidate in enumerate(candidates):
+        for index, candidate in enumerate(candidates):
             if not left:
                 break
             left -= 1
-            verdicts[place] = failing([candidate])[0]
-            if verdicts[place]:
+            verdicts[index] = failing([candidate])[0]
+            if verdicts[index]:
                 break
         return verdicts
 
     return fails
 
 
-def at_most(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks about `most` candidates in total; the rest pass."""
+def with_budget(failing: Failing, most: int) -> Failing:
+    """Return a predicate that asks up to `most` candidates in all calls together.
+
+    Candidates beyond that are not asked and count as passing.
+    """
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:
@@ -90,21 +96,21 @@ def at_most(failing: Failing, most: int) -> Failing:
     return fails
 
 
-def _silent(_candidates: int) -> None:
-    """Ignore the report."""
+def _ignore_count(_candidates: int) -> None:
+    """Ignore the number of candidates."""
 
 
-def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) -> Trial:
+def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_count) -> Trial:
     """Return the smallest valid trial found on which the implementation violates the same rule.
 
     This is the original trial if it does not fail again, or if the implementation stops working
-    during the reduction. Where a case takes seconds, the trial is already known to fail again.
+    during the reduction. Where cases take seconds, the trial is known to fail and not asked again.
     """
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
     certain: bool | None = None
 
-    def alike(fault: Fault | None) -> bool:
-        """True if a fault is as certain and as well explained as the original one."""
+    def is_comparable(fault: Fault | None) -> bool:
+        """True if a fault is at least as certain and as well explained as the original one."""
         nonlocal certain
         if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
             return False
@@ -115,40 +121,40 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
         legal = list(map(judged.evaluator.legal, candidates))
         report(sum(legal))
         faults = iter(own_faults(applied, list(compress(candidates, legal))))
-        return [alike(next(faults)) if one else False for one in legal]
+        return [is_comparable(next(faults)) if one else False for one in legal]
 
     one_by_one = applied.costly or judged.implementation.hello.batch == 1
-    asked = one_at_a_time(failing, MOST_COSTLY_CANDIDATES) if one_by_one else failing
+    asked = one_at_a_time(failing, MAX_COSTLY_CANDIDATES) if one_by_one else failing
     try:
         recurs = applied.costly or all(failing([trial]))
-        return reduce(trial, at_most(asked, MOST_CANDIDATES)) if recurs else trial
+        return reduce(trial, with_budget(asked, MAX_CANDIDATES)) if recurs else trial
     except AdapterError:
         return trial
 
 
 def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
-    """Return the smallest case found that is not answered either, with its outcome.
+    """Return the smallest case found that gets no answer either, with its outcome.
 
-    Only a case that some rule covers is used, so that it fails when replayed alone. Isolating and
-    reducing the case take at most `MOST_MESSAGES` messages together. A trial of several questions
-    is not reduced. Errors: `AdapterError`.
+    Only cases to which some rule applies are tried, so that the result also fails when it is
+    replayed alone. Isolating and reducing a case take at most `MAX_MESSAGES` messages together. A
+    trial of several questions is not reduced. Errors: `AdapterError`.
     """
     answer, *others = fault.answers
     if others:
         return fault
     judged = applied.judged
     costly = fault.trial.operation in judged.implementation.hello.costly
-    isolated = max(MOST_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)
+    isolated = max(MAX_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)
     search = _UnansweredSearch(judged, (COSTLY_MESSAGES if costly else isolated) - 1, report)
-    if applied.rule.id != ANSWERING and judged.speaks_about(fault.trial):
-        search.considered = judged.speaks_about
+    if applied.rule.id != ANSWERING and judged.applies_to_trial(fault.trial):
+        search.may_be_asked = judged.applies_to_trial
     small = reduce(fault.trial, search)
     lacking = search.outcomes.get(small.fingerprint, fault.outcome.answered)
     return Fault(small, fault.answers, without_answer(lacking))
 
 
 class _UnansweredSearch:
-    """Finds the first candidate that gets no answer.
+    """Finds the first of several candidates that gets no answer, within a number of messages.
 
     All candidates are asked in one message; if it fails as a whole, each half is asked.
     """
@@ -157,15 +163,15 @@ class _UnansweredSearch:
         self._judged = judged
         self._left = most
         self._report = report
-        self._until = time.monotonic() + PATIENCE
-        self.considered: Callable[[Trial], bool] = lambda _trial: True
-        """True for the trials that may be asked."""
+        self._until = time.monotonic() + MAX_SECONDS
+        self.may_be_asked: Callable[[Trial], bool] = lambda _trial: True
+        """Predicate of the trials that are worth asking; by default all."""
         self.outcomes: dict[str, str] = {}
-        """Outcome of each unanswered trial, by fingerprint."""
+        """The reason why each unanswered trial got no answer, by the trial's fingerprint."""
 
     def __call__(self, trials: Sequence[Trial]) -> list[bool]:
         evaluator = self._judged.evaluator
-        legal = [one for one in trials if evaluator.legal(one) and self.considered(one)]
+        legal = [one for one in trials if evaluator.legal(one) and self.may_be_asked(one)]
         self._report(len(legal))
         hello = self._judged.implementation.hello
         costly = any(one.operation in hello.costly for one in legal)
@@ -175,7 +181,7 @@ class _UnansweredSearch:
         return [one is first for one in trials]
 
     def _first_unanswered(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the first trial that gets no answer, while messages are left."""
+        """Return the first trial that gets no answer; None if all do, or no messages are left."""
         asked = self._ask_together(trials)
         if asked is None or len(trials) == 1:
             return trials[0] if asked is not None else None
@@ -187,9 +193,10 @@ class _UnansweredSearch:
         return self._first_unanswered(trials[:half]) or self._first_unanswered(trials[half:])
 
     def _ask_together(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
-        """Ask trials in one message; return index and outcome of the first that gets no answer.
+        """Ask trials in one message; return the index of the first without an answer, and why.
 
-        The index is None if unknown.
+        The index is None if the message failed as a whole. The result is None if all are answered,
+        or if no messages or time are left.
         """
         if not self._left or not trials or time.monotonic() > self._until:
             return None

@@ -1,4 +1,4 @@
-"""Steps of a reduction: names are removed by halves, and numbers are simplified.
+"""Steps of a reduction: remove names and fields, merge names, simplify names and numbers.
 
 The steps work on any valid trial, whether drawn or not.
 """
@@ -23,31 +23,32 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial, copied
 
 Path = tuple[int | str, ...]
-"""The place of a value in a case. The same place is changed in all cases of a trial at once."""
+"""Keys and indexes that lead to a value in a case. All cases of a trial are changed alike."""
 
 Replacement = tuple[Path, float, float]
-"""The place of a number, the number, and a plainer one."""
+"""The path of a number, the number, and a simpler one that replaces it."""
 
-MOST_CHUNKS = 256
-"""Maximum number of parts to remove in turn: a list of 1,000 samples is not reduced one by one."""
+MAX_CHUNKS = 256
+"""Maximum number of chunks into which names or fields are divided to be removed in turn.
 
-MOST_NUMBERS = 120
-"""Up to this many numbers are simplified one by one."""
+A list of 1,000 samples is thus not reduced to single ones.
+"""
 
-MERGED = 8
-"""Up to this many remaining names are tried for merging, two at a time."""
+MAX_NUMBERS = 120
+"""Maximum number of numbers in a trial for which every simpler replacement is tried."""
+
+MAX_MERGED = 8
+"""Maximum number of names, among those in one place, of which each pair is tried for merging."""
 
 
 MILLION = 1_000_000
 
 ROUND = (0, 1, 10, 100, 1000)
 ROUND_MILLIONS = (0, MILLION, 10 * MILLION, 100 * MILLION, 1000 * MILLION)
-"""Round numbers that replace large ones: a broker with 1 MB/s is more plausible than one with 1
-B/s.
-"""
+"""Round numbers that replace large ones: 1 MB/s of traffic is more plausible than 1 B/s."""
 
 ReductionStep = Callable[[Trial, Failing], Trial]
-"""Reduces a trial in one way, as far as it still fails."""
+"""Function that reduces a trial in one way while it still fails, and returns the result."""
 
 
 def _without_names(trial: Trial, failing: Failing) -> Trial:
@@ -64,7 +65,11 @@ def _without(
     drop: Callable[[Trial, Sequence[Any]], Trial],
     failing: Failing,
 ) -> Trial:
-    """Remove units while the trial fails: halves, then quarters, down to single ones."""
+    """Remove names or fields while the trial still fails: halves, then quarters, down to single
+    ones.
+
+    `units_of` returns those of a trial, and `drop` removes some of them.
+    """
     size = len(units_of(trial))
     while size:
         units = units_of(trial)
@@ -72,7 +77,7 @@ def _without(
         if not size:
             break
         chunks = [units[start : start + size] for start in range(0, len(units), size)]
-        if len(chunks) > MOST_CHUNKS:
+        if len(chunks) > MAX_CHUNKS:
             break
         smaller = [(chunk, one) for chunk in chunks if (one := drop(trial, chunk)) != trial]
         verdicts = failing([one for _, one in smaller]) if smaller else ()
@@ -87,7 +92,7 @@ def _without(
 
 
 def _names(trial: Trial) -> list[str]:
-    """Return every name that could be removed, once, the last first."""
+    """Return each name that could be removed, in reverse order of appearance."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -130,7 +135,7 @@ def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
     def dropped(case: Any) -> Any:
         case = copied(case)
         for path in sorted(paths, key=_position, reverse=True):
-            holder = _at(case, path[:-1])
+            holder = _value_at(case, path[:-1])
             if _has(holder, path[-1]):
                 del holder[path[-1]]
         return case
@@ -142,7 +147,9 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
     """Merge pairs of names into one with the sum of their numbers, while the trial still fails."""
     while True:
         pairs = [
-            pair for group in _removable_groups(trial) for pair in combinations(group[:MERGED], 2)
+            pair
+            for group in _removable_groups(trial)
+            for pair in combinations(group[:MAX_MERGED], 2)
         ]
         found = first_failing(failing, [_merge_names(trial, *pair) for pair in pairs])
         if found is None:
@@ -151,7 +158,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
 
 
 def _removable_groups(trial: Trial) -> list[list[str]]:
-    """Return removable names that have data, grouped by where the data are."""
+    """Return the removable names that have data, in a group for each object that holds the data."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -174,7 +181,10 @@ def _merge_names(trial: Trial, kept: str, gone: str) -> Trial:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Add two objects number by number; other values come from the first."""
+    """Return the sum of two numbers, or of two objects field by field.
+
+    Values that are not numbers come from the first.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
@@ -182,18 +192,21 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
-    """Replace long, non-ASCII and misleading names by simple ones, unless the trial then passes."""
+    """Replace long, non-ASCII and misleading names by simple ones if the trial still fails."""
     plainer = [_edited(trial, edit) for edit in in_plain_names(trial)]
     return first_failing(failing, plainer) or trial
 
 
 def _position(path: Path) -> list[tuple[int, str]]:
-    """Return a sort key for paths: removing later elements first keeps earlier paths valid."""
+    """Return a sort key by which later list elements are removed first.
+
+    Otherwise, removing an element would invalidate the paths of later ones.
+    """
     return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
-    """Remove questions, but not the original of transformed copies."""
+    """Remove questions, but not one of which the others are transformed copies."""
     first = 1 if transformations_of(trial) else 0
 
     def drop(now: Trial, gone: Sequence[int]) -> Trial:
@@ -203,7 +216,7 @@ def _without_questions(trial: Trial, failing: Failing) -> Trial:
     return _without(trial, lambda now: list(range(first, len(now.questions))), drop, failing)
 
 
-def _at(value: Any, path: Path) -> Any:
+def _value_at(value: Any, path: Path) -> Any:
     for step in path:
         if not _has(value, step):
             return None
@@ -218,8 +231,8 @@ def _has(holder: Any, step: int | str) -> bool:
 
 
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
-    """Simplify numbers, as many at a time as the failure allows."""
-    if len(_numbers(trial)) > MOST_NUMBERS:
+    """Simplify numbers, as many at a time as possible while the trial still fails."""
+    if len(_numbers(trial)) > MAX_NUMBERS:
         return _without(trial, _plainer_numbers, _replaced, failing)
     while True:
         candidates = [
@@ -236,17 +249,20 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
                 best.setdefault(one[:2], one)
         if not best:
             return trial
-        trial = _together(trial, list(best.values()), failing)
+        trial = _apply_most(trial, list(best.values()), failing)
 
 
 def _plainer_numbers(trial: Trial) -> list[Replacement]:
-    """Return each number that can be simplified, with its simplest replacement."""
+    """Return a replacement for each number that can be simplified: the simplest one."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
 
-def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
-    """Apply all replacements if the trial still fails, else the first half, and so on."""
+def _apply_most(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
+    """Apply all replacements, or else the first half of them, and so on, while the trial fails.
+
+    The first replacement alone is known to fail.
+    """
     sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
     rounds = [_replaced(trial, edits[:size]) for size in sizes]
     return first_failing(failing, rounds[:-1]) or rounds[-1]
@@ -263,9 +279,9 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Return simpler numbers, simplest first: round ones, fewer digits, a whole number.
+    """Return simpler numbers, simplest first: round numbers, fewer digits, a whole number.
 
-    Round numbers are 0, 1, 10, 100 and 1000, or multiples of a million for rates in bytes.
+    Round numbers are 0, 1, 10, 100 and 1000, and for numbers from 100,000 these in millions.
     """
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
@@ -281,7 +297,9 @@ def _tidy(number: float) -> float:
 
 
 def _plainness(number: float) -> tuple[int, int, float]:
-    """Return a sort key for numbers: fewer digits first, then smaller ones."""
+    """Return a sort key for numbers: round ones first, then those with fewer digits, then small
+    ones.
+    """
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
     round_ones = ROUND if number in ROUND else ROUND_MILLIONS
     known = round_ones.index(number) if number in round_ones else len(round_ones)
@@ -292,7 +310,7 @@ def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
     def replaced(case: Any) -> Any:
         case = copied(case)
         for path, number, plainer in edits:
-            holder = _at(case, path[:-1])
+            holder = _value_at(case, path[:-1])
             if _has(holder, path[-1]) and holder[path[-1]] == number:
                 holder[path[-1]] = plainer
         return case
@@ -309,14 +327,17 @@ STEPS = (
     _with_plain_names,
     _with_plainer_numbers,
 )
-"""Steps that are tried in turn until none of them makes the trial smaller."""
+"""All steps; they are repeated in this order until none makes the trial smaller."""
 
-CONTENT = STEPS[2:]
-"""Steps that keep all questions of a trial."""
+CASE_STEPS = STEPS[2:]
+"""The steps that change cases and keep all questions of a trial."""
 
 
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
-    """Return a trial with each case edited and copies of the first case derived anew from it."""
+    """Return a trial with each case edited.
+
+    If the other questions are transformed copies of the first, they are derived from it again.
+    """
     first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
     copies = transformations_of(trial)
     if copies:

@@ -51,9 +51,10 @@ def verdict_of(
 
 
 def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) -> Verdict:
-    """Return the verdict, changed if the rule has a known deviation.
+    """Return the verdict, changed to a known deviation or unexpected pass if one is listed.
 
-    A deviation that no case shows is stale; a single replayed case does not prove that.
+    A pass is unexpected, since the list is then out of date. In a replay it is not, because a
+    single case cannot prove that a deviation is gone.
     """
     if deviation is None:
         return verdict
@@ -85,12 +86,12 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     if findings.reached + searched.reached == 0:
         verdict = unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
-            why = f"it is read-only, and does not show this: {verdict.why}"
+            why = f"it is read-only, and its current state does not show this: {verdict.why}"
             return replace(verdict, verdict="not_applicable", why=why)
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:
         cases = sum(findings.aside.values())
-        why = f"{cases} more cases break a rule that it builds on, and count against that one"
+        why = f"{cases} more cases break a presupposed rule, and count against that one"
         return replace(blank, why=why)
     return blank
 
@@ -98,8 +99,8 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
 def unreached(verdict: Verdict, findings: Findings) -> Verdict:
     """Return the verdict on a rule that no case exercised, with the reason.
 
-    Every case was unsupported or did not meet the rule's preconditions. Saved cases may belong to
-    any rule, so they count only if there are no others.
+    Every case was unsupported or did not meet the rule's preconditions. The reason is taken from
+    the cases drawn for the rule, if there are any: saved cases may belong to any rule.
     """
     pairs = list(zip(findings.answered, findings.outcomes, strict=True))
     own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed", "other")]
@@ -110,14 +111,14 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
     reasons = Counter(outcome.why for outcome in outcomes if outcome.word == "not_reached")
     why = reasons.most_common(1)[0][0] if reasons else "no case was drawn"
     if any(outcome.unanswered for outcome in outcomes):
-        why = "no case that reached it was answered"
+        why = "no case to which it applies was answered"
     if findings.aside:
-        why = "a rule that it builds on is broken on every case that reached it"
+        why = "every case to which it applies breaks a presupposed rule"
     return replace(verdict, verdict="unexercised", why=why)
 
 
 def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
-    """Return the verdict, or an error if an offered operation is always declined.
+    """Return the verdict, or an error if every case of an offered operation is declined.
 
     Otherwise an implementation could pass by declining everything as unsupported.
     """
@@ -127,30 +128,32 @@ def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
     declined = next(filter(implementation.always_declines, applied.rule.operations), None)
     if declined is None:
         return verdict
-    problem = f"it offers {declined}, and answers no case of it: unsupported, {verdict.why}"
+    problem = f"it offers {declined}, but answers no case of it: unsupported, {verdict.why}"
     hint = f"leave {declined} out of hello, or list there which strategies and algorithms it has"
     why = f"{implementation.adapter}: answer: {problem}\n  next: {hint}"
     return replace(verdict, verdict="error", why=why)
 
 
 NOX_SESSION = "NOX_CURRENT_SESSION"
-"""The environment variable in which nox names the running session."""
+"""Environment variable with the name of the nox session that is running."""
 
 LONGEST_ANSWER = 400
-"""Maximum length of the answer to a single question in a report; `ask` prints longer ones."""
+"""Maximum length, in characters, of an answer in a failure; the command `ask` prints longer ones.
+"""
 
-UNSURE = ("undecided", "mixed", "pinned")
-"""A command that reproduces a failure pins readings that are known in these ways. A reading found
-by answers is also pinned if another alternative would let the case pass.
+NOT_CERTAIN = ("undecided", "mixed", "pinned")
+"""How readings are known that the command to reproduce a failure must pin.
+
+A reading found by answers is also pinned if another alternative would let the case pass.
 """
 
 SCRIPT = "pulsar-conformance"
 
 
 def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
-    """Save the case of a confirmed fault and describe the failure."""
+    """Save the case of a confirmed fault, and return the description of the failure."""
     judged, fault = applied.judged, shown.fault
-    consulted, how = _consulted(applied, fault), judged.resolved.how
+    consulted, how = _documented_consulted(applied, fault), judged.resolved.how
     profile, readings = judged.resolved.profile, judged.evaluator.readings.choices
     file = plan.replay_file
     if plan.replay is None:
@@ -162,7 +165,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
     pinned = {
         name: value
         for name, value in consulted.items()
-        if how[name] in UNSURE or (how[name] == "found" and name in decisive)
+        if how[name] in NOT_CERTAIN or (how[name] == "found" and name in decisive)
     }
     return Failure(
         case_file=file,
@@ -179,7 +182,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield a line for each relevant answer; a long single answer is omitted."""
+    """Yield a line for each answer, with a label if there are several; none for one long answer."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"
@@ -193,24 +196,24 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield each reading whose other alternative alone would allow the answers."""
+    """Yield each alternative, as `name=value`, that alone would let the rule allow the answers."""
     chosen = {name: [value] for name, value in applied.judged.evaluator.readings.choices.items()}
-    for name, value in _consulted(applied, fault).items():
+    for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
             domains = {**chosen, name: [other]}
             if other != value and not applied.breaks_a_rule(fault.trial, fault.answers, domains):
                 yield f"{name}={other}"
 
 
-def _consulted(applied: AppliedRule, fault: Fault) -> Choices:
-    """Return the documented readings on which a fault depends."""
+def _documented_consulted(applied: AppliedRule, fault: Fault) -> Choices:
+    """Return the documented readings on which a fault depends, with their alternatives."""
     documented = documented_readings(applied.judged.resolved.profile)
     consulted = applied.consulted(fault.trial, fault.answers)
     return {name: value for name, value in consulted.items() if name in documented}
 
 
 def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
-    """Return the model's derivation of its answers under the same readings."""
+    """Return the lines of the model's derivation of its own answers, under the same readings."""
     model = judged.model
     lines = []
     for (operation, case), repeated in groupby(trial.questions):
@@ -222,7 +225,7 @@ def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
 
 
 def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
-    """Describe a worked example that was answered differently from its worked answer."""
+    """Return the failure for a worked example whose answer differs from the one by hand."""
     sourced, answers = example
     assert sourced.example is not None, "the trial of a worked example"
     worked, judged = sourced.example, applied.judged
@@ -237,7 +240,7 @@ def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) ->
 
 
 def place_of_example(example: fixtures.Example) -> str:
-    """Return the file and line of a worked example."""
+    """Return the file and line of a worked example, as `FILE:LINE`."""
     return f"fixtures/{example.file}:{example.line}"
 
 
@@ -247,24 +250,24 @@ def reproduce_command(
     *options: str,
     pinned: Choices = MappingProxyType({}),
 ) -> str:
-    """Return the command that reproduces a failure.
+    """Return the command line that reproduces a failure.
 
-    It pins readings that a single case might not decide.
+    It pins the given readings, because a single case might not decide them.
     """
-    words = [*_run(), "--adapter", judged.implementation.adapter]
+    words = [*_run_command(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
     for name, value in {**pinned, **plan.readings}.items():
         words += ["--reading", f"{name}={value}"]
     return shlex.join([*words, *options])
 
 
-def _run() -> tuple[str, ...]:
+def _run_command() -> tuple[str, ...]:
     if NOX_SESSION in os.environ:
         return ("nox", "-s", "conformance", "--")
-    return (*program(), "run")
+    return (*command_of_this_process(), "run")
 
 
-def program() -> tuple[str, ...]:
+def command_of_this_process() -> tuple[str, ...]:
     """Return the command by which this process was started."""
     script = Path(sys.argv[0]).stem == SCRIPT
     return (SCRIPT,) if script else ("python", "-m", "pulsar_conformance.conformance")
@@ -280,7 +283,7 @@ def _as_json(answer: object) -> str:
 
 
 class RecordingSettings(dict[str, Any]):
-    """Settings that record which of them are read."""
+    """Settings that record which of them are looked up."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
@@ -292,7 +295,10 @@ class RecordingSettings(dict[str, Any]):
 
 
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
-    """Yield the settings that the model reads: `name=value (case)` or `(default of PROFILE)`."""
+    """Yield the settings that the model looks up, as `name=value (SOURCE)`.
+
+    The source is the case, or the defaults of the profile.
+    """
     model = Model(profile, readings)
     defaults = RecordingSettings(model.defaults)
     given: dict[str, Any] = {}

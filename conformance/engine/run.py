@@ -1,6 +1,6 @@
-"""The path of a case: one implementation, judged by one profile, step by step.
+"""The steps by which one implementation is judged by one profile.
 
-Each step takes the results of earlier steps. ARCHITECTURE.md describes the same path.
+Each step takes the results of earlier steps. ARCHITECTURE.md describes them as the path of a case.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import (
+    Listener,
     ReadingFound,
-    Tell,
     Verdict,
     VerdictReached,
-    nobody,
+    ignore_event,
 )
 from pulsar_conformance.conformance.engine.ask import (
     AskedTrials,
@@ -40,7 +40,7 @@ from pulsar_conformance.conformance.engine.report import verdict_of, with_deviat
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """The findings about each rule, or the error that prevented asking."""
+    """The findings about each rule, or the error that made it impossible to ask."""
 
     implementation: JudgedImplementation
     findings: Mapping[str, Findings]
@@ -48,60 +48,60 @@ class JudgedRun:
 
 
 class Run:
-    """One implementation judged by one profile; verdicts are computed on demand."""
+    """One implementation judged by one profile. Each step runs when its result is first needed."""
 
     def __init__(
         self,
         plan: Plan,
         adapter: str,
         profile: str,
-        tell: Tell = nobody,
+        notify: Listener = ignore_event,
         submit: Submit = run_immediately,
     ) -> None:
         self.plan = plan
         self.adapter = adapter
         self.profile = profile
         self.rules = plan.replayable(profile) if plan.replay else plan.rules_of(profile)
-        self._tell = tell
+        self._notify = notify
         self._submit = submit
-        self._confirmer = Confirmer(plan, tell)
+        self._confirmer = Confirmer(plan, notify)
         self._reached: Implementation | AdapterError | None = None
         self._asked: AskedTrials | None = None
         self._judged: JudgedRun | None = None
         self._verdicts: dict[str, Verdict] = {}
 
     def prepare(self) -> AskedTrials:
-        """Plan, draw and ask. Errors: `AdapterError` if the implementation cannot be reached."""
+        """Draw trials and begin to ask them. Errors: `AdapterError` if that cannot be done."""
         if self._asked is None:
             before = before_asking(self.implementation)
             rules = [rule for rule in self.rules if before.may_be_asked(rule, self.implementation)]
             given = rules, before, self.plan, self.implementation
-            self._asked = draw_and_ask(*given, self._submit, self._tell)
+            self._asked = draw_and_ask(*given, self._submit, self._notify)
         return self._asked
 
     def judge(self) -> JudgedRun:
-        """Find the readings, judge and attribute. Errors: as in `prepare`."""
+        """Find the readings, judge all answers and attribute faults. Errors: as in `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
             judged = JudgedImplementation.of(implementation, asked.before)
-            answered = collect_answers(asked, self.plan, judged, self._tell)
+            answered = collect_answers(asked, self.plan, judged, self._notify)
             readings = find_readings(asked.before, answered.by_reading)
             rules = [rule for rule in self.rules if rule.id in answered.by_rule]
             judged = JudgedImplementation.of(implementation, readings)
             judged, trials, outcomes = judge_all(rules, answered, asked, judged)
             for name, how in judged.resolved.how_known().items():
-                self._tell(ReadingFound(self.name, name, judged.resolved.chosen[name], how))
+                self._notify(ReadingFound(self.name, name, judged.resolved.chosen[name], how))
             findings = attribute(rules, trials, outcomes, judged)
             self._judged = JudgedRun(judged, findings, answered.errors)
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
-        """Return the verdict on a rule, after computing those on earlier rules."""
+        """Return the verdict on a rule; the verdicts on earlier rules are reached first."""
         for each in self.rules[len(self._verdicts) :]:
             if rule.id in self._verdicts:
                 break
             self._verdicts[each.id] = verdict = self._verdict(each)
-            self._tell(VerdictReached(self.name, verdict))
+            self._notify(VerdictReached(self.name, verdict))
         return self._verdicts[rule.id]
 
     def _verdict(self, rule: specs.Rule) -> Verdict:
@@ -111,7 +111,7 @@ class Run:
             return replace(blank, verdict="error", why="the rule is testable and has no check")
         try:
             deviation = self.plan.deviation(rule.id, *self.implementation.names)
-            why = self.implementation.unoffered(rule)
+            why = self.implementation.why_not_offered(rule)
             if why is None and rule.id in self.judge().errors:
                 raise self.judge().errors[rule.id]
             if why := why or self.readings.why_not(rule):
@@ -119,8 +119,10 @@ class Run:
                 return with_deviation(blank, self.plan, deviation)
             findings = self.judge().findings[rule.id]
             if deviation is None:
-                kindred = self.plan.of_other_versions(rule.id, *self.implementation.names)
-                deviation = self._confirmer.shown_here(findings, kindred)
+                kindred = self.plan.deviations_of_other_versions(
+                    rule.id, *self.implementation.names
+                )
+                deviation = self._confirmer.deviation_shown_here(findings, kindred)
             confirmed = self._confirmer.confirm(findings, deviation)
         except AdapterError as error:
             return replace(blank, verdict="error", why=str(error))
@@ -145,7 +147,7 @@ class Run:
 
     @property
     def unchosen_faults(self) -> list[str]:
-        """A line for each rule that was not selected but is violated by cases of selected ones."""
+        """A line for each rule that was not selected but is violated by cases of selected rules."""
         return unchosen_faults(self._judged.findings) if self._judged else []
 
     @property

@@ -1,4 +1,4 @@
-"""Explanation of whether the extensible load manager's shedder finds a cluster unbalanced."""
+"""Explains whether the extensible load manager would shed in a cluster, given its load data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsar_conformance.specs.text import columns, paragraph
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
-"""End of the names of files with a broker's top bundles."""
+"""Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
 TARGET = "loadBalancerBrokerLoadTargetStd"
 OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -30,19 +30,21 @@ BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 HALF = 0.5
-"""Share of the mean load, or of the highest traffic; no broker above it is underloaded."""
+"""Upper limit of the share, of the mean load or the highest traffic, below which a broker counts as
+underloaded.
+"""
 
 
 @dataclass(frozen=True)
 class LoadData:
-    """Each broker's load, and the bundles that it may unload."""
+    """The load of each broker, and the bundles that it may unload."""
 
     loads: Mapping[str, float]
     traffic: Mapping[str, float]
     top: Mapping[str, Mapping[str, float | None]]
-    """The throughput of each top bundle, the largest first; None where it is not known."""
+    """For each broker, the bytes per second of its top bundles, largest first; None if unknown."""
     carried: Mapping[str, float]
-    """The throughput of each broker, in and out."""
+    """The bytes per second of each broker, in and out."""
 
     @classmethod
     def of(cls, brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
@@ -56,17 +58,20 @@ class LoadData:
 
     @property
     def mean(self) -> float:
-        """The mean over brokers."""
+        """The mean of the brokers' loads."""
         return fmean(self.loads.values())
 
     @property
     def deviation(self) -> float:
-        """The standard deviation over brokers."""
+        """The standard deviation of the brokers' loads."""
         return pstdev(self.loads.values())
 
 
 def load_data(folder: Path) -> LoadData | None:
-    """Read a folder of load data; None if the files are of another kind. Errors: `BadSnapshot`."""
+    """Read a folder of load data of the extensible load manager.
+
+    None if its files are of another kind, such as load reports. Errors: `BadSnapshot`.
+    """
     if not folder.is_dir() or not any(folder.glob("*.json")):
         return None
     files = {name: json_content(path) for name, path in json_files(folder, "*.json")}
@@ -82,7 +87,7 @@ def load_data(folder: Path) -> LoadData | None:
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:
-    """Return bytes per second, in + out; None if neither is known."""
+    """Return the bytes per second in both directions; None if neither is known."""
     known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
     return float(sum(known)) if known else None
 
@@ -115,8 +120,8 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
         yield "answer: unload nothing" + (f", since {off} is false" if off else "")
         return
     yield from paragraph(
-        f"answer: from {ordered[0]} to {ordered[-1]} first, {value[BROKERS]:g} brokers a cycle at "
-        f"most, once this holds in more than {value[CYCLES]:g} cycles in a row ({CYCLES})"
+        f"answer: from {ordered[0]} to {ordered[-1]} first, at most {value[BROKERS]:g} brokers per "
+        f"cycle, once this holds in more than {value[CYCLES]:g} cycles in a row ({CYCLES})"
     )
     amount = _amount(data, ordered[0], ordered[-1])
     yield from paragraph(_amount_text(data, ordered[0], ordered[-1]), 2)
@@ -127,7 +132,7 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 
 
 def _amount(data: LoadData, busy: str, idle: str) -> float:
-    """Return the bytes per second whose move makes two brokers' loads equal."""
+    """Return the bytes per second to move from one broker to another to make their loads equal."""
     high, low = data.loads[busy], data.loads[idle]
     return float(round(data.carried[busy] * (high - low) / 2 / high)) if high else 0.0
 
@@ -139,7 +144,7 @@ def _amount_text(data: LoadData, busy: str, idle: str) -> str:
 
 
 def _fitting(top: Mapping[str, float | None], amount: float) -> Iterator[tuple[str, str, str]]:
-    """Yield bundles with known throughput, and whether each fits into the amount."""
+    """Yield a row for each bundle of known throughput that says if it fits into the amount."""
     left = amount
     for name, rate in top.items():
         if rate is None:

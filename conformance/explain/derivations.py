@@ -33,65 +33,65 @@ from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, fold_steps
 from pulsar_conformance.specs.text import paragraph
 
-FEW = 2
-"""Maximum number of settings with a release's default that are listed without being asked for."""
+MAX_DEFAULTS_LISTED = 2
+"""Maximum number of settings with a release's default that are listed without --all."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Options of `explain`; without a profile, the case's own is used."""
+class ExplainOptions:
+    """Options of `explain`; if `profile` is None, the one named in the case is used."""
 
     profile: str | None
     readings: Mapping[str, str]
     settings: Mapping[str, Any]
     focus: Focus = field(default_factory=Focus)
     every: bool = False
-    """True to list every bundle that stays."""
+    """True to list every bundle that stays, even if there are many."""
 
 
-def case_lines(handed: ProvidedQuestions, wanted: Wanted) -> Iterator[str]:
-    """Yield the derivation of a user's case.
+def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Iterator[str]:
+    """Yield the explanation of a case that a user provided.
 
     Errors: `BadCase` for an invalid case, `BadSetting`, `specs.UnknownName`.
     """
-    profile = wanted.profile or handed.profile or DEFAULT_PROFILE
-    own = handed.readings if profile == handed.profile else {}
-    trial = with_settings(handed.trial, wanted.settings)
-    if wanted.profile is None and handed.profile is None:
-        check_manager(handed.place, trial)
-    model, taken = with_release_defaults(trial, Model(profile, {**own, **wanted.readings}))
-    derived = derived_from(handed.place, trial, model)
-    yield from paragraph(f"by {_followed(model)}")
+    profile = options.profile or provided.profile or DEFAULT_PROFILE
+    own = provided.readings if profile == provided.profile else {}
+    trial = with_settings(provided.trial, options.settings)
+    if options.profile is None and provided.profile is None:
+        check_manager(provided.place, trial)
+    model, taken = with_release_defaults(trial, Model(profile, {**own, **options.readings}))
+    derived = derived_from(provided.place, trial, model)
+    yield from paragraph(f"by {_profile_and_readings(model)}")
     release = release_of(profile)
     lines = [
         f"{name} is not set: {value}, the default of {release}" for name, value in taken.items()
     ]
-    if len(lines) > FEW and not wanted.every:
+    if len(lines) > MAX_DEFAULTS_LISTED and not options.every:
         lines = [f"{len(lines)} settings have the defaults of {release} (--all lists them)"]
     for line in lines:
         yield from paragraph(line, 2)
     notes = (*settings_notes(trial, model), *history_notes(trial), *traffic_notes(trial, model))
     for note in notes:
         yield from paragraph(note, 2)
-    gone = [wanted.focus.missing(question.case) for question in trial.questions]
+    gone = [options.focus.missing(question.case) for question in trial.questions]
     if all(gone):
-        raise BadCase(f"{handed.place}: {gone[0]}")
-    yield from _derivations(trial, derived, wanted)
-    yield from compared_lines(handed.trial, trial, model)
-    if wanted.profile is None:
+        raise BadCase(f"{provided.place}: {gone[0]}")
+    yield from _derivations(trial, derived, options)
+    yield from compared_lines(provided.trial, trial, model)
+    if options.profile is None:
         yield from other_decisions(trial, model)
 
 
-def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
+def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether the two answers agree.
 
     Errors: as `case_lines`.
     """
     trial = with_settings(
-        Trial(tuple(Question(*one) for one in example.questions)), wanted.settings
+        Trial(tuple(Question(*one) for one in example.questions)), options.settings
     )
-    profile = wanted.profile or _profile_of(example, trial)
-    model = Model(profile, {**example.readings, **wanted.readings})
+    profile = options.profile or _profile_of(example, trial)
+    model = Model(profile, {**example.readings, **options.readings})
     derived = derived_from(example.id, trial, model)
     yield from paragraph(f"{example.id}: {example.title}.")
     yield from paragraph(f"{example.document} § {example.section}", 2)
@@ -99,14 +99,14 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
     yield from ("", "by hand")
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
-    yield from ("", *paragraph(f"by the model, {_followed(model)}"))
-    yield from _derivations(trial, derived, wanted)
+    yield from ("", *paragraph(f"by the model, {_profile_and_readings(model)}"))
+    yield from _derivations(trial, derived, options)
     answers = [dict(one.answer) for one in derived]
-    yield from ("", *paragraph(_compared(example, answers, wanted)))
+    yield from ("", *paragraph(_comparison_by_hand(example, answers, options)))
 
 
-def _followed(model: Model) -> str:
-    """Format the profile, with the readings that differ from its own."""
+def _profile_and_readings(model: Model) -> str:
+    """Format a model's profile, with the readings that differ from the profile's own."""
     usual = specs.load().default_readings(model.profile)
     others = (
         f"{name}={value}" for name, value in model.readings.choices.items() if value != usual[name]
@@ -115,7 +115,7 @@ def _followed(model: Model) -> str:
 
 
 def _profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile with a rule of the example and the settings its cases omit."""
+    """Return the first profile with a rule of the example and under which its cases are valid."""
     bundled = specs.load()
     judging = [
         profile
@@ -126,9 +126,11 @@ def _profile_of(example: Example, trial: Trial) -> str:
     return next(legal, judging[0])
 
 
-def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) -> Iterator[str]:
-    """Yield each question with derivation and answer; repeated questions are shown once."""
-    focus = wanted.focus
+def _derivations(
+    trial: Trial, derived: Sequence[Derivation], options: ExplainOptions
+) -> Iterator[str]:
+    """Yield each question with its derivation and answer; equal ones in a row are shown once."""
+    focus = options.focus
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
     for number, ((operation, case), each) in enumerate(groups, 1):
@@ -137,11 +139,11 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
         found = tuple(map(as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
-        kept = found if wanted.every or focus else tuple(shortened(found))
+        kept = found if options.every or focus else tuple(shortened(found))
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]
-        others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
+        others = [answer for index, answer in enumerate(answers) if answer not in answers[:index]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
             shown = focus.answer(answer)
@@ -151,15 +153,17 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
             yield from spread_lines(operation, case, answer)
 
 
-def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
-    """Return a sentence that compares the model's answers with the worked ones."""
-    if wanted.settings:
+def _comparison_by_hand(
+    example: Example, answers: Sequence[Answer], options: ExplainOptions
+) -> str:
+    """Return a sentence that compares the model's answers with those worked out by hand."""
+    if options.settings:
         return "With these settings, there is no answer by hand."
     if example.allowed is None:
         return f"There is no answer by hand: {example.judged_by_rules}"
     if allows(example, answers):
         others = len(example.allowed) - 1
-        more = f"; {others} more would be right, too" if others else ""
+        more = f"; {others} others are also allowed" if others else ""
         return f"The answer by hand is the same{more}."
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
-    return f"The answer by hand is different; it was worked for {worked or 'any reading'}."
+    return f"The answer by hand is different; it assumes {worked or 'no reading'}."

@@ -12,20 +12,20 @@ from typing import Any
 from pulsar_conformance.reference import Step
 
 STAYS = "stays"
-WALKED = ("goes", STAYS)
-"""Labels of steps about the fate of a bundle."""
+FATES = ("goes", STAYS)
+"""Labels of steps that say whether a bundle is moved or stays."""
 
 
-MOST_STAYING = 10
-"""Maximum number of staying bundles for which a decision lists each."""
+MAX_STAYING = 10
+"""Maximum number of staying bundles in a decision that are all listed."""
 
 NEARLY_MOVED = 2
-"""Number of staying bundles that are listed for a broker with more of them."""
+"""Number of a broker's staying bundles that are listed if not all are."""
 
 
 @dataclass(frozen=True)
 class Focus:
-    """The broker or bundle to show; None means all."""
+    """The broker or bundle to which a derivation is restricted; None means all."""
 
     broker: str | None = None
     bundle: str | None = None
@@ -34,19 +34,19 @@ class Focus:
         return self.broker is not None or self.bundle is not None
 
     def of(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """Yield the general steps, and the sections about the selected broker or bundle."""
+        """Yield the general steps, and the steps about the selected broker or bundle."""
         for section in _sections(steps):
-            if not section[0].text and not self._wants(section):
+            if not section[0].text and not self._includes(section):
                 continue
-            yield from (step for step in section if self._tells(step))
+            yield from (step for step in section if self._is_shown(step))
 
-    def _wants(self, section: Sequence[Step]) -> bool:
+    def _includes(self, section: Sequence[Step]) -> bool:
         if self.broker is not None and section[0].label.strip() != self.broker:
             return False
         return self.bundle is None or any(_is_about(step, self.bundle) for step in section)
 
-    def _tells(self, step: Step) -> bool:
-        walked = step.label.strip() in WALKED
+    def _is_shown(self, step: Step) -> bool:
+        walked = step.label.strip() in FATES
         return self.bundle is None or not walked or _is_about(step, self.bundle)
 
     def answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -54,9 +54,9 @@ class Focus:
         pairs = answer.get("unload")
         if not isinstance(pairs, list) or not self:
             return answer
-        return {**answer, "unload": [pair for pair in pairs if self._has(pair)]}
+        return {**answer, "unload": [pair for pair in pairs if self._matches(pair)]}
 
-    def _has(self, pair: Mapping[str, str]) -> bool:
+    def _matches(self, pair: Mapping[str, str]) -> bool:
         asked = {"broker": self.broker, "bundle": self.bundle}
         return all(name is None or pair[what] == name for what, name in asked.items())
 
@@ -75,11 +75,11 @@ class Focus:
 
 
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield a decision's steps, with only the first of many bundles that a broker keeps.
+    """Yield a decision's steps, with only the first two bundles that each broker keeps.
 
-    Those are the ones that came closest to moving. If few bundles are kept, all are shown.
+    These come closest to being moved. If the decision keeps few bundles, all steps are yielded.
     """
-    if sum(step.label.strip() == STAYS for step in steps) <= MOST_STAYING:
+    if sum(step.label.strip() == STAYS for step in steps) <= MAX_STAYING:
         yield from steps
         return
     for label, run in groupby(steps, key=lambda step: step.label):
@@ -106,4 +106,4 @@ def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def _is_about(step: Step, bundle: str) -> bool:
-    return step.label.strip() in WALKED and step.text.startswith(bundle)
+    return step.label.strip() in FATES and step.text.startswith(bundle)

@@ -1,4 +1,4 @@
-"""Unloads in a broker's log, with each line's figures recomputed."""
+"""Explains the unloads in a broker's log, and recomputes the figures in each line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pulsar_conformance.specs.text import counted, paragraph
 MARGIN = 5
 """Percentage points that a broker sheds in addition to its excess."""
 
-SAME = 1e-4
-"""Relative difference up to which a logged figure agrees with the recomputed one."""
+TOLERANCE = 1e-4
+"""Largest relative difference between a logged and a recomputed figure that counts as equal."""
 
 NUMBER = r"([-\d.E]+)"
 LARGEST_FRACTION = 2
-"""Largest usage taken for a fraction instead of a percentage: no broker at 2 % plans an unload."""
+"""Largest usage that is taken for a fraction: a broker that unloads is not at 2 % or below."""
 
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
@@ -38,8 +38,8 @@ def log_lines(file: Path) -> Iterator[str]:
     """
     try:
         text = file.read_text("utf-8", errors="replace")
-    except OSError as wrong:
-        raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
+    except OSError as error:
+        raise BadCase(f"{file}: {error.strerror or error}") from None
     found = others = differing = 0
     for number, line in enumerate(text.splitlines(), 1):
         parts = _explained(line)
@@ -70,17 +70,17 @@ def _explained(line: str) -> list[str]:
     return []
 
 
-NO_ATTRIBUTES = "the layout of the log leaves out the attributes, which hold the figures: add %X"
+NO_ATTRIBUTES = "the log's layout omits the attributes, which contain the figures: add %X to it"
 
 CONTEXT = ("contextMap", "mdc", "context", "attributes")
-"""Fields that contain the attributes of a line in JSON, which may also be fields of the line."""
+"""Fields of a log line in JSON that may contain its attributes as an object."""
 
 TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
 ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return a line's message and its attributes, from its end or from JSON."""
+    """Return a line's message and attributes; these stand at its end, or the line is JSON."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -134,7 +134,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
     yield f"{_rate(float(planned))} to shed are below {float(floor):g} MiB/s, {name}"
 
 
-def _over_another(figures: Figures) -> Iterator[str]:
+def _over_other_broker(figures: Figures) -> Iterator[str]:
     """Explain an AvgShedder line: both brokers' score, bytes and messages; the amount moved."""
     busy, idle, *texts, by_messages, marked = figures
     highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
@@ -145,8 +145,8 @@ def _over_another(figures: Figures) -> Iterator[str]:
     share = amount / apart if apart > 0 else 0
     part = f"{100 * share:.4g} % of the difference of {apart:.6g} {unit}"
     yield f"to move: {part} = {amount:.6g} {unit}"
-    least = "maxUnloadPercentage is the share of the difference that it moves, 0.2 by default"
-    yield least if 0 < share <= 1 else f"{DIFFERS}: that is no share of the difference"
+    explanation = "maxUnloadPercentage is the share of the difference to move, 0.2 by default"
+    yield (explanation if 0 < share <= 1 else f"{DIFFERS}: that is not a part of the difference")
 
 
 def _below_both_floors(figures: Figures) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _same_owner(figures: Figures) -> Iterator[str]:
 
 
 def _percent(*values: float) -> tuple[float, ...]:
-    """Convert values to percent; old releases log fractions."""
+    """Return values in percent; they are fractions in the logs of old releases."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
 
@@ -221,7 +221,7 @@ def as_logged(step: Step) -> Step:
 
 
 def _verdict(logged: float, computed: float) -> str:
-    if abs(logged - computed) <= SAME * max(abs(computed), 1e-9):
+    if abs(logged - computed) <= TOLERANCE * max(abs(computed), 1e-9):
         return "the line agrees"
     return f"{DIFFERS}: it says {logged:.6g} MiB/s"
 
@@ -249,7 +249,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
         rf"scores:{NUMBER}, throughput:{NUMBER}, msgRate:{NUMBER}\. minBroker stat:"
         rf"scores:{NUMBER}, throughput:{NUMBER}, msgRate:{NUMBER}\. "
         rf"isMsgRateToOffload:(\w+),\s+trafficMarkedToOffload:{NUMBER}"
-    ): _over_another,
+    ): _over_other_broker,
     re.compile(
         r"broker:\[(\S+)\] is planning to shed bundles to broker:\[(\S+?)\],but the throughput "
         rf"{NUMBER} MByte/s is less than minimumThroughputThreshold {NUMBER} MByte/s, and the "
@@ -269,7 +269,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     ): _same_owner,
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
 }
-"""Lines of the load balancer with figures, and how each is explained."""
+"""Patterns of log lines, whose groups are figures, and the function that explains them."""
 
 STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str]]]] = {
     "Unloading bundle from source broker to dest broker": (
@@ -295,4 +295,6 @@ STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str
     "Found bundle to unload with msgRate": (("bundle",), _uniform),
     "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
 }
-"""Messages of 5.0 with figures as attributes: the names of these, and the explanation."""
+"""Messages of Pulsar 5.0, which logs figures as attributes: for each message, the names of the
+attributes, and the function that explains them.
+"""

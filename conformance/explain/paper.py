@@ -10,9 +10,9 @@ from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 LABEL = 16
-"""Maximum length of a label in front of its text; a longer one gets a line of its own."""
+"""Maximum length of a label on the same line as its text; a longer one gets its own line."""
 SHORT = 24
-"""Maximum length of values that are written next to each other."""
+"""Maximum length of the elements of a list that is written on one line."""
 
 
 def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
@@ -38,7 +38,10 @@ def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """Format a label and its text, which starts a new line if either is too long."""
+    """Format a label and its text; the text starts on a new line if either is too long.
+
+    `width` is the width of the column of labels.
+    """
     space = " " * indent
     longest = max(map(len, text.split()), default=0)
     if len(label) > width or indent + width + 2 + longest > WIDTH:

@@ -1,4 +1,4 @@
-"""Defaults and decisions of the release that a user runs."""
+"""Completes a user's case by a release's defaults, and compares decisions of releases."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
 
 BY_TRAFFIC = "flow_or_qps_equally_divide"
-"""The algorithm that splits a bundle by the rates of its topics."""
+"""Name of the algorithm that splits a bundle by the traffic of its topics."""
 
-SMOOTHING = ("ThresholdShedder", TRANSFER)
-"""Strategies that count earlier usage."""
+WITH_HISTORY = ("ThresholdShedder", TRANSFER)
+"""Strategies whose decisions depend on usage in earlier cycles."""
 
-LISTED = 3
+MAX_UNLOADS_LISTED = 3
 """Maximum number of unloads on one line."""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""Histories up to the first number are taken to be fractions if usage is at least the second."""
+"""A usage history whose values are all at most the first number looks like fractions if the
+broker's usage, in percent, is at least the second.
+"""
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
     """Add a release's defaults for settings that neither the case nor the documents give.
 
-    Return the model and the added defaults.
+    Return a model with these defaults, and the defaults.
     """
     taken: dict[str, Value] = {}
-    while (name := _lacking(trial, model)) is not None:
+    while (name := _missing_setting(trial, model)) is not None:
         value = _default_in_release(model.profile, name)
         if value is None:
             break
@@ -58,8 +60,8 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
     return model, taken
 
 
-def _lacking(trial: Trial, model: Model) -> str | None:
-    """Return a setting that a valid case needs but that is not given anywhere, or None."""
+def _missing_setting(trial: Trial, model: Model) -> str | None:
+    """Return a setting that an otherwise valid case needs and that nothing gives, or None."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or bad_trial(trial, model.defaults) is not None:
         return missing
@@ -72,7 +74,10 @@ def _lacking(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the released profile for a documented one, or the profile itself if it is released."""
+    """Return the profile of a release whose documents a profile is, or the profile if released.
+
+    None if no release follows the profile.
+    """
     known = specs.load().profiles
     if known[profile].kind == "released":
         return profile
@@ -116,18 +121,18 @@ def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about undocumented settings that affect the answer in releases."""
+    """Yield a note if an undocumented setting would change the answer of a release."""
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
         yield (
-            f"{BALANCING} is false, so a release sheds nothing; this setting is undocumented, "
+            f"{BALANCING} is false, so a release sheds nothing; the setting is undocumented, "
             "and the answer below ignores it"
         )
 
 
 def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note about splits by topic traffic, which cases do not contain."""
+    """Yield a note if a bundle is split by the traffic of topics, which cases do not contain."""
     for operation, case in trial.questions:
         if operation != SPLIT.id or "bundles" not in model.derive(operation, case).answer:
             continue
@@ -157,13 +162,13 @@ def history_notes(trial: Trial) -> Iterator[str]:
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a leader would count earlier usage that the questions do not contain."""
+    """Yield a note if a running leader would use a usage history that the case does not give."""
     for _, case in trial.questions:
         settings = {**model.defaults, **case.get("settings", {})}
         named = str(case.get("strategy") or settings.get(STRATEGY)).rpartition(".")[2]
         kept = settings.get(HISTORY_SHARE)
         known = any("usageHistory" in one for one in case.get("brokers", {}).values())
-        if named in SMOOTHING and isinstance(kept, int | float) and kept and not known:
+        if named in WITH_HISTORY and isinstance(kept, int | float) and kept and not known:
             yield (
                 "usageHistory is unknown, so usage counts as in a leader's first cycle; later "
                 f"cycles count {kept:g} x earlier + {1 - kept:g} x now ({HISTORY_SHARE} = {kept:g})"
@@ -171,7 +176,7 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def _usage(broker: Mapping[str, Any]) -> float:
-    """Return the usage of a broker's busiest resource in percent, as an approximation."""
+    """Return the usage of a broker's busiest resource in percent, without weights."""
     parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
     return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
 
@@ -186,40 +191,40 @@ def decision(answer: Mapping[str, Any]) -> str:
     pairs = answer["unload"]
     if not pairs:
         return "unload nothing"
-    if len(pairs) <= LISTED:
+    if len(pairs) <= MAX_UNLOADS_LISTED:
         return "unload " + ", ".join(f"{one['bundle']} of {one['broker']}" for one in pairs)
     counts = Counter(one["broker"] for one in pairs).items()
     return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
 
 
 def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield decisions that differ from the model's, by the documents or by releases."""
+    """Yield the decisions of the documents or of releases that differ from the model's."""
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
-    possible = {_decided(one) for one in _answers(trial, model)}
-    for profile in _compared(model.profile):
+    possible = {_comparable(one) for one in _answers(trial, model)}
+    for profile in _profiles_to_compare(model.profile):
         other, _ = with_release_defaults(trial, Model(profile))
         try:
             answers = list(_answers(trial, other))
         except MissingSetting:
             continue
-        if possible.isdisjoint(map(_decided, answers)):
+        if possible.isdisjoint(map(_comparable, answers)):
             found.setdefault(decision(answers[0]), []).append(profile)
     if found:
         yield from ("", "other decisions about this case")
-        yield from columns([(f"  {_together(names)}", said) for said, names in found.items()])
+        yield from columns([(f"  {_joined_names(names)}", said) for said, names in found.items()])
 
 
-def _together(profiles: list[str]) -> str:
-    """Format profiles of one kind: `released-3.0, -4.0`."""
+def _joined_names(profiles: list[str]) -> str:
+    """Format profiles that start with the same word, as in `released-3.0, -4.0`."""
     first, *others = profiles
     kind = first.partition("-")[0]
     return ", ".join((first, *(one.removeprefix(kind) for one in others)))
 
 
-def _compared(profile: str) -> list[str]:
-    """Return a release's documents, or the releases that follow the documents."""
+def _profiles_to_compare(profile: str) -> list[str]:
+    """Return the documents' profile for a release, or the releases' profiles for documents."""
     known = specs.load()
     line = profile.partition("-")[2]
     based = known.profiles[profile].based_on
@@ -241,7 +246,7 @@ def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
         yield model.derive(operation, case).answer
 
 
-def _decided(answer: Mapping[str, Any]) -> Any:
+def _comparable(answer: Mapping[str, Any]) -> Any:
     pairs = answer.get("unload")
     if pairs is None:
         return decision(answer)
@@ -249,7 +254,7 @@ def _decided(answer: Mapping[str, Any]) -> Any:
 
 
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
-    """Yield the decision with and without the changed settings."""
+    """Yield the decisions with and without the changed settings, as two rows of a table."""
     if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
         return
     model, _ = with_release_defaults(before, model)

@@ -1,4 +1,4 @@
-"""Distribution of topics over bundles, and the probability that it is due to chance."""
+"""Shows how topics are spread over bundles, and how probable so uneven a spread is by chance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
-MOST_TOPICS = 500
-"""Maximum number of topics for which the probability of a spread is computed."""
+MAX_TOPICS = 500
+"""Maximum number of topics for which the probability of their spread is computed."""
 
 HASHES = 2**32
 
@@ -19,7 +19,7 @@ HASHES = 2**32
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and how likely so uneven a spread is."""
+    """Yield the number of topics in each bundle, and the probability of so uneven a spread."""
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
@@ -29,17 +29,20 @@ def spread_lines(
 def broker_lines(
     case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and how likely so uneven a spread is."""
+    """Yield the number of topics on each broker, and the probability of so uneven a spread.
+
+    `owners` has the broker of each bundle, by the bundle's range.
+    """
     shares: dict[str, float] = {}
     for bundle, share in _shares(case).items():
-        broker = owners.get(bundle, NOBODY)
+        broker = owners.get(bundle, NO_BROKER)
         shares[broker] = shares.get(broker, 0) + share
     yield from ("", "topics on each broker")
-    placed = [owners.get(bundle, NOBODY) for bundle in answer["bundles"]]
+    placed = [owners.get(bundle, NO_BROKER) for bundle in answer["bundles"]]
     yield from _counts(placed, shares, "on one broker")
 
 
-NOBODY = "no broker"
+NO_BROKER = "no broker"
 """Label for topics in bundles that no broker owns."""
 
 
@@ -52,7 +55,7 @@ def _shares(case: Mapping[str, Any]) -> dict[str, float]:
 def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> Iterator[str]:
     found = Counter(placed)
     yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
-    if len(placed) <= MOST_TOPICS:
+    if len(placed) <= MAX_TOPICS:
         most = max(found.values())
         share = 1 - probability_of_at_most(most - 1, len(placed), list(shares.values()))
         yield from paragraph(
@@ -65,8 +68,8 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
 def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
     """Return the probability that no bundle gets more than `most` of the topics.
 
-    `shares` are fractions of the hash range. Bundles are added one at a time; each takes its
-    binomial share of the topics that the earlier ones left.
+    `shares` has the fraction of the hash range of each bundle. The bundles are processed in turn:
+    the number of topics in one is binomially distributed over the topics left by earlier bundles.
     """
     left = [0.0] * topics + [1.0]
     rest = sum(shares)
@@ -83,7 +86,10 @@ def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> f
 
 
 def _binomial(count: int, part: float, most: int) -> Iterator[float]:
-    """Yield the probabilities that 0, 1, … up to `most` topics fall into a part of the range."""
+    """Yield the probabilities that 0, 1, … up to `most` of `count` topics fall into a bundle.
+
+    `part` is the probability of each topic to do so.
+    """
     if part >= 1:
         yield from (float(taken == count) for taken in range(min(count, most) + 1))
         return

@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
-from pulsar_conformance.reference.reports import LEAST_MILLIS, MOST_BUNDLES, MOST_MINUTES, THRESHOLD
+from pulsar_conformance.reference.reports import MAX_BUNDLES, MAX_MINUTES, MIN_MILLIS, THRESHOLD
 from pulsar_conformance.reference.usage import weights
 
 CLOCK = 1
@@ -55,12 +55,12 @@ class LoadChange:
     @property
     def too_soon(self) -> bool:
         """True if the minimum interval has not passed."""
-        return self.seconds < self.settings.number(LEAST_MILLIS) / 1000
+        return self.seconds < self.settings.number(MIN_MILLIS) / 1000
 
     @property
     def longest(self) -> Fraction:
         """The maximum interval in seconds."""
-        return self.settings.number(MOST_MINUTES) * 60
+        return self.settings.number(MAX_MINUTES) * 60
 
     @property
     def threshold(self) -> Percent:
@@ -122,11 +122,11 @@ def _due_problems(case: Json, settings: Settings) -> Problems:
     for name in ("written", "now"):
         yield from report_problems(name, case[name] or {})
     yield from weight_problems(settings)
-    for setting in (THRESHOLD, LEAST_MILLIS, MOST_MINUTES):
+    for setting in (THRESHOLD, MIN_MILLIS, MAX_MINUTES):
         if settings.number(setting) < 0:
             yield f"case.settings.{setting}: no document says what a number below 0 means"
-    if settings.number(LEAST_MILLIS) > settings.number(MOST_MINUTES) * 60_000:
-        yield f"case.settings.{LEAST_MILLIS}: longer than the longest interval"
+    if settings.number(MIN_MILLIS) > settings.number(MAX_MINUTES) * 60_000:
+        yield f"case.settings.{MIN_MILLIS}: longer than the longest interval"
 
 
 def due_case(
@@ -137,7 +137,7 @@ def due_case(
     return {"settings": settings, "manager": manager, **fields}
 
 
-_SETTINGS = {THRESHOLD: 10, LEAST_MILLIS: 5000, MOST_MINUTES: 15}
+_SETTINGS = {THRESHOLD: 10, MIN_MILLIS: 5000, MAX_MINUTES: 15}
 _LOAD = {"msgRateIn": 1000.0, "msgThroughputIn": 1e6, "numBundles": 10}
 
 DUE = Operation(
@@ -189,7 +189,7 @@ def due_reports(
     """A load that changed by a multiple of the threshold, at one of these moments."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     percent, millis, minutes = draw(st.sampled_from(SETTINGS))
-    settings = {THRESHOLD: percent, LEAST_MILLIS: millis, MOST_MINUTES: minutes}
+    settings = {THRESHOLD: percent, MIN_MILLIS: millis, MAX_MINUTES: minutes}
     change = percent * draw(st.sampled_from(changes)) * draw(st.sampled_from((1, -1)))
     resource, load = random.choice(BUSY), _load(random)
     load[resource]["usage"] += 40
@@ -290,7 +290,7 @@ class MeasuredBundles:
     @property
     def most(self) -> int | None:
         """The maximum number of bundles in a report; None for all."""
-        each = int(self.settings.number(MOST_BUNDLES))
+        each = int(self.settings.number(MAX_BUNDLES))
         leads = self.case["manager"] == "modular"
         return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
 
@@ -299,9 +299,9 @@ def _top_problems(case: Json, settings: Settings) -> Problems:
     for name in case["stats"]:
         yield from bundle_name_problems(name)
     least = -1 if case["manager"] == "modular" else 1
-    most = settings.number(MOST_BUNDLES)
+    most = settings.number(MAX_BUNDLES)
     if most < least or most == 0:
-        yield f"case.settings.{MOST_BUNDLES}: no document says what {plain(most)} means"
+        yield f"case.settings.{MAX_BUNDLES}: no document says what {plain(most)} means"
 
 
 def top_case(settings: Json, stats: Json, manager: str = "extensible", brokers: int = 1) -> Json:
@@ -316,7 +316,7 @@ TOP = Operation(
     view=lambda case, settings, _readings: MeasuredBundles(case, settings),
     read=lambda _case, answer: frozenset(answer["bundles"]),
     matches=lambda allowed, answer: set(allowed["bundles"]) == set(answer["bundles"]),
-    examples=(top_case({MOST_BUNDLES: 1}, _TWO), top_case({MOST_BUNDLES: 2}, _TWO)),
+    examples=(top_case({MAX_BUNDLES: 1}, _TWO), top_case({MAX_BUNDLES: 2}, _TWO)),
     legal=_top_problems,
     names=lambda case, answer: [NamesUsed(answer["bundles"], case["stats"])],
     regardless_of_order=lambda _case, answer: sorted(answer["bundles"]),
@@ -330,10 +330,10 @@ def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Tr
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
     brokers = draw(st.integers(1, 3))
     count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
-    names_ = [f"shop/eu/0x{place:07x}0_0x{place:07x}8" for place in range(count)]
+    names_ = [f"shop/eu/0x{index:07x}0_0x{index:07x}8" for index in range(count)]
     loads = [4 ** random.randrange(1, 7) for _ in names_]
     stats = {name: _carrying(load) for name, load in zip(names_, loads, strict=True)}
-    return Trial.of(TOP.id, top_case({MOST_BUNDLES: each}, stats, manager, brokers))
+    return Trial.of(TOP.id, top_case({MAX_BUNDLES: each}, stats, manager, brokers))
 
 
 def _carrying(load: int) -> Json:

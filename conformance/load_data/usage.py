@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads
-from pulsar_conformance.conformance.drawing.loads import randoms, some_weights
+from pulsar_conformance.conformance.drawing.loads import draw_weights, randoms
 from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, usage_percents
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
@@ -49,9 +49,9 @@ def _broker(random: Random) -> Json:
 def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
     """A broker whose busiest resource is asked for."""
     random = draw(randoms)
-    settings = some_weights(random) if weighted and random.random() < 0.8 else {}
+    settings = draw_weights(random) if weighted and random.random() < 0.8 else {}
     if not weighted and draw(st.booleans()):
-        settings = some_weights(random)
+        settings = draw_weights(random)
     return Trial.of(USAGE.id, usage_case(_broker(random), weighted, settings))
 
 
@@ -66,7 +66,7 @@ def one_resource(draw: st.DrawFn) -> Trial:
     """A broker that uses a single resource, with five different weights."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
-    return Trial.of(USAGE.id, usage_case({resource: used}, True, some_weights(random)))
+    return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))
 
 
 def _expect_percent(expect: Expect, answer: Measured, percent: Percent) -> None:

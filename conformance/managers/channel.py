@@ -99,9 +99,9 @@ class Applied:
     def turns(self) -> Iterator[ChannelTurn]:
         """Yield each change with the state before it, according to the answer."""
         units = _states(self.case["units"])
-        for place, change in enumerate(self.case["changes"]):
+        for index, change in enumerate(self.case["changes"]):
             bundle, state = change["bundle"], State.read(change)
-            counts = place not in self.ignored
+            counts = index not in self.ignored
             yield ChannelTurn(bundle, units.get(bundle), state, counts)
             if counts:
                 units[bundle] = state
@@ -123,8 +123,8 @@ def _problems(case: Json, _settings: Settings) -> Problems:
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])
-    for place, change in enumerate(case["changes"]):
-        where = f"case.changes[{place}]"
+    for index, change in enumerate(case["changes"]):
+        where = f"case.changes[{index}]"
         yield from _broker_problems(where, change)
         begins = change["state"] in ("assigning", "owned") and change["from"] is None
         if change["bundle"] not in known and not begins:
@@ -226,8 +226,8 @@ def channel_logs(
     """Bundles assigned, transferred and split amid other changes, a fraction `whole` to the end."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
-    for place in range(draw(st.integers(1, 3))):
-        bundle, kind = WHOLE.replace("eu", f"eu-{place}"), draw(st.sampled_from(courses))
+    for index in range(draw(st.integers(1, 3))):
+        bundle, kind = WHOLE.replace("eu", f"eu-{index}"), draw(st.sampled_from(courses))
         log = _log(random, bundle, COURSES[kind], intruders)
         if COURSES[kind][0]:
             units[bundle] = _unit(log.pop(0))

@@ -264,7 +264,7 @@ def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expe
     not_as_if(after, answer, iter([former]), expect)
 
 
-MOST_TOPICS, EVENLY, LATER = (
+MAX_TOPICS, EVENLY, LATER = (
     "loadBalancerBrokerMaxTopics",
     "loadBalancerDistributeBundlesEvenlyEnabled",
     "preferLaterVersions",
@@ -320,7 +320,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
-        most = case.settings.given.get(MOST_TOPICS, MOST)
+        most = case.settings.given.get(MAX_TOPICS, MOST)
         expect.that(
             answer.broker in within, either(within), f"{answer}, with more than {most} topics"
         )
@@ -364,7 +364,7 @@ def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
 
 
 def _crowded(case: Assigning, name: str) -> bool:
-    most = case.settings.given.get(MOST_TOPICS, MOST)
+    most = case.settings.given.get(MAX_TOPICS, MOST)
     return bool(case.case["brokers"][name].get("numTopics", 0) > most)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.drawing.names import draw_bundles
+from pulsar_conformance.conformance.drawing.names import equal_bundles
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
@@ -52,8 +52,8 @@ def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
     return {
         "settings": {},
         "domains": {
-            f"domain-{place + 1}": [next(waiting) for _ in range(size)]
-            for place, size in enumerate(sizes)
+            f"domain-{index + 1}": [next(waiting) for _ in range(size)]
+            for index, size in enumerate(sizes)
         },
         "groups": {"shop/new": "blue", **{n: group for n, group in grouped.items() if group}},
         "owned": {},
@@ -227,7 +227,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
         bare = {name: value for name, value in case.items() if name != "candidates"}
         bare["settings"].pop(PLACEMENT_STRATEGY, None)
         moved = bare["bundles"].pop(bare["bundle"], None)
-        bare["bundle"] = draw_bundles(NAMESPACE, ROOM)[0]
+        bare["bundle"] = equal_bundles(NAMESPACE, ROOM)[0]
         bare["bundles"] |= {} if moved is None else {bare["bundle"]: moved}
         whole = {**bare, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
         for change in changes:
@@ -257,12 +257,12 @@ def join_group(case: Json, random: Random) -> None:
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
-        for place, name in enumerate(brokers):
-            case["domains"].setdefault(f"domain-{place % 3 + 1}", []).append(name)
-    for place in range(random.randrange(len(brokers) + 2)):
+        for index, name in enumerate(brokers):
+            case["domains"].setdefault(f"domain-{index % 3 + 1}", []).append(name)
+    for index in range(random.randrange(len(brokers) + 2)):
         ahead = random.random() < 0.3
-        _serve(case, random.choice(brokers), f"shop/app-{place + 1}", 0, ahead)
-        case["groups"][f"shop/app-{place + 1}"] = random.choice(("blue", "blue", "green"))
+        _serve(case, random.choice(brokers), f"shop/app-{index + 1}", 0, ahead)
+        case["groups"][f"shop/app-{index + 1}"] = random.choice(("blue", "blue", "green"))
 
 
 def served(case: Json, random: Random) -> None:
@@ -272,8 +272,8 @@ def served(case: Json, random: Random) -> None:
     counts = [random.randint(1, most) for _ in brokers]
     counts[random.randrange(len(brokers))] = random.randint(0, most - 1)
     owners = [name for name, count in zip(brokers, counts, strict=True) for _ in range(count)]
-    for place, name in enumerate(owners[: ROOM - 1], start=1):
-        _serve(case, name, NAMESPACE, place, ahead=random.random() < 0.2)
+    for index, name in enumerate(owners[: ROOM - 1], start=1):
+        _serve(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
 
 
 def crowded(case: Json, random: Random) -> None:
@@ -308,7 +308,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
     """Give a broker one more bundle without load."""
-    bundle = draw_bundles(namespace, ROOM)[place]
+    bundle = equal_bundles(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)
     else:

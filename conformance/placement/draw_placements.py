@@ -10,7 +10,7 @@ from typing import Any, Self
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.loads import Size, randoms, some_weights
+from pulsar_conformance.conformance.drawing.loads import Size, draw_weights, randoms
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY
@@ -34,7 +34,7 @@ class Outline:
     """Usage of all other resources, as a share of the busiest one."""
     alike: bool = False
     """True if two resources have equal usage, so that ignoring one of them changes nothing."""
-    awry: bool = True
+    disproportionate: bool = True
     """True if other measures of traffic rank the brokers differently."""
     preallocated: float = 0.2
     """Share of the bundles that were assigned but not reported yet."""
@@ -47,14 +47,16 @@ class Outline:
 
     def plainly(self) -> Self:
         """Return the outline without variations beyond usage and rates."""
-        self.alike, self.awry = True, False
+        self.alike, self.disproportionate = True, False
         self.preallocated, self.others = 0, 0.1
         return self
 
     def case(self) -> Json:
         """Build the case in the protocol's format."""
         random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
-        counts = [max(1, count) for count in loads.owned(random, len(brokers), self.bundles)]
+        counts = [
+            max(1, count) for count in loads.bundles_per_broker(random, len(brokers), self.bundles)
+        ]
         bundle, *rest = names.bundles(random, sum(counts) + 1)
         waiting = iter(rest)
         case: Json = {"settings": self.settings, "bundle": bundle}
@@ -84,7 +86,7 @@ class Outline:
             busiest = max(report, key=lambda one: report[one]["usage"] / report[one]["limit"])
             second = random.choice([one for one in RESOURCES if one != busiest])
             report[second] = dict(report[busiest])
-        if self.awry:
+        if self.disproportionate:
             return report | self._load(random.choice((0, 100, 1000)))
         known = [data.get(one, {}).get("longTermData", {}) for one in mine]
         assumed: Json = {name: 50 if name in RATES[:2] else 50_000 for name in RATES}
@@ -102,7 +104,7 @@ class Outline:
                 continue
             long_term = self._load(part)
             other = self._load(random.choice((part, 0, 10 * part, random.randrange(1000))))
-            short_term = other if self.awry else long_term
+            short_term = other if self.disproportionate else long_term
             data[bundle] = {
                 "shortTermData": loads.draw_average(short_term, random.randint(1, 10), 10),
                 "longTermData": loads.draw_average(long_term, random.randint(1, 1000), 1000),
@@ -110,9 +112,12 @@ class Outline:
         return data
 
     def _load(self, messages: int) -> dict[str, float]:
-        """Return rates in both directions; with `awry`, bytes are not proportional to messages."""
+        """Return rates in both directions.
+
+        With `disproportionate`, bytes are not proportional to messages.
+        """
         random = self.random
-        if not self.awry:
+        if not self.disproportionate:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
         came, size = random.choice((0, messages, messages // 2)), random.choice((10, 1000, 10**5))
         rates = (came, messages - came, came * size, random.randrange(size))
@@ -178,7 +183,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """As `balanced`, with weights, which ThresholdShedder uses and placement must ignore."""
     outline = draw(balanced(fewest))
-    outline.settings |= some_weights(outline.random)
+    outline.settings |= draw_weights(outline.random)
     return outline
 
 
@@ -229,7 +234,7 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Brokers with equal usage that rank differently by the other measures of traffic."""
     outline = draw(used_alike(fewest))
-    outline.awry = True
+    outline.disproportionate = True
     return outline
 
 

@@ -328,7 +328,7 @@ def _placing_cluster(
 ) -> Json:
     """Brokers with one bundle each, in random order, and a bundle with `more` messages to place."""
     bundle, *others = names.bundles(random, len(usages) + 1)
-    brokers = [f"broker-{place + 1}" for place in range(len(usages))]
+    brokers = [f"broker-{index + 1}" for index in range(len(usages))]
     loads_of = dict(zip(others, rates, strict=True)) | {bundle: more}
     return {
         "settings": {OVERLOAD_THRESHOLD: threshold, PLACEMENT_STRATEGY: LEAST_RATE_CLASS},

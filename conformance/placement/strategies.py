@@ -53,8 +53,8 @@ def _bundles_of(place: int, random: Random) -> list[str]:
 def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
     """Return brokers with this usage, and a bundle that may be placed on any of them."""
     reports = {
-        name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(place, random)}
-        for place, (name, one) in enumerate(usages.items())
+        name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(index, random)}
+        for index, (name, one) in enumerate(usages.items())
     }
     return {
         "settings": settings,

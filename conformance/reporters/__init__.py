@@ -27,7 +27,7 @@ class Progress:
     def __init__(self, show: bool) -> None:
         self._show = show
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Show the event; verdicts are shown by pytest."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))

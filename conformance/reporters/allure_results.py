@@ -39,7 +39,7 @@ EPICS = {
     "OWN": "Ownership",
     "CHANNEL": "Ownership",
 }
-"""The part of load balancing to which each area belongs."""
+"""The part of load balancing to which each area of rules belongs."""
 
 FEATURES = {
     "BUNDLE": "Namespaces and ranges",
@@ -71,7 +71,7 @@ TAGGED = (
     *("known_deviation", "unexpected_pass", "unexercised", "undecided", "not_applicable"),
     "error",
 )
-"""Verdicts that become tags for filtering; Allure has its own words for passed and failed."""
+"""Verdicts that become tags for filtering, because Allure has no status for them."""
 
 
 class _Bare:
@@ -110,10 +110,10 @@ def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
 def attach(
     item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str | None
 ) -> None:
-    """Attach title, suite, parameters, the rule, and the failure with the case's derivation.
+    """Attach title, suite, parameters, the rule, and the failure with the model's derivation.
 
-    `text` describes the failure, if any. The settings of a case are excluded parameters: they do
-    not make the rule a different test in Allure's history.
+    `text` describes the failure; None if there is none. Parameters marked as excluded do not make
+    the rule a different test in Allure's history.
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
@@ -137,7 +137,7 @@ def attach(
 
 
 def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str | None) -> None:
-    """Replace the suite's exception by the verdict as the result's message."""
+    """Set the message of the Allure result to the verdict, instead of the suite's exception."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":
         return
@@ -161,7 +161,7 @@ def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
 
 
 def entry_of(rule: Rule) -> str:
-    """Return the rule's entry in its file, as text."""
+    """Return the text of the rule's entry in its YAML file."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
     deeper = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)

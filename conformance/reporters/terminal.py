@@ -1,4 +1,4 @@
-"""The end of a session: prints failures and table, writes the stream, sets the exit status."""
+"""Ends a session: prints failures and tables, writes the verdict stream, sets the exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.engine.plan import OUT, Plan, destination
-from pulsar_conformance.conformance.engine.report import NOX_SESSION, program
+from pulsar_conformance.conformance.engine.report import NOX_SESSION, command_of_this_process
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.session import Session, why_no_rule_applies
 from pulsar_conformance.reports import table
@@ -29,7 +29,10 @@ PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
 
 
 def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the stream's first line: a description of the run that determines all other lines."""
+    """Return the verdict stream's first line, which describes the run.
+
+    Runs with equal first lines have equal verdicts.
+    """
     cases = [saved.trial.fingerprint for saved in plan.saved]
     if plan.replay is not None:
         cases.append(plan.replay.fingerprint)
@@ -72,11 +75,11 @@ ENDED = (
     pytest.ExitCode.TESTS_FAILED,
     pytest.ExitCode.NO_TESTS_COLLECTED,
 )
-"""Exit statuses of a session that was not interrupted."""
+"""Exit statuses of a session that was completed."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
-"""Readings that are known in these ways are printed below the table."""
+"""Ways of knowing a reading, of those that are printed below the tables of verdicts."""
 
 
 def implementation(run: Run) -> dict[str, Any]:
@@ -111,12 +114,15 @@ class Reporter:
         self.plan = session.plan
         self.found: dict[tuple[str, str, str], Verdict] = {}
         self.crashes: list[str] = []
-        """Tracebacks of errors in the suite itself; the rules concerned have no verdict."""
+        """Tracebacks of errors in the suite itself; these rules have no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
-        """The latest remarks of each implementation about its work, in each worker."""
+        """The latest remarks by adapter, profile and worker about how the implementation was asked.
+        """
         self.unchosen: dict[str, None] = {}
-        """Messages about broken rules that were not chosen; they fail the run."""
+        """Messages about violated rules that were not selected, without duplicates; they fail the
+        run.
+        """
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the verdict from a report, or the error that prevented it."""
@@ -143,18 +149,18 @@ class Reporter:
         rules = list(specs.load().rules)
         plan = self.plan
 
-        def place(verdict: Verdict) -> tuple[int, int, int]:
+        def sort_key(verdict: Verdict) -> tuple[int, int, int]:
             return (
                 plan.adapters.index(verdict.implementation),
                 plan.profiles.index(verdict.profile),
                 rules.index(verdict.rule),
             )
 
-        return sorted(self.found.values(), key=place)
+        return sorted(self.found.values(), key=sort_key)
 
     @property
     def first_line(self) -> dict[str, Any]:
-        """Return the description of the run."""
+        """The first line of the verdict stream."""
         return describe_run(self.plan, list(self._known()))
 
     @pytest.hookimpl(wrapper=True)
@@ -181,7 +187,7 @@ class Reporter:
             session.exitstatus = max([int(bool(self.unchosen)), *statuses])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the failures, the table of areas and verdicts, and the paths of all output."""
+        """Print the failures, the tables of verdicts, and where the results were written."""
 
         def write(text: str) -> None:
             terminalreporter.write_line(printable(text))
@@ -221,10 +227,10 @@ class Reporter:
         words += ["--to", str(self._directory / "report")] if words else []
         if NOX_SESSION in os.environ:
             return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
-        return shlex.join([*program(), "report", "allure", *words])
+        return shlex.join([*command_of_this_process(), "report", "allure", *words])
 
     def _print_interrupted(self) -> None:
-        """Print to standard error how far an interrupted run got, and where its verdicts are."""
+        """Print to standard error how many verdicts an interrupted run reached, and their file."""
         file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
@@ -237,7 +243,7 @@ class Reporter:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield the readings that were inferred from each implementation's answers."""
+        """Yield, for each implementation, the readings that were found from answers or pinned."""
         for one in self._known():
             known = one["known"]
             words = [
@@ -251,7 +257,7 @@ class Reporter:
 
     def _deviations_of_others(self) -> Iterator[str]:
         if self.plan.deviations:
-            from pulsar_conformance.conformance.cases.deviations import of_others
+            from pulsar_conformance.conformance.cases.deviations import notes_on_unjudged
 
             judged: dict[tuple[str, ...], dict[str, bool]] = {}
             for verdict in self.verdicts:
@@ -260,10 +266,10 @@ class Reporter:
                 rules = judged.setdefault(names, {})
                 known = verdict.verdict == "known_deviation"
                 rules[verdict.rule] = known or rules.get(verdict.rule, False)
-            yield from of_others(self.plan.deviations, judged)
+            yield from notes_on_unjudged(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
-        """Yield a message if no rule applies to a replayed case."""
+        """Yield a message for each implementation if no rule applies to a replayed case."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
@@ -280,7 +286,7 @@ class Reporter:
         yield from dict.fromkeys(notes)
 
     def _failures(self) -> Iterator[str]:
-        """Yield the text of every unexpected failure, and each distinct error once."""
+        """Yield the text of each failure that is not a known deviation, and each distinct error."""
         rules, errors = specs.load().rules, set()
         for verdict in self.verdicts:
             run = self.implementations[verdict.implementation, verdict.profile]
@@ -297,12 +303,12 @@ class Reporter:
 
 LABEL = 15
 
-MOST_LINES = 120
-"""Maximum number of lines of a derivation; `explain` shows longer ones in full."""
+MAX_LINES = 120
+"""Maximum number of lines of a derivation; the command `explain` shows longer ones in full."""
 
 
 def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
-    """Format a failure: rule, statement, source, case, derivation, allowed and actual answers.
+    """Format a verdict's failure: rule, statement, source, case, derivation and answers.
 
     `name` is the implementation's own name.
     """
@@ -333,10 +339,10 @@ def _case(failure: Failure) -> Iterator[str]:
 
 def _shortened(lines: Sequence[str]) -> list[str]:
     """Return a derivation, with its middle omitted if it is too long."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return list(lines)
-    half = MOST_LINES // 2
-    left_out = f"… {len(lines) - 2 * half} lines more, which explain shows"
+    half = MAX_LINES // 2
+    left_out = f"… {len(lines) - 2 * half} more lines, which the command explain shows"
     return [*lines[:half], left_out, *lines[-half:]]
 
 

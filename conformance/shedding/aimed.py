@@ -24,12 +24,12 @@ def _sketch(
     settings: Mapping[str, Any],
     each: int = 4,
     exact: bool = False,
-    awry: bool = False,
+    disproportionate: bool = False,
 ) -> Json:
     """Return a cluster without ties, history or bundles that must stay."""
     sketch = Sketch(
         random, strategy, levels, [each] * len(levels), exact, dict(settings),
-        recent=0, awry=awry, traffic="different",
+        recent=0, disproportionate=disproportionate, traffic="different",
     )  # fmt: skip
     return sketch.case()
 
@@ -84,8 +84,8 @@ def well_above_the_average(random: Random) -> Json:
     """
     case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
-    for place, bundle in enumerate(busy["bundles"]):
-        size, messages = 10 * loads.MEGABYTE + place * 10_000, 100 + place / 10
+    for index, bundle in enumerate(busy["bundles"]):
+        size, messages = 10 * loads.MEGABYTE + index * 10_000, 100 + index / 10
         load = {"msgRateIn": messages, "msgThroughputIn": size}
         case["bundles"][bundle] = _averages(load)
     data = [case["bundles"][bundle]["shortTermData"] for bundle in busy["bundles"]]
@@ -136,7 +136,7 @@ def differ_in_number_not_in_percent(random: Random) -> Json:
     return _two_brokers(random, 3, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
 
-def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
+def _one_busy(random: Random, each: int, disproportionate: bool = False) -> Json:
     """An idle broker, and one that sheds by OverloadShedder or ThresholdShedder."""
     strategy, settings = random.choice(
         (
@@ -144,12 +144,14 @@ def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
             ("ThresholdShedder", {SHEDDER_THRESHOLD: 10}),
         )
     )
-    return _sketch(random, strategy, [80, 10], settings, each=each, awry=awry)
+    return _sketch(
+        random, strategy, [80, 10], settings, each=each, disproportionate=disproportionate
+    )
 
 
 def bytes_against_messages(random: Random) -> Json:
     """Bundles that rank differently by bytes and by messages."""
-    return _one_busy(random, each=8, awry=True)
+    return _one_busy(random, each=8, disproportionate=True)
 
 
 def unloaded_before_the_split(random: Random) -> Json:
@@ -176,8 +178,8 @@ def never_measured_beside_measured(random: Random) -> Json:
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
-    for place, bundle in enumerate(busy["bundles"]):
-        case["bundles"][bundle] = _averages(load) if place % 2 else {}
+    for index, bundle in enumerate(busy["bundles"]):
+        case["bundles"][bundle] = _averages(load) if index % 2 else {}
     busy |= {"msgRateIn": 600, "msgRateOut": 0, "msgThroughputOut": 0, "msgThroughputIn": 603_000}
     return case
 
@@ -200,10 +202,10 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
         "strategy": strategy, "settings": {**weights, **settings}, "brokers": {}, "bundles": {},
         "recentlyUnloaded": {},
     }  # fmt: skip
-    for place, (usage, amounts) in enumerate(brokers, 1):
+    for index, (usage, amounts) in enumerate(brokers, 1):
         owned = {next(bundles): amount for amount in amounts}
         messages, size = (sum(one[k] for one in amounts) for k in (0, 1))
-        case["brokers"][f"broker-{place}"] = {
+        case["brokers"][f"broker-{index}"] = {
             "cpu": {"usage": usage, "limit": 100},
             "bundles": list(owned),
             **_rates((messages, size)),

@@ -28,9 +28,9 @@ from pulsar_conformance.reference.uniform import (
     AVERAGE_HIGH_HITS,
     AVERAGE_LOW,
     AVERAGE_LOW_HITS,
-    LEAST_BYTES,
-    LEAST_MESSAGES,
-    MOST_SHARE,
+    MAX_SHARE,
+    MIN_BYTES,
+    MIN_MESSAGES,
 )
 
 LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
@@ -46,8 +46,8 @@ def evened_out(draw: st.DrawFn) -> Trial:
     low, high, idle = random.choice(LEVELS)
     hits = random.choice((1, 2, 3, 3, 4, 8))
     settings: Json = {AVERAGE_LOW: low, AVERAGE_HIGH: high, AVERAGE_LOW_HITS: hits}
-    settings |= {AVERAGE_HIGH_HITS: random.choice((1, 2, 2)), MOST_SHARE: random.choice(SHARES)}
-    settings |= {LEAST_MESSAGES: random.choice((0, 100, 1000)), LEAST_BYTES: 1_000_000}
+    settings |= {AVERAGE_HIGH_HITS: random.choice((1, 2, 2)), MAX_SHARE: random.choice(SHARES)}
+    settings |= {MIN_MESSAGES: random.choice((0, 100, 1000)), MIN_BYTES: 1_000_000}
     over, far, within = low + random.choice((1, 5)), high + random.choice((1, 5)), low - 5
     course = random.choice(
         (
@@ -165,13 +165,13 @@ def _need(hit: Hit) -> Rate:
     cycle = hit.unloading.cycle
     rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
     most, least = rates
-    return (most - least) * cycle.settings.number(MOST_SHARE)
+    return (most - least) * cycle.settings.number(MAX_SHARE)
 
 
 def _enough(hit: Hit) -> bool:
     """True if the difference in messages is large enough, and some bundle fits into it."""
     cycle = hit.unloading.cycle
-    need, least = _need(hit), cycle.settings.number(LEAST_MESSAGES)
+    need, least = _need(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
     fits = any(0 < one < need * (1 - SHARE) or one == need for one in movable)
     return need > least * (1 + SHARE) and fits
@@ -194,10 +194,10 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
     If they were enough before and nothing could be moved, counting may have begun again.
     """
     begun = 0
-    for place in range(1, len(hits) + 1):
-        hit, wanted = hits[place - 1], hits[0].unloading.cycle.settings.number(times)
-        found = _in_a_row(hits[begun:place], threshold)
-        begun = place if _often_enough(hits[begun:place]) else begun
+    for index in range(1, len(hits) + 1):
+        hit, wanted = hits[index - 1], hits[0].unloading.cycle.settings.number(times)
+        found = _in_a_row(hits[begun:index], threshold)
+        begun = index if _often_enough(hits[begun:index]) else begun
         due = found > 0 and found >= wanted
         if due and expect.reached(_enough(hit)):
             count = plain(hit.unloading.cycle.settings.number(threshold))
@@ -227,10 +227,10 @@ def enough_hits_over_the_high_threshold_unload(
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
-    for place in range(1, len(hits) + 1):
-        few = all(_at_most(hits[:place], one) < row.settings.number(times) for one, times in HITS)
-        if expect.reached(few and _over(hits[place - 1], AVERAGE_LOW) is True):
-            expect.nothing(hits[place - 1].unloading, "too few cycles in a row were over it")
+    for index in range(1, len(hits) + 1):
+        few = all(_at_most(hits[:index], one) < row.settings.number(times) for one, times in HITS)
+        if expect.reached(few and _over(hits[index - 1], AVERAGE_LOW) is True):
+            expect.nothing(hits[index - 1].unloading, "too few cycles in a row were over it")
 
 
 @CYCLES.check("AVERAGE-04", draws=evened_out())
@@ -251,17 +251,17 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
     for hit in _hits(row, answer, expect):
         cycle, need = hit.unloading.cycle, _need(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
-        if expect.reached(gone > 0 and need > cycle.settings.number(LEAST_MESSAGES) * (1 + SHARE)):
+        if expect.reached(gone > 0 and need > cycle.settings.number(MIN_MESSAGES) * (1 + SHARE)):
             expect.that(gone <= need * (1 + SHARE), f"at most {messages(need)}", messages(gone))
 
 
 @CYCLES.check("AVERAGE-06", draws=evened_out())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded if that share of the largest difference is below both minimums."""
-    share = row.settings.number(MOST_SHARE)
+    share = row.settings.number(MAX_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
-        least = (row.settings.number(LEAST_MESSAGES), row.settings.number(LEAST_BYTES))
+        least = (row.settings.number(MIN_MESSAGES), row.settings.number(MIN_BYTES))
         ends = (extremes.messages, extremes.throughput)
         small = all(
             (most - low) * share < bound * (1 - SHARE)

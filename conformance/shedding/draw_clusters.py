@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, both_ways, randoms
+from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, by_direction, randoms
 from pulsar_conformance.reference.shedding import GRACE, PACKAGE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
@@ -33,10 +33,10 @@ BYTES_A_MESSAGE = 1000
 PART = 0.4
 """Part of a minute by which some times miss the grace period, lost when rounded to minutes."""
 
-MOST_TO_SHED = 90
+MAX_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
 
-MOST_BEFORE = 6
+MAX_BEFORE = 6
 """Maximum number of bundles that go before the decisive one."""
 
 
@@ -50,7 +50,7 @@ class Need:
     @property
     def possible(self) -> bool:
         """True if bundles can be built that tell the right amount from the wrong one."""
-        return 4 * self.step <= self.percent <= MOST_TO_SHED
+        return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def carrying(random: Random, need: Need) -> Traffic:
 
 def _load(messages: float, share: float) -> dict[str, float]:
     whole = round(messages)
-    return both_ways(whole, whole * BYTES_A_MESSAGE, share)
+    return by_direction(whole, whole * BYTES_A_MESSAGE, share)
 
 
 def _parts(random: Random, whole: float, least: float) -> list[float]:
     """Split a sum into random parts of at least `least` each."""
-    count = random.randint(1, max(1, min(MOST_BEFORE, int(whole / least))))
+    count = random.randint(1, max(1, min(MAX_BEFORE, int(whole / least))))
     over = [random.random() for _ in range(count)]
     left = (whole - count * least) / sum(over)
     return [least + left * part for part in over]
@@ -134,10 +134,10 @@ class Sketch:
     """Earlier usages of brokers, by index, in percent."""
     recent: float = 0.25
     """Share of the bundles that were unloaded before."""
-    awry: bool = True
+    disproportionate: bool = True
     """True if bundles with more bytes have fewer messages."""
     traffic: str | None = None
-    """The kind of traffic of the bundles, or None for any; see `loads.weights_of_traffic`."""
+    """The kind of traffic of the bundles, or None for any; see `loads.draw_traffic`."""
     measured: bool = True
     """True if every bundle has samples, and its broker reports the same traffic as they do."""
     given: Mapping[int, Traffic] = field(default_factory=dict)
@@ -174,9 +174,9 @@ class Sketch:
         random = self.random
         if self.traffic == "assumed":
             around = [random.choice(ASSUMED) for _ in range(count)]
-            return [loads.both_ways(2 * one, 2000 * one, 0.5) for one in around]
-        sizes = loads.weights_of_traffic(random, count, self.traffic)
-        return loads.draw_rates(random, sizes, self.awry)
+            return [loads.by_direction(2 * one, 2000 * one, 0.5) for one in around]
+        sizes = loads.draw_traffic(random, count, self.traffic)
+        return loads.draw_rates(random, sizes, self.disproportionate)
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings; half of the time, every weight is set explicitly."""
@@ -247,7 +247,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
     """Build the case; one in ten has a thousand unloads of absent bundles."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
-        gone = names.draw_bundles("gone/far", MANY_UNLOADS)
+        gone = names.equal_bundles("gone/far", MANY_UNLOADS)
         recent = {bundle: sketch.random.choice((1, 10, 40)) for bundle in gone}
         case["recentlyUnloaded"] = {**recent, **case["recentlyUnloaded"]}
     return case
@@ -256,11 +256,11 @@ def with_many_unloads(sketch: Sketch) -> Json:
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
     """Return most brokers' earlier usage in percent: steady, rising or falling."""
     return {
-        place: [
+        index: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
             for _ in range(random.choice((1, 1, 3, 10)))
         ]
-        for place, level in enumerate(levels)
+        for index, level in enumerate(levels)
         if random.random() < 0.7
     }
 
@@ -338,14 +338,14 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     if way == "apart":
         carried[0], carried[-1] = Carried(low.messages, high.size), Carried(high.messages, low.size)
     random.shuffle(carried)
-    counts = loads.owned(random, *size)
+    counts = loads.bundles_per_broker(random, *size)
     counts = [
         0 if way == "empty" and whole == lowest else count + FEWEST_OF_THE_BUSIEST * (whole == high)
         for whole, count in zip(carried, counts, strict=True)
     ]
     given = {
-        place: _shared_out(random, whole, count)
-        for place, (whole, count) in enumerate(zip(carried, counts, strict=True))
+        index: _shared_out(random, whole, count)
+        for index, (whole, count) in enumerate(zip(carried, counts, strict=True))
     }
     levels = _levels(random, carried)
     return with_ignored_inputs(
@@ -369,12 +369,14 @@ def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
 def _anyhow(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketch:
     levels, counts = (
         [random.randrange(100) for _ in range(size.brokers)],
-        loads.owned(random, *size),
+        loads.bundles_per_broker(random, *size),
     )
     if random.random() < 0.5:
         counts[0] += size.brokers * 2
-    awry = random.random() < 0.3
-    return Sketch(random, STRATEGY, levels, counts, settings=settings, awry=awry)
+    disproportionate = random.random() < 0.3
+    return Sketch(
+        random, STRATEGY, levels, counts, settings=settings, disproportionate=disproportionate
+    )
 
 
 def _between(random: Random, low: Carried, high: Carried) -> Carried:
@@ -390,10 +392,10 @@ def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
     other = random.sample(parts, count) if random.random() < 0.3 else parts
     all_of_them, share = sum(parts), random.choice(SHARES)
     bundles = (
-        loads.both_ways(
+        loads.by_direction(
             whole.messages * part / all_of_them, whole.size * of_bytes / all_of_them, share
         )
         for part, of_bytes in zip(parts, other, strict=True)
     )
     stuck = random.choice((0, 0, 0, count // 2))
-    return Traffic(loads.both_ways(*whole, share), tuple(bundles), stuck)
+    return Traffic(loads.by_direction(*whole, share), tuple(bundles), stuck)

@@ -65,7 +65,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         random,
         "OverloadShedder",
         levels,
-        loads.owned(random, *size),
+        loads.bundles_per_broker(random, *size),
         settings=settings,
         measured=False,
     )
@@ -84,7 +84,7 @@ def _at_the_threshold(
     """Usage without rounding, for many brokers equal to the threshold."""
     settings = {OVERLOAD_THRESHOLD: threshold, **settings}
     levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
-    counts = loads.owned(random, *size)
+    counts = loads.bundles_per_broker(random, *size)
     return Sketch(random, "OverloadShedder", levels, counts, exact=True, settings=settings)
 
 
@@ -95,7 +95,9 @@ def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     random = draw(randoms)
     levels = [random.choice((70, 84, 84.75, 85.25, 86, 95)) for _ in range(size.brokers)]
     levels[random.randrange(size.brokers)] = first
-    return Sketch(random, "OverloadShedder", levels, loads.owned(random, *size), recent=0)
+    return Sketch(
+        random, "OverloadShedder", levels, loads.bundles_per_broker(random, *size), recent=0
+    )
 
 
 @st.composite
@@ -362,7 +364,7 @@ def _decided_by_history(draw: st.DrawFn) -> Trial:
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, LONGEST))
     one = decisive_history(random, size.brokers, share, past)
-    counts = [count + 8 for count in loads.owned(random, *size)]
+    counts = [count + 8 for count in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
     found: list[Json] = []
     place, seed = random.randrange(size.brokers), random.getrandbits(32)

@@ -23,9 +23,9 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
 from pulsar_conformance.reference.threshold import (
     BELOW_AVERAGE,
     HISTORY_SHARE,
-    LEAST_THROUGHPUT,
     LOWER_BOUNDARY,
     LOWER_BOUNDARY_LOAD,
+    MIN_THROUGHPUT,
     SHEDDER_THRESHOLD,
 )
 
@@ -40,7 +40,7 @@ def _averaging_to_the_edge() -> list[tuple[int, ...]]:
     ]
 
 
-MOST_EXACT = 16
+MAX_EXACT = 16
 """Maximum number of brokers whose average is exact in floating point of any size."""
 
 HALF_A_POINT = 0.5
@@ -98,7 +98,7 @@ def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         random,
         "ThresholdShedder",
         levels,
-        loads.owned(random, *size),
+        loads.bundles_per_broker(random, *size),
         settings=settings,
         measured=random.random() < 0.5,
     )
@@ -121,10 +121,10 @@ def _at_the_edge(
 ) -> Sketch:
     """Exact usage of 2, 4, 8 … brokers, one of them 25 points above the average."""
     levels = list(edge)
-    while len(levels) < size.brokers <= MOST_EXACT:
+    while len(levels) < size.brokers <= MAX_EXACT:
         levels *= 2
     random.shuffle(levels)
-    counts = loads.owned(random, len(levels), max(size.bundles, 2))
+    counts = loads.bundles_per_broker(random, len(levels), max(size.bundles, 2))
     settings = {**settings, SHEDDER_THRESHOLD: 25}
     return Sketch(random, "ThresholdShedder", levels, counts, exact=True, settings=settings)
 
@@ -138,7 +138,7 @@ def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     at = even + limit * count / (count - 1)
     levels = [even] * (count - 1) + [max(0, round(at + step * count / (count - 1), 3))]
     random.shuffle(levels)
-    counts = loads.owned(random, count, max(size.bundles, 2 * count))
+    counts = loads.bundles_per_broker(random, count, max(size.bundles, 2 * count))
     settings = {SHEDDER_THRESHOLD: limit}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings)
 
@@ -156,10 +156,10 @@ def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         max(sketch.levels) + 20,
         *sketch.levels[busiest + 1 :],
     ]
-    sketch.settings[LEAST_THROUGHPUT] = least
+    sketch.settings[MIN_THROUGHPUT] = least
     sketch.recent, count = 0, max(2, sketch.owned[busiest])
     each = int(draw(least_steps) * least * loads.MEGABYTE / count)
-    bundles = loads.draw_rates(sketch.random, [each] * count, awry=False)
+    bundles = loads.draw_rates(sketch.random, [each] * count, disproportionate=False)
     sketch.given = {busiest: Traffic(loads.total_traffic(bundles), tuple(bundles), stuck=0)}
     return sketch
 
@@ -173,7 +173,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     levels = [0.0] * idle + [random.choice((40, 55, 70))] * (size.brokers - idle)
     random.shuffle(levels)
     settings = {SHEDDER_THRESHOLD: random.choice((5, 10, 15))}
-    counts = loads.owned(random, size.brokers, max(size.bundles, 2))
+    counts = loads.bundles_per_broker(random, size.brokers, max(size.bundles, 2))
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
 
@@ -233,7 +233,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
         low = draw(lows)
         random = draw(randoms)
         levels = _one_lower(random, size, busy, low)
-    counts = [2 + more for more in loads.owned(random, *size)]
+    counts = [2 + more for more in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: limit, **settings}
     recent = random.choice((0, 0, 0.3))
     sketch = Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=recent)
@@ -257,8 +257,8 @@ def _even(random: Random, size: Size, busy: float) -> list[float]:
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
     """Return usage with one broker `below` points below the average."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
-    of_others = sum(levels) - levels[place]
-    levels[place] = max(0, round((of_others - size.brokers * below) / (size.brokers - 1), 4))
+    of_all_others = sum(levels) - levels[place]
+    levels[place] = max(0, round((of_all_others - size.brokers * below) / (size.brokers - 1), 4))
     return levels
 
 
@@ -288,7 +288,7 @@ def _with_small_bundles(sketch: Sketch) -> Sketch:
 def _small(sketch: Sketch, count: int) -> Traffic:
     different = sketch.random.sample(range(1, max(60, 2 * count)), count)
     sizes = [size * loads.MEGABYTE for size in different]
-    bundles = loads.draw_rates(sketch.random, sizes, awry=False)
+    bundles = loads.draw_rates(sketch.random, sizes, disproportionate=False)
     whole = {name: 50 * rate for name, rate in loads.total_traffic(bundles).items()}
     return Traffic(whole, tuple(bundles), stuck=0)
 
@@ -305,7 +305,7 @@ def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     random = draw(randoms)
     settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
-    counts = loads.owned(random, count, count * each)
+    counts = loads.bundles_per_broker(random, count, count * each)
     return Sketch(random, "ThresholdShedder", [level] * count, counts, True, settings)
 
 
@@ -323,7 +323,7 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     levels[:3] = [busy, 0, busy + limit]
     levels[2] += limit if busy + 2 * limit + 20 < 130 else 0
     random.shuffle(levels)
-    counts = [2 + more for more in loads.owned(random, *size)]
+    counts = [2 + more for more in loads.bundles_per_broker(random, *size)]
     settings: dict[str, Any] = {SHEDDER_THRESHOLD: limit, LOWER_BOUNDARY: True}
     if random.random() < 0.3:
         settings |= {name: random.choice((1, 0.5)) for name in WEIGHTS}
@@ -367,7 +367,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     levels[place] = one.present
     observed = {other: one.past if other == place else one.others for other in range(size.brokers)}
     history = {other: [usage] * random.choice((1, 2, 6)) for other, usage in observed.items()}
-    counts = [count + 2 for count in loads.owned(random, *size)]
+    counts = [count + 2 for count in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
     return Sketch(
         random, "ThresholdShedder", levels, counts, settings=settings, history=history, recent=0
@@ -379,8 +379,8 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
     """Brokers with other usage in the past, which does not count."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
-        place: [max(0, 100 - level), max(0, level - 50)]
-        for place, level in enumerate(sketch.levels)
+        index: [max(0, 100 - level), max(0, level - 50)]
+        for index, level in enumerate(sketch.levels)
         if random.random() < 0.8
     }
     return replace(

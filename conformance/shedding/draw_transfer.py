@@ -19,7 +19,7 @@ from pulsar_conformance.reference.shedding import (
     HITS,
     LIFETIME,
     MANAGER,
-    MOST_BROKERS,
+    MAX_BROKERS,
     TOP,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
@@ -134,9 +134,9 @@ def cluster(
     """Return brokers with the given load in percent, and bundles with proportional traffic."""
     brokers: Json = {}
     bundles: dict[str, float] = {}
-    for place, (name, load) in enumerate(loads.items()):
+    for index, (name, load) in enumerate(loads.items()):
         namespace = (namespaces or {}).get(name, "shop/eu")
-        own = _bundles_of(place, 0 if name == idle else load, random.choice(shares), namespace)
+        own = _bundles_of(index, 0 if name == idle else load, random.choice(shares), namespace)
         resource = random.choice(("cpu", "bandwidthIn"))
         kept = list(own) if name != idle or random.random() < 1 / 2 else []
         brokers[name] = {
@@ -221,7 +221,7 @@ def few_brokers(random: Random) -> Json:
     """A cycle in which fewer brokers may unload than could."""
     loads, settings = _stepped(random)
     most = random.choice((1, 2, 2, 3, None))
-    limit = {} if most is None else {MOST_BROKERS: most}
+    limit = {} if most is None else {MAX_BROKERS: most}
     return {"settings": {**settings, **limit}, **cluster(random, loads)}
 
 

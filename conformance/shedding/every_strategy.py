@@ -148,17 +148,17 @@ def later_cycles_shed_what_is_owned_now(
 ) -> None:
     """In every cycle, brokers shed bundles that they own at that time, each once."""
     _in_a_row(row, expect)
-    for place, one in enumerate(answer, 1):
+    for index, one in enumerate(answer, 1):
         brokers = one.cycle.brokers.items()
         owned = {(name, bundle) for name, broker in brokers for bundle in broker.bundles}
-        expect.reached(place > 1 and one.cycle.enabled and bool(owned))
+        expect.reached(index > 1 and one.cycle.enabled and bool(owned))
         strange = (
             f"{bundle} of {name}" for name, bundle in one.pairs if (name, bundle) not in owned
         )
-        expect.nothing(strange, f"the broker does not own it in cycle {place}")
+        expect.nothing(strange, f"the broker does not own it in cycle {index}")
         counted = Counter(bundle for _, bundle in one.pairs)
         twice = (bundle for bundle, count in counted.items() if count > 1)
-        expect.nothing(twice, f"unloaded more than once in cycle {place}")
+        expect.nothing(twice, f"unloaded more than once in cycle {index}")
 
 
 @CYCLES.check("SHED-16", draws=draws.any_row)
@@ -167,8 +167,8 @@ def what_a_cycle_unloaded_stays_for_a_while(
 ) -> None:
     """A bundle unloaded by an earlier cycle within the grace period is not unloaded again."""
     _in_a_row(row, expect)
-    for place, one in enumerate(answer, 1):
-        cycle, before = one.cycle, list(answer)[: place - 1]
+    for index, one in enumerate(answer, 1):
+        cycle, before = one.cycle, list(answer)[: index - 1]
         earlier = {bundle for each in before for _, bundle in each.pairs}
         moved = {
             bundle

@@ -151,8 +151,8 @@ SHED = Operation(
 
 def _legal_cycles(case: Json, settings: Settings) -> Problems:
     first, *later = case["cycles"]
-    for place, cycle in enumerate(case["cycles"]):
-        where = f"case.cycles[{place}]"
+    for index, cycle in enumerate(case["cycles"]):
+        where = f"case.cycles[{index}]"
         alone = {**cycle, "strategy": case["strategy"]}
         for problem in SHED.legal(alone, settings):
             yield problem.replace("case", where, 1) if problem.startswith("case.") else problem
@@ -207,7 +207,7 @@ def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
 
     With a strategy that smooths usage, later cycles depend on how it does so.
     """
-    alone = [row.alone(place) for place in range(len(row))]
+    alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
     return not mixed and all(is_determined(one, readings) for one in alone)
 
@@ -218,7 +218,7 @@ def _example_cycles(*cpus: float) -> Json:
         "settings": {},
         "cycles": [
             {
-                "minutes": 5.0 if place else 0.0,
+                "minutes": 5.0 if index else 0.0,
                 "brokers": {
                     "broker-1": example_broker(cpu, 4, [LEFT, RIGHT]),
                     "broker-2": example_broker(10.0, 0, []),
@@ -226,7 +226,7 @@ def _example_cycles(*cpus: float) -> Json:
                 "bundles": example_bundle_data(),
                 "recentlyUnloaded": {},
             }
-            for place, cpu in enumerate(cpus)
+            for index, cpu in enumerate(cpus)
         ],
     }
 

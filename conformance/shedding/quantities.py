@@ -19,8 +19,8 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import ENABLED
 from pulsar_conformance.reference.threshold import (
     HISTORY_SHARE,
-    LEAST_THROUGHPUT,
     LOWER_BOUNDARY,
+    MIN_THROUGHPUT,
     SHEDDER_THRESHOLD,
 )
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
@@ -156,12 +156,12 @@ class UsageLevels:
         average. None if this depends on which bundles go, or on the size of a megabyte.
         """
         cycle = self.cycle
-        if LEAST_THROUGHPUT not in cycle.settings.defaults:
+        if MIN_THROUGHPUT not in cycle.settings.defaults:
             return True
         most = total(cycle.rates(one).throughput for one in cycle.movable(broker))
         share = self.share_of(broker) if share is None else share
         needed = share * cycle.rates_of(broker).throughput
-        least = cycle.settings.number(LEAST_THROUGHPUT)
+        least = cycle.settings.number(MIN_THROUGHPUT)
         if min(needed, most) > least * MEGABYTE["binary"] * (1 + SHARE):
             return True
         return False if max(needed, most) < least * MEGABYTE["decimal"] * (1 - SHARE) else None

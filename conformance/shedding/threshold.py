@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.shedding.view import (
 )
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain, total
-from pulsar_conformance.reference.threshold import LEAST_THROUGHPUT, LOWER_BOUNDARY
+from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 
 
 def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
@@ -205,12 +205,12 @@ def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: 
     """A broker whose bundles carry at most the minimum throughput sheds none."""
     levels = levels_of(case, expect)
     assume_no_lower_boundary(case, expect)
-    expect.given(LEAST_THROUGHPUT in case.settings.defaults, "there is a least throughput")
+    expect.given(MIN_THROUGHPUT in case.settings.defaults, "there is a least throughput")
     for broker in case.brokers.values():
         little = levels.worthwhile(broker, Fraction(1)) is False
         alone = not may_shed_for_overload(case, broker)
         if expect.reached(little and alone and bool(broker.bundles)):
-            least = case.settings.number(LEAST_THROUGHPUT)
+            least = case.settings.number(MIN_THROUGHPUT)
             expect.nothing(
                 answer.of(broker), f"{broker.name} would shed at most {plain(least)} MB/s"
             )

@@ -26,7 +26,7 @@ from pulsar_conformance.reference.shedding import (
     DELAY,
     EXCLUDED,
     HITS,
-    MOST_BROKERS,
+    MAX_BROKERS,
     STRATEGY,
     TOP,
     TRANSFER_SHEDDER,
@@ -128,7 +128,7 @@ class _Course:
             found.append(one)
             if one.pairs:
                 break
-        uneven = [_loads(row.alone(place), expect).uneven for place in range(len(found))]
+        uneven = [_loads(row.alone(index), expect).uneven for index in range(len(found))]
         expect.given(not any(is_restricted(one.cycle) for one in found), "nothing else matters")
         return cls(found, uneven, row.settings.number(HITS))
 
@@ -148,9 +148,9 @@ def too_few_cycles_unload_nothing(
 ) -> None:
     """Nothing is unloaded until a condition held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
-    for place, one in enumerate(course.cycles):
-        few = course.in_a_row(place, (False,)) <= course.needed
-        if expect.reached(few and course.uneven[place] is True):
+    for index, one in enumerate(course.cycles):
+        few = course.in_a_row(index, (False,)) <= course.needed
+        if expect.reached(few and course.uneven[index] is True):
             expect.nothing(one, f"not in more than {plain(course.needed)} cycles in a row")
 
 
@@ -158,17 +158,17 @@ def too_few_cycles_unload_nothing(
 def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Bundles are unloaded once a condition held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
-    for place, one in enumerate(course.cycles):
-        enough = course.in_a_row(place, (False, None)) > course.needed
+    for index, one in enumerate(course.cycles):
+        enough = course.in_a_row(index, (False, None)) > course.needed
         why = f"found in more than {plain(course.needed)} cycles in a row"
-        _must_unload(LoadsOfCycle(row.alone(place)), enough, why, one, expect)
+        _must_unload(LoadsOfCycle(row.alone(index)), enough, why, one, expect)
 
 
 @SHED.check("TRANSFER-08", draws=draws.one_cycle(draws.few_brokers))
 def few_brokers_unload(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """At most the configured number of brokers unload bundles."""
     _loads(case, expect)
-    most, sources = case.settings.number(MOST_BROKERS), {one for one, _ in answer.pairs}
+    most, sources = case.settings.number(MAX_BROKERS), {one for one, _ in answer.pairs}
     if expect.reached(len(case.brokers) > most and bool(sources)):
         expect.that(
             len(sources) <= most, f"at most {plain(most)} brokers", ", ".join(sorted(sources))
@@ -229,8 +229,8 @@ def nothing_goes_soon_after_an_unload(
     """Nothing is unloaded within the delay after an unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
-    for place, one in enumerate(answer):
-        if expect.reached(any(ago < delay - 1 for ago, _ in _passed(answer, row, place))):
+    for index, one in enumerate(answer):
+        if expect.reached(any(ago < delay - 1 for ago, _ in _passed(answer, row, index))):
             expect.nothing(one, f"the delay is {plain(delay)} seconds")
 
 
@@ -241,10 +241,10 @@ def nothing_goes_by_data_from_soon_after_an_unload(
     """Nothing is unloaded while a broker's load data are from within the delay after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
-    for place, one in enumerate(answer):
+    for index, one in enumerate(answer):
         early = [
             name
-            for ago, sources in _passed(answer, row, place)
+            for ago, sources in _passed(answer, row, index)
             for name in sources.intersection(one.cycle.brokers)
             if ago - age_of(one.cycle, name) < delay - 1
             and not LoadsOfCycle(one.cycle).outdated(name)

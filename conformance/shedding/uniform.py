@@ -23,10 +23,10 @@ from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloadin
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 from pulsar_conformance.reference.uniform import (
-    LEAST_BYTES,
-    LEAST_MESSAGES,
-    MOST_BUNDLES,
-    MOST_SHARE,
+    MAX_BUNDLES,
+    MAX_SHARE,
+    MIN_BYTES,
+    MIN_MESSAGES,
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
 )
@@ -34,7 +34,7 @@ from pulsar_conformance.reference.uniform import (
 TRIGGERS = {"both": all, "either": any}
 """How the two differences trigger an unload together, by the reading `uniform-trigger`."""
 
-LEAST_COMPARED = Fraction(1)
+MIN_COMPARED = Fraction(1)
 """A lower rate of messages or bytes may count as this one, since 0 has no multiples."""
 
 
@@ -96,15 +96,15 @@ def _clearly(most: Fraction, bound: Fraction) -> bool | None:
 def _triggered(case: SheddingCycle) -> bool | None:
     """True if the differences exceed the thresholds; None if rounding could decide.
 
-    An idle broker counts as `LEAST_COMPARED`: a threshold exceeded with this floor is exceeded
+    An idle broker counts as `MIN_COMPARED`: a threshold exceeded with this floor is exceeded
     without it, too.
     """
     extremes = Extremes.of(case)
-    least, most = max(extremes.messages[0], LEAST_COMPARED), extremes.messages[1]
+    least, most = max(extremes.messages[0], MIN_COMPARED), extremes.messages[1]
     threshold = case.settings.number(RATE_THRESHOLD)
     percent = case.readings["uniform-difference"] == "percent"
     rate = _clearly(most, least * (100 + threshold) / 100 if percent else least + threshold)
-    least, most = max(extremes.throughput[0], LEAST_COMPARED), extremes.throughput[1]
+    least, most = max(extremes.throughput[0], MIN_COMPARED), extremes.throughput[1]
     multiple = case.settings.number(THROUGHPUT_THRESHOLD)
     multiple += case.readings["uniform-multiplier"] == "difference"
     both = (rate, _clearly(most, least * multiple))
@@ -139,7 +139,7 @@ def nothing_goes_within_the_thresholds(
     """If the differences are within the thresholds, nothing is unloaded."""
     _given(case, expect)
     extremes = Extremes.of(case)
-    compared = min(*extremes.messages, *extremes.throughput) >= LEAST_COMPARED
+    compared = min(*extremes.messages, *extremes.throughput) >= MIN_COMPARED
     expect.given(compared, "every broker has a load to compare")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
@@ -180,10 +180,10 @@ def _limited(trial: Trial, random: Random) -> Trial:
     """Return a trial with limits on what UniformLoadShedder moves."""
     case = trial.questions[0].case
     limits = {
-        MOST_SHARE: random.choice((0.2, 0.1, 0.5)),
-        LEAST_MESSAGES: random.choice((0, 1000, 10_000)),
-        LEAST_BYTES: random.choice((0, 1_048_576, 1_000_000_000)),
-        MOST_BUNDLES: random.choice((-1, -1, 0, 1, 2)),
+        MAX_SHARE: random.choice((0.2, 0.1, 0.5)),
+        MIN_MESSAGES: random.choice((0, 1000, 10_000)),
+        MIN_BYTES: random.choice((0, 1_048_576, 1_000_000_000)),
+        MAX_BUNDLES: random.choice((-1, -1, 0, 1, 2)),
     }
     return Trial.of(SHED.id, {**case, "settings": {**case["settings"], **limits}})
 
@@ -193,7 +193,7 @@ limited = st.builds(_limited, cycle_trials(uniform), randoms)
 
 def _limits_given(case: SheddingCycle, expect: Expect) -> None:
     _given(case, expect)
-    expect.given(MOST_SHARE in case.settings.defaults, "the documents limit what is moved")
+    expect.given(MAX_SHARE in case.settings.defaults, "the documents limit what is moved")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
 
@@ -207,7 +207,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
     ends = _ends(case, expect)
     gone = _together(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
-        share = case.settings.number(MOST_SHARE)
+        share = case.settings.number(MAX_SHARE)
         fits = any(
             one <= two * share * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True)
         )
@@ -219,8 +219,8 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Nothing is unloaded if that share of the largest difference is below both minimums."""
     _limits_given(case, expect)
-    extremes, share = Extremes.of(case), case.settings.number(MOST_SHARE)
-    ends = ((extremes.messages, LEAST_MESSAGES), (extremes.throughput, LEAST_BYTES))
+    extremes, share = Extremes.of(case), case.settings.number(MAX_SHARE)
+    ends = ((extremes.messages, MIN_MESSAGES), (extremes.throughput, MIN_BYTES))
     small = all(
         (most - least) * share < case.settings.number(name) * (1 - SHARE)
         for (least, most), name in ends
@@ -233,6 +233,6 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
 def no_more_bundles_than_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """At most the configured number of bundles is unloaded in a cycle."""
     _limits_given(case, expect)
-    most = case.settings.number(MOST_BUNDLES)
+    most = case.settings.number(MAX_BUNDLES)
     if expect.reached(most >= 0 and bool(answer.pairs)):
         expect.that(len(answer.pairs) <= most, f"at most {most} bundles", answer)

@@ -253,11 +253,11 @@ class CyclesInARow:
         """Return the minutes since each bundle was last unloaded, in a cycle or before."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
-        for place, clock in enumerate(self._clocks[: len(unloads) + 1]):
-            reported = self.case["cycles"][place]["recentlyUnloaded"]
+        for index, clock in enumerate(self._clocks[: len(unloads) + 1]):
+            reported = self.case["cycles"][index]["recentlyUnloaded"]
             ages = {bundle: now - clock + exact(ago) for bundle, ago in reported.items()}
-            if place < len(unloads):
-                ages |= dict.fromkeys(unloads[place], now - clock)
+            if index < len(unloads):
+                ages |= dict.fromkeys(unloads[index], now - clock)
             for bundle, ago in ages.items():
                 found[bundle] = min(ago, found.get(bundle, ago))
         return found
@@ -266,11 +266,11 @@ class CyclesInARow:
     def _clocks(self) -> list[Minutes]:
         """The time of each cycle in minutes since the first."""
         passed = [exact(one["minutes"]) for one in self.case["cycles"]]
-        return [total(passed[1 : place + 1]) for place in range(len(passed))]
+        return [total(passed[1 : index + 1]) for index in range(len(passed))]
 
     @cached_property
     def _usages(self) -> list[dict[str, Percent]]:
-        return [self.alone(place).weighted_usage for place in range(len(self))]
+        return [self.alone(index).weighted_usage for index in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> SheddingCycle:
         case = {name: value for name, value in seen.items() if name != "minutes"}

@@ -204,8 +204,8 @@ def _one_with_all(
     draft.up()
     draft.backdrop()
     left = megabytes
-    for place in range(parts or draft.random.randint(2, 4), 0, -1):
-        size = left if place == 1 else draft.random.randint(1, max(1, left - place))
+    for index in range(parts or draft.random.randint(2, 4), 0, -1):
+        size = left if index == 1 else draft.random.randint(1, max(1, left - index))
         draft.use(draft.space(), size)
         left = max(1, left - size)
     if crew_of is None:
@@ -221,8 +221,8 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
     """
     crew(draft, fewest=2)
     for _ in range(2):
-        for place in range(len(draft.brokers)):
-            draft.use(draft.space(), 45 + place % 3)
+        for index in range(len(draft.brokers)):
+            draft.use(draft.space(), 45 + index % 3)
         draft.tick(draft.settings[REPORT_INTERVAL])
 
 
@@ -298,7 +298,7 @@ def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
     draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
     draft.backdrop()
     count = draft.random.randint(2, min(4, len(draft.brokers)))
-    homes = {name: draft.brokers[place::count] for place, name in enumerate(DOMAINS[:count])}
+    homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
     for name, brokers in homes.items():
         draft.say("domain", name=name, brokers=brokers)
     return homes

@@ -30,7 +30,7 @@ from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
-MOST_MOMENTS = 5
+MAX_MOMENTS = 5
 """Maximum number of moments of a story to ask about; the latest ones are taken."""
 
 
@@ -54,7 +54,7 @@ def moment_questions(
             for one in _made(make, course, scene):
                 if bad_case(one.operation, one.case, defaults) is None:
                     found[canonical(one.case)] = one
-    return list(found.values())[-MOST_MOMENTS:]
+    return list(found.values())[-MAX_MOMENTS:]
 
 
 def _made(make: Maker, course: Course, scene: Scene) -> Iterator[Question]:

@@ -90,13 +90,13 @@ def space_of(topic: str) -> str:
 def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
     """Yield the cluster after each event."""
     now = Moment.first(settings)
-    for place, event in enumerate(events, start=1):
+    for index, event in enumerate(events, start=1):
         [(kind, about)] = event.items()
         valid = _is_valid(now, kind, about)
         unknown = now.domains_unknown or (kind == "domain" and _elsewhere(now, about))
         after = AFTER[kind](now, about) if valid and kind in AFTER else {}
         now = replace(
-            now, place=place, kind=kind, about=about, valid=valid, domains_unknown=unknown, **after
+            now, place=index, kind=kind, about=about, valid=valid, domains_unknown=unknown, **after
         )
         yield now
 

@@ -62,9 +62,9 @@ def applied(context: Context, case: Case) -> Derivation:
     channel = Channel(case, context.readings["channel-transfer"])
 
     def explain() -> Iterator[Step]:
-        for place, change in enumerate(case["changes"]):
+        for index, change in enumerate(case["changes"]):
             brokers = f"from {change['from'] or 'no broker'} to {change['to'] or 'no broker'}"
-            fate = "ignored" if place in channel.ignored else "counts"
+            fate = "ignored" if index in channel.ignored else "counts"
             yield Step(change["bundle"], f"{change['state']} {brokers}: {fate}")
         for lookup, found in zip(case["lookups"], channel.lookups, strict=True):
             to = f" to {found['to']}" if "to" in found else ""

@@ -170,8 +170,8 @@ def read(_context: Context, case: Case) -> Derivation:
     """Answer `report.read`. [REPORT-01 … 09]"""
     try:
         report = reports.read(case["report"])
-    except reports.Unreadable as wrong:
-        raise Refused(str(wrong)) from None
+    except reports.Unreadable as error:
+        raise Refused(str(error)) from None
     broker = report.broker
 
     def explain() -> Iterator[Step]:

@@ -75,9 +75,9 @@ def decide_in_turn(
 
 
 def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
-    for place, decision in enumerate(decisions):
-        later = f"{plain(row.minutes(place - 1, place))} minutes later" if place else ""
-        yield Step(f"cycle {place + 1}", later)
+    for index, decision in enumerate(decisions):
+        later = f"{plain(row.minutes(index - 1, index))} minutes later" if index else ""
+        yield Step(f"cycle {index + 1}", later)
         for step in decision.explain():
             yield step.within()
 

@@ -15,7 +15,7 @@ from pulsar_conformance.reference.released.loads import Json, Leader, with_ports
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 
-MOST_TOPICS = "loadBalancerBrokerMaxTopics"
+MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
@@ -72,7 +72,7 @@ class ReleasedAssignment:
         addresses = with_ports(self.known.case["brokers"])
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
         policies = self.known.case["isolation"]
-        named = {f"policy-{place}": one for place, one in enumerate(policies)}
+        named = {f"policy-{index}": one for index, one in enumerate(policies)}
         ordered = [named[name] for name in in_map(named)]
         own = next((one for one in ordered if self._all.namespace in one["namespaces"]), None)
         if own is None:
@@ -153,7 +153,7 @@ class ReleasedAssignment:
     def _few_topics(self, among: Candidates) -> Candidates:
         """Return the brokers below the limit on topics, or all if there are none."""
         reports = self.known.case["brokers"]
-        most = self.known.number(MOST_TOPICS)
+        most = self.known.number(MAX_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 

@@ -101,8 +101,8 @@ def _pairs(
     """Yield pairs whose difference exceeded a threshold in enough consecutive cycles."""
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
-    for place in range((len(brokers) + 1) // 2):
-        idle, busy = brokers[place], brokers[-1 - place]
+    for index in range((len(brokers) + 1) // 2):
+        idle, busy = brokers[index], brokers[-1 - index]
         apart = scores[busy] - scores[idle]
         if apart < low:
             _forget(memory, idle, busy)

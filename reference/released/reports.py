@@ -20,7 +20,7 @@ from pulsar_conformance.reference.reports import (
     BUNDLE,
     CHANGES,
     COUNTS,
-    LEAST_MILLIS,
+    MIN_MILLIS,
     NESTED,
     STATS,
 )
@@ -43,7 +43,7 @@ SUMMED: Mapping[str, str] = {
 }
 """Totals of a simple report, each with the field of its bundles that is summed."""
 
-LEAST_SECONDS = 5
+MIN_SECONDS = 5
 """Seconds between two checks of the load in 2.4, LoadManagerShared."""
 
 SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
@@ -66,9 +66,9 @@ class _ReleasedDue(ReportDue):
     @property
     def too_soon(self) -> bool:
         """True before the minimum interval has passed, which 2.4 has as a constant."""
-        if LEAST_MILLIS in self.settings.defaults:
+        if MIN_MILLIS in self.settings.defaults:
             return super().too_soon
-        return exact(self.case["seconds"]) < LEAST_SECONDS
+        return exact(self.case["seconds"]) < MIN_SECONDS
 
     def usage(self, name: str) -> Percent:
         """Return the usage, `written` or `now`, whose change counts."""
@@ -90,8 +90,8 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
             raise _Mismatch("a load report is a JSON object")
         simple = is_simple(report)
         broker = _simple(report, release) if simple else _modular(report, release)
-    except _Mismatch as wrong:
-        why = str(wrong)
+    except _Mismatch as error:
+        why = str(error)
         return Derivation({"refused": why}, lambda: (Step("refused", why),))
     manager = "simple" if simple else "modular"
     unfit = _inexpressible(broker)

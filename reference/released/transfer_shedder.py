@@ -21,7 +21,7 @@ from pulsar_conformance.reference.shedding import (
     EXCLUDED,
     HITS,
     LIFETIME,
-    MOST_BROKERS,
+    MAX_BROKERS,
     TOP,
     TRANSFER_TARGET,
     TRANSFERS,
@@ -193,7 +193,7 @@ class ReleasedTransfer:
         return load > self.known.number(THRESHOLD) / 100.0 and far
 
     def _unloads(self, stats: _Stats) -> Iterator[Unload]:
-        limit = int(self.known.number(MOST_BROKERS))
+        limit = int(self.known.number(MAX_BROKERS))
         while stats.shed < limit and stats.low < stats.high and self._calls_for_unloads(stats):
             source, target = stats.order[stats.high], stats.order[stats.low]
             stats.high -= 1

@@ -18,10 +18,10 @@ from pulsar_conformance.reference.released.strategy import (
 )
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
-MOST_SHARE = "maxUnloadPercentage"
-MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
+MAX_SHARE = "maxUnloadPercentage"
+MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
-CONSTANT = {MOST_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
+CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
 """Constants in the source of a release that has no settings for them."""
 
 NEAR_NOTHING = 1e-6
@@ -87,7 +87,7 @@ def _setting(view: ClusterView, name: str) -> float:
 
 
 def _need(view: ClusterView, spread: _Spread) -> int:
-    return to_int((spread.most - spread.least) * _setting(view, MOST_SHARE))
+    return to_int((spread.most - spread.least) * _setting(view, MAX_SHARE))
 
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
@@ -137,7 +137,7 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
     """Yield bundles that fit into the amount left, most traffic first; sums overflow as ints."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
-    most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))
+    most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))
     for bundle in known.busiest_first(view.free_of(broker), kind):
         traffic = known.traffic(bundle, kind)
         if traffic <= wrap_int(left + more) and (most == -1 or count < most):
@@ -157,7 +157,7 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
         return
     kind, spread = decision.kind, decision.spreads[decision.kind]
     written = WRITTEN[kind]
-    share = f"{plain(Fraction(_setting(view, MOST_SHARE)))} of what lies between"
+    share = f"{plain(Fraction(_setting(view, MAX_SHARE)))} of what lies between"
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
     yield Step("to move", f"{share} {apart}, in whole numbers: {need} ({place('uniform-share')})")

@@ -31,7 +31,7 @@ LEAST = {
 }
 """Minimum value of each setting that makes sense."""
 
-MOST_BUNDLES = 65536
+MAX_BUNDLES = 65536
 
 
 def why_invalid(name: str, value: Value) -> str | None:
@@ -45,7 +45,7 @@ def why_invalid(name: str, value: Value) -> str | None:
     if isinstance(value, int | float):
         least, most = known.range or (LEAST.get(name, 0), None)
         if name == "defaultNumberOfNamespaceBundles":
-            most = MOST_BUNDLES
+            most = MAX_BUNDLES
         if value < least or (most is not None and value > most):
             return f"{name} cannot be {value}"
     return None

@@ -21,7 +21,7 @@ LEFT = 76
 RIGHT = 52
 PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
-MOST_ROWS = 12
+MAX_ROWS = 12
 CUT = 38
 """Maximum length of an event's text; the table has the full text."""
 LIMITS = ("threshold", "limit")
@@ -53,7 +53,7 @@ def pictures(shown: Shown) -> Iterator[str]:
 def _usage_bars(steps: Sequence[Step]) -> str:
     """Draw a bar for each broker's usage, with the average and the limit."""
     brokers, average, limit = _brokers(steps)
-    measured = [one for one in brokers if one.usage is not None][:MOST_ROWS]
+    measured = [one for one in brokers if one.usage is not None][:MAX_ROWS]
     if not measured:
         return ""
     body, said = [], []
@@ -167,7 +167,7 @@ def _parts(value: Any) -> list[tuple[int, int]]:
 
 def _time_line(events: Sequence[tuple[str, str]]) -> str:
     """Draw events at the minutes when they happen."""
-    known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MOST_ROWS]
+    known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MAX_ROWS]
     if not known:
         return ""
     last = max(minute for minute, _ in known) or 1.0

@@ -252,11 +252,13 @@ def test_a_simple_load_manager_is_not_judged_by_what_only_the_modular_one_has(mo
     implementation = Implementation("reference", PROFILE, {})
     modular = [rule for rule in SPECS.rules.values() if rule.managers == ("modular",)]
     assert len(modular) > 20
-    assert [one.id for one in modular if one.operations and implementation.unoffered(one)] == []
+    assert [
+        one.id for one in modular if one.operations and implementation.why_not_offered(one)
+    ] == []
     monkeypatch.setattr(implementation, "hello", replace(implementation.hello, manager="simple"))
-    assert [one.id for one in modular if not implementation.unoffered(one)] == []
-    assert implementation.unoffered(SPECS.rules["SHED-01"]) is None
-    assert implementation.unoffered(SPECS.rules["REPORT-02"]) is None
+    assert [one.id for one in modular if not implementation.why_not_offered(one)] == []
+    assert implementation.why_not_offered(SPECS.rules["SHED-01"]) is None
+    assert implementation.why_not_offered(SPECS.rules["REPORT-02"]) is None
 
 
 def test_the_order_that_is_declared_is_held_to():

@@ -138,12 +138,12 @@ def due(release: Release, case: Case) -> Answer:
 
 def _least_millis(release: Release, configuration: Java) -> int:
     """Return the milliseconds between two checks, which 2.4 has as a constant."""
-    if not release.configurations.knows(LEAST_MILLIS):
+    if not release.configurations.knows(MIN_MILLIS):
         return int(java_class(SHARED).LOAD_REPORT_UPDATE_MIMIMUM_INTERVAL)
     return int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
 
 
-LEAST_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
+MIN_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 CLOCK = "java.lang.System"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
 
-MOST_TOPICS, MOST_SESSIONS = 1000, 1000
+MAX_TOPICS, MAX_SESSIONS = 1000, 1000
 """Documented limits of a bundle's topics and of its sessions; a bundle exactly at a limit is not
 split.
 """
@@ -18,7 +18,7 @@ SETTLED = 500
 """Number of topics from which on a bundle may be about to be split anyway."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
-MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
+MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 
 @dataclass
@@ -71,31 +71,31 @@ def _plan_split(bundle: str | None, split: bool) -> PlannedSplit | None:
 
 def keeps_bundle_with_many_topics(growth: SplitInput) -> PlannedSplit | None:
     """Do not split a bundle with one topic more than the limit."""
-    return _plan_split(growth.set_counts(topics=MOST_TOPICS + 1), split=False)
+    return _plan_split(growth.set_counts(topics=MAX_TOPICS + 1), split=False)
 
 
 def keeps_bundle_with_many_sessions(growth: SplitInput) -> PlannedSplit | None:
     """Do not split a bundle with one session more than the limit."""
-    half = MOST_SESSIONS // 2
+    half = MAX_SESSIONS // 2
     return _plan_split(growth.set_counts(producerCount=half, consumerCount=half + 1), split=False)
 
 
 def splits_at_the_limit(growth: SplitInput) -> PlannedSplit | None:
     """Split a bundle with exactly as many topics as the limit allows."""
-    return _plan_split(growth.set_counts(topics=MOST_TOPICS), split=True)
+    return _plan_split(growth.set_counts(topics=MAX_TOPICS), split=True)
 
 
 def splits_without_room(growth: SplitInput) -> PlannedSplit | None:
     """Split a bundle whose namespace already has the maximum number of bundles."""
-    bundle = growth.set_counts(topics=MOST_TOPICS + 1)
+    bundle = growth.set_counts(topics=MAX_TOPICS + 1)
     if bundle is None:
         return None
     owned = (one for said in growth.reports.values() for one in said["bundles"])
-    growth.settings[MOST_BUNDLES] = Counter(map(namespace_of, owned))[namespace_of(bundle)]
+    growth.settings[MAX_BUNDLES] = Counter(map(namespace_of, owned))[namespace_of(bundle)]
     return PlannedSplit(bundle, split=True)
 
 
 def splits_when_off(growth: SplitInput) -> PlannedSplit | None:
     """Split a bundle with too many topics although splitting is disabled."""
     growth.settings[AUTO_SPLIT] = False
-    return _plan_split(growth.set_counts(topics=MOST_TOPICS + 1), split=True)
+    return _plan_split(growth.set_counts(topics=MAX_TOPICS + 1), split=True)

@@ -160,7 +160,7 @@ def worthwhile(needed: Column) -> Column:
     Always true without a minimum. Null if it depends on the choice of bundles, or on the size of a
     megabyte. [THRESHOLD-20]
     """
-    least, most = setting_in_force(threshold.LEAST_THROUGHPUT), or_nothing(F.col("movable_bytes"))
+    least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_nothing(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
     return (
         F.when(least.isNull(), F.lit(True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.threshold import LEAST_THROUGHPUT, LOWER_BOUNDARY
+from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.bounds import Excess, excess_over_average
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
@@ -219,7 +219,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
     """A broker whose bundles carry at most the minimum throughput sheds none."""
     little = certainly_not(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
-    least = setting_in_force(LEAST_THROUGHPUT)
+    least = setting_in_force(MIN_THROUGHPUT)
     told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
     judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)
     return _for_threshold_shedder(judged, ~_relieves_idle_brokers(), without_history=False)

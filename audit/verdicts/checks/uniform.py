@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pulsar_conformance.adapters.spark.shapes import or_nothing
 from pulsar_conformance.adapters.spark.uniform import (
     LEAST,
-    MOST_BUNDLES,
+    MAX_BUNDLES,
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
     TRIGGERED,
 )
-from pulsar_conformance.adapters.spark.uniform import SHARE as MOST_SHARE
+from pulsar_conformance.adapters.spark.uniform import SHARE as MAX_SHARE
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
@@ -36,7 +36,7 @@ from pyspark.sql import functions as F
 
 MEASURES = ("messages", "bytes")
 
-LEAST_COMPARED = 1.0
+MIN_COMPARED = 1.0
 """Messages or bytes per second with which lower rates may be replaced, since 0 has no multiple."""
 
 
@@ -104,7 +104,7 @@ def _clearly_exceeds(most: Column, bound: Column) -> Column:
 
 
 def _least_compared(measure: str) -> Column:
-    return F.greatest(_end_column("least", measure), F.lit(LEAST_COMPARED))
+    return F.greatest(_end_column("least", measure), F.lit(MIN_COMPARED))
 
 
 def _is_triggered(readings: Readings) -> Column:
@@ -132,7 +132,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
 @register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """If the differences are within the thresholds, nothing is unloaded."""
-    loaded = (_end_column("least", measure) >= LEAST_COMPARED for measure in MEASURES)
+    loaded = (_end_column("least", measure) >= MIN_COMPARED for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(certainly_not(_is_triggered(readings)), F.col("total") > 0, told)
     return _for_uniform_shedder(judged, *loaded, none_of(F.col("sheds_under_85")))
@@ -189,7 +189,7 @@ def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
 
 
 def _share() -> Column:
-    return setting_in_force(MOST_SHARE)
+    return setting_in_force(MAX_SHARE)
 
 
 def sheds_small_differences() -> RuleColumns:
@@ -217,7 +217,7 @@ def small_differences_are_left(_readings: Readings) -> RuleColumns:
 @register_check("UNIFORM-07")
 def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
     """At most the configured number of bundles is unloaded in a cycle."""
-    most = setting_in_force(MOST_BUNDLES)
+    most = setting_in_force(MAX_BUNDLES)
     told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
     reached = (most >= 0) & (F.col("answered") > 0)
     judged = may_not(reached, F.col("total") > most, told)

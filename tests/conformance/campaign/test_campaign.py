@@ -140,7 +140,7 @@ def trial(number):
 
 def test_parts_are_merged_in_order_and_the_first_faults_are_kept():
     key = ("it", "documented-3.0", RULE)
-    faults = [trial(number) for number in range(search.MOST_KEPT + 1)]
+    faults = [trial(number) for number in range(search.MAX_KEPT + 1)]
     parts = [{key: Searched(10, 5, (one,))} for one in faults]
     [merged] = search.merge_parts(parts).values()
     assert merged.faults == tuple(faults[:-1])

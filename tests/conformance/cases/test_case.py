@@ -208,7 +208,7 @@ def test_without_bundle_data_the_latest_numbers_are_one_sample(made):
         "numSamples": 1,
         "maxSamples": 1000,
     }
-    assert "no bundle data of 8 bundles: the latest numbers count as one sample" in said
+    assert "no bundle data of 8 bundles: the latest rates count as a single sample" in said
     case, said = made(*setting, "--bundle-data", SAVED / "bundle-data")
     assert case["case"]["bundles"][IDLE]["shortTermData"]["numSamples"] == 1
     assert f"no bundle data of {IDLE}:" in said
@@ -220,7 +220,7 @@ def test_a_bundle_of_which_nothing_is_known_was_never_measured(reports, capsys):
     assert main(["case", "--reports", str(reports), "--setting", f"{THRESHOLD}=10"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["case"]["bundles"] == {}
-    assert "neither bundle data nor latest numbers of 8 bundles" in said.err
+    assert "neither bundle data nor latest rates of 8 bundles" in said.err
 
 
 def test_what_was_not_measured_is_left_out(reports, capsys):

@@ -10,9 +10,9 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.deviations import (
     Deviation,
+    deviations_of_other_versions,
     load_deviations,
-    of_other_versions,
-    of_others,
+    notes_on_unjudged,
 )
 from pulsar_conformance.conformance.cases.saved import load_saved as load_case
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -74,16 +74,16 @@ def _small(trial):
 
 def test_entries_of_whom_nobody_judged_are_told():
     listed = load_deviations(FILES["pulsar 3.0.7"])
-    [said] = of_others(listed, {("reference 0.1", "reference", "reference"): {}})
+    [said] = notes_on_unjudged(listed, {("reference 0.1", "reference", "reference"): {}})
     assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
-    assert list(of_others(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})) == []
+    assert list(notes_on_unjudged(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})) == []
 
 
 def test_entries_of_other_versions_are_counted_by_what_the_judged_one_shows():
     listed = load_deviations(FILES["pulsar 3.0.7"])
     names = "pulsar 3.0.8-SNAPSHOT", "pulsar:lib", "pulsar"
     rules = {"USAGE-01": True, "SPLIT-01": False, "SHED-04": False}
-    [said] = of_others(listed, {names: rules})
+    [said] = notes_on_unjudged(listed, {names: rules})
     assert said == (
         "pulsar 3.0.8-SNAPSHOT shows 1 known deviation of other versions, by their cases, "
         "but not SPLIT-01"
@@ -92,7 +92,7 @@ def test_entries_of_other_versions_are_counted_by_what_the_judged_one_shows():
 
 def test_many_implementations_that_nobody_judged_are_counted_together():
     listed = load_deviations(FOLDER)
-    [said] = of_others(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})
+    [said] = notes_on_unjudged(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})
     own = load_deviations(FILES["pulsar 3.0.7"])
     others = len(listed) - len(own)
     assert said == (
@@ -107,10 +107,10 @@ def test_many_implementations_that_nobody_judged_are_counted_together():
 def test_entries_of_the_version_before_come_first(version, nearest):
     listed = load_deviations(FOLDER)
     names = f"pulsar {version}", f"pulsar:{version}", "pulsar"
-    found = of_other_versions(listed, *names)
+    found = deviations_of_other_versions(listed, *names)
     assert {one.product for one in found} == {"pulsar"}
     assert found[0].implementation == f"pulsar {nearest}"
-    assert of_other_versions(listed, "pulsar 3.0.7", "pulsar:3.0.7", "pulsar") == []
+    assert deviations_of_other_versions(listed, "pulsar 3.0.7", "pulsar:3.0.7", "pulsar") == []
 
 
 def test_answers_are_compared_but_for_lines_of_java():

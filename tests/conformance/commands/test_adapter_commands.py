@@ -188,7 +188,7 @@ def test_check_finds_wrong_order_misspelt_operations_and_death():
     assert "ok    answers each of several equal cases" in told
     assert "FAIL  answers an operation that it does not know with an error: no.such" in told
     assert "what is no.such_operation?" in told
-    assert "note  not tried, the connection is gone: ends on bye" in told
+    assert "note  not tried, because the connection has ended: ends on bye" in told
 
 
 GREETS = """

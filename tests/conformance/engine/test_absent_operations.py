@@ -22,11 +22,11 @@ def without(name, monkeypatch, **more):
 
 def test_the_reason_for_an_operation_that_is_not_offered_is_repeated(monkeypatch):
     rule = specs.load().rules["REPORT-14"]
-    said = without("report.due", monkeypatch, absent={"report.due": WHY}).unoffered(rule)
+    said = without("report.due", monkeypatch, absent={"report.due": WHY}).why_not_offered(rule)
     assert said == f"report.due is not offered: {WHY}"
 
 
 def test_an_operation_may_be_left_out_without_a_reason(monkeypatch):
     rule = specs.load().rules["REPORT-14"]
-    said = without("report.due", monkeypatch, absent={"channel.apply": WHY}).unoffered(rule)
+    said = without("report.due", monkeypatch, absent={"channel.apply": WHY}).why_not_offered(rule)
     assert said == "it does not offer report.due"

@@ -8,7 +8,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.events import nobody
+from pulsar_conformance.conformance.common.events import ignore_event
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.ask import Dispatcher
@@ -21,7 +21,7 @@ SOON = 0.2
 """Seconds in which whoever may be asked, too, is."""
 
 LATE = 30
-"""Seconds after which nobody comes any more."""
+"""Seconds after which ignore_event comes any more."""
 
 
 class Elsewhere(ReferenceConnection):
@@ -65,7 +65,7 @@ def asked_of(connection, monkeypatch):
     one = Implementation("elsewhere", PROFILE, {})
     tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
     with ThreadPoolExecutor(4) as aside:
-        asker = Dispatcher(one, aside.submit, nobody)
+        asker = Dispatcher(one, aside.submit, ignore_event)
         asker.ask(tried)
         return [asker.answers(each) for each in tried]
 
@@ -118,7 +118,7 @@ def test_what_another_question_ends_is_asked_anew(monkeypatch):
     names = ("bundles.locate", "usage.max")
     tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in names]
     with ThreadPoolExecutor(2) as aside:
-        asker = Dispatcher(one, aside.submit, nobody)
+        asker = Dispatcher(one, aside.submit, ignore_event)
         asker.ask(tried)
         by_name = {each.trial.operation: each for each in tried}
         with pytest.raises(AdapterError, match="no usage"):
@@ -184,7 +184,7 @@ def test_each_trial_is_asked_also_where_nothing_else_keeps_it(monkeypatch):
 
     monkeypatch.setattr(implementations, "connect", lambda *_: Counted("elsewhere", PROFILE, {}))
     one = Implementation("elsewhere", PROFILE, {})
-    dispatcher = Dispatcher(one, lambda work, *given: work(*given), nobody)
+    dispatcher = Dispatcher(one, lambda work, *given: work(*given), ignore_event)
     example = OPERATIONS["usage.max"].examples[0]
     for _ in range(20):
         dispatcher.ask(SourcedTrial("drawn", Trial.of("usage.max", example)) for _ in range(1))

@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
-from pulsar_conformance.conformance.common.events import nobody
+from pulsar_conformance.conformance.common.events import ignore_event
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.ask import Dispatcher, run_immediately
@@ -79,7 +79,7 @@ def test_trials_that_ask_the_same_share_the_answer(monkeypatch, costly, asked):
     connection = Slow(costly)
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
     asker = Dispatcher(
-        implementations.Implementation("reference", PROFILE, {}), run_immediately, nobody
+        implementations.Implementation("reference", PROFILE, {}), run_immediately, ignore_event
     )
     case = OPERATIONS["manager.choose"].examples[0]
     tried = [

@@ -112,7 +112,7 @@ def test_a_row_is_a_file_of_its_own():
 
 
 def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, monkeypatch):
-    monkeypatch.setattr(confirm, "MOST_SEQUENCES", 1)
+    monkeypatch.setattr(confirm, "MAX_SEQUENCES", 1)
     connected(StaleUsage)
     found = verdicts(tmp_path, "USAGE-*")
     failed = [one.failure for one in found.values() if one.verdict == "fail"]
@@ -149,7 +149,7 @@ def test_an_implementation_that_answers_at_random_is_restarted_few_times(connect
     run.close()
     assert failed
     few = confirm.TRIED_ONE_BY_ONE + 4  # the last few questions, all of them, and the case alone
-    assert len(STARTED) <= 1 + few * confirm.MOST_RANDOM
+    assert len(STARTED) <= 1 + few * confirm.MAX_RANDOM
 
 
 SCRIPT = """

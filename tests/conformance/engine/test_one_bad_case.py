@@ -15,9 +15,9 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Trial, canonical
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.isolate import MOST_BREAKS
+from pulsar_conformance.conformance.engine.isolate import MAX_CRASHES
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.reduce import MOST_MESSAGES
+from pulsar_conformance.conformance.engine.reduce import MAX_MESSAGES
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Model
 from standins.breaking import SAID, breaking
@@ -82,7 +82,7 @@ def test_who_breaks_on_every_case_is_asked_little_more(how, monkeypatch):
     one, asked = implementation(monkeypatch, how, lambda *_: True)
     with pytest.raises(AdapterError, match=r"^reference: "):
         answers(one, "usage.max", cases)
-    assert len(asked) <= MOST_BREAKS + 1
+    assert len(asked) <= MAX_CRASHES + 1
 
 
 UNIFORM = "UniformLoadShedder"
@@ -102,7 +102,7 @@ def test_who_breaks_on_every_case_of_a_strategy_is_judged_by_the_others(how, mon
     silent = {one.verdict for rule, one in found.items() if rule not in (broken, *others)}
     assert silent <= {"not_applicable", "unexercised"}
     assert len(cases_in(tmp_path / "with")) == 1
-    assert len(asked) <= MOST_MESSAGES + 8, "those that find and reduce it, and the others' own"
+    assert len(asked) <= MAX_MESSAGES + 8, "those that find and reduce it, and the others' own"
 
 
 def test_what_breaks_on_no_single_case_is_said_so(monkeypatch):

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.attribute import without_answer
 from pulsar_conformance.conformance.engine.evaluate import Fault, RuleEvaluator
-from pulsar_conformance.conformance.engine.reduce import at_most, reduce, smallest_unanswered
+from pulsar_conformance.conformance.engine.reduce import reduce, smallest_unanswered, with_budget
 from pulsar_conformance.conformance.engine.reduce_steps import plainer_than
 from pulsar_conformance.reference import Model, Readings
 
@@ -216,7 +216,7 @@ def test_traffic_stays_in_everyday_amounts():
 
 def test_what_fails_in_each_half_is_reduced_to_one_question():
     trial = Trial(Trial.of("shed.select", report(Random(0), brokers=2)).questions * 8)
-    small = reduce(trial, at_most(lambda trials: [True] * len(trials), 10_000))
+    small = reduce(trial, with_budget(lambda trials: [True] * len(trials), 10_000))
     assert len(small.questions) == 1
 
 

@@ -71,7 +71,7 @@ def test_a_rule_judges_an_answer_to_a_case_that_was_drawn_for_another(
 
 
 def test_the_models_own_answers_are_not_judged_again(connected, monkeypatch, tmp_path):
-    monkeypatch.setattr(outcomes, "_unlike_model", None)
+    monkeypatch.setattr(outcomes, "_answers_unlike_model", None)
     found = verdicts(["SHED-03", "OVERLOAD-01"], tmp_path)
     assert {one.verdict for one in found.values()} == {"pass"}
 

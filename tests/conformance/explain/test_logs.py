@@ -144,7 +144,7 @@ def test_the_attributes_of_a_structured_line_are_read(tmp_path, capsys, line):
             "broker for bundle {broker=b1:8080, bundle=a/b/0x0_0x1, class=AvgShedder}",
             "AvgShedder does not unload a/b/0x0_0x1: b1:8080, its owner, would be chosen",
         ),
-        (f"ModularLoadManagerImpl - {UNLOADING}", "leaves out the attributes"),
+        (f"ModularLoadManagerImpl - {UNLOADING}", "omits the attributes"),
     ],
 )
 def test_figures_in_attributes_are_explained(explained, line, explained_as):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.common.events import Failure, Verdict, nobody
+from pulsar_conformance.conformance.common.events import Failure, Verdict, ignore_event
 from pulsar_conformance.conformance.common.expect import Expect, Violated, readable
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.confirm import Confirmer
@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.report import example_failure
 from pulsar_conformance.conformance.engine.report import failure_of as failure_of_case
-from pulsar_conformance.conformance.reporters.terminal import MOST_LINES, format_failure
+from pulsar_conformance.conformance.reporters.terminal import MAX_LINES, format_failure
 from pulsar_conformance.reference import Readings
 
 PROFILE = "documented-3.0"
@@ -137,8 +137,8 @@ class Idle:
 
 def test_a_derivation_of_a_thousand_lines_is_shortened():
     rule, many = specs.load().rules["BUNDLE-10"], tuple(f"line {n}" for n in range(1000))
-    short = Failure("case.json", "1000 topics", many[:MOST_LINES], "a", "b", "again")
-    for failure, shown in ((short, MOST_LINES), (replace(short, derivation=many), MOST_LINES)):
+    short = Failure("case.json", "1000 topics", many[:MAX_LINES], "a", "b", "again")
+    for failure, shown in ((short, MAX_LINES), (replace(short, derivation=many), MAX_LINES)):
         verdict = Verdict(rule.id, "it", PROFILE, rule.level, "fail", failure=failure)
         written = format_failure(rule, verdict, "it")
         lines = [line.strip() for line in written.splitlines() if line.startswith("    line ")]
@@ -146,7 +146,9 @@ def test_a_derivation_of_a_thousand_lines_is_shortened():
         assert lines[0] == failure.derivation[0]
         assert lines[-1] == failure.derivation[-1]
         left_out = len(failure.derivation) - shown
-        assert (f"… {left_out} lines more, which explain shows" in written) is (left_out > 0)
+        assert (f"… {left_out} more lines, which the command explain shows" in written) is (
+            left_out > 0
+        )
 
 
 def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
@@ -161,6 +163,6 @@ def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
     fault = Fault(Trial((Question(operation, case),)), [shed], outcome)
     rule = specs.load().rules["OVERLOAD-04"]
     applied = AppliedRule(rule, subject)
-    failure = failure_of_case(applied, Confirmer(plan, nobody).shown(applied, fault), plan)
+    failure = failure_of_case(applied, Confirmer(plan, ignore_event).shown(applied, fault), plan)
     assert failure.allowed == outcome.allowed
     assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"
