@@ -1,4 +1,4 @@
-"""ANSWER: requirements on the answer to any question."""
+"""ANSWER: rules about the answer to any question."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations that get further shares of the trials, since their cases vary more."""
+"""Operations whose cases vary more than others; each entry gives one more share of the trials."""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
-"""Fields whose order counts, or might count."""
+"""Fields of a case in which the order of entries matters, or might matter."""
 
 COPIES = 20
-"""Maximum number of transformed copies asked with a case."""
+"""Maximum number of transformed copies that are asked together with a case."""
 
 TRANSFORMED_SHARES = {
     SHED.id: 8,
@@ -53,19 +53,19 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Operations that get several shares of the trials with transformed copies."""
+"""Number of shares, of the trials with transformed copies, of operations that get more than one."""
 
 NEWEST = ("documented-5.0",)
-"""Profiles of rules that no earlier document states."""
+"""The profiles of a rule that only the newest documents state."""
 
 Questions = st.SearchStrategy[Question]
 Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
-"""Makes trials out of questions."""
+"""Function that turns a strategy for questions into a strategy for trials."""
 
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Draw a question of an operation from the strategies of all other rules.
+    """Return a strategy for questions of an operation, drawn as for all other rules.
 
     Rules that only documents of 5.0 have, and rules about plans, are left out: their cases may have
     fields that are newer than the documents by which an implementation is judged.
@@ -80,11 +80,11 @@ def draw_questions(operation: str) -> Questions:
             and rules[one.rule].profiles != NEWEST
             and rules[one.rule].area != "PLANNED"
         ]
-        # Sorted, so that the order of imports does not decide what is drawn.
+        # Sorted, so that drawn questions do not depend on the order of imports.
         serving.sort(key=lambda one: _sort_key(rules[one.rule]))
         return st.one_of([one.draws for one in serving]).map(lambda trial: trial.questions[-1])
 
-    # Deferred, since most strategies are registered later than this one.
+    # Deferred, because most strategies are registered after this one.
     return st.deferred(known)
 
 
@@ -95,7 +95,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function that maps a rule to its strategies, at least one per operation."""
+    """Return a function from a rule to its strategies, at least one for each operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -106,17 +106,20 @@ def of_each_operation(
 
 
 def once(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Trials that ask one question."""
+    """Return a strategy for trials of a single question."""
     return asked.map(lambda question: Trial((question,)))
 
 
 def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Trials that ask the same question twice."""
+    """Return a strategy for trials that ask the same question twice."""
     return asked.map(lambda question: Trial((question, _copy(question))))
 
 
 def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Trials that ask a question, two or three others of its operation, then the first again."""
+    """Return a strategy for trials that ask a question, some others, then the first one again.
+
+    There are two or three others, of the same operation.
+    """
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
         return Trial((first, *between, with_loads_exchanged(first, random), _copy(first)))
@@ -125,9 +128,9 @@ def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_loads_exchanged(question: Question, random: Random) -> Question:
-    """Return the question with the loads of its bundles permuted.
+    """Return a copy of a question in which bundles have each other's loads.
 
-    An implementation that caches loads by name would use the wrong bundle's load.
+    An implementation that caches loads by bundle name would use the wrong load.
     """
     operation, case = _copy(question)
     known = case.get("bundles")
@@ -146,7 +149,7 @@ def _reported_bundles(case: Json) -> list[str]:
 
 
 def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Trials that ask a question, then the same question with all names in another order."""
+    """Return a strategy for trials that ask a question twice, with names in different orders."""
 
     def both(question: Question, random: Random) -> Trial:
         return _in_two_orders(question, random.choice((_reverse, partial(_shuffle, random))))
@@ -155,9 +158,9 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
-    """Return strategies that draw a question in two orders.
+    """Return strategies for trials that ask a question with its names in two orders.
 
-    The last one has several brokers that shed and reverses them, which is rare in the others.
+    The last one reverses the order of several brokers that shed, a case that is rare in the others.
     """
     several = randoms.map(lambda random: _in_two_orders(_several_overloaded(random), _reverse))
     return [*of_each_operation(reordered)(rule), several]
@@ -174,7 +177,7 @@ def _several_overloaded(random: Random) -> Question:
 
 
 def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Trials that ask a question and transformed copies of it."""
+    """Return a strategy for trials that ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
         return Trial((question, *copies_of(question, COPIES, random)))
@@ -183,7 +186,7 @@ def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
-    """Return strategies that draw questions with transformed copies."""
+    """Return a rule's strategies for trials that ask a question and transformed copies of it."""
     return [
         transformed(draw_questions(operation))
         for operation in specs.load().rules[rule].operations
@@ -208,7 +211,7 @@ def _shuffle(random: Random, names: list[str]) -> list[str]:
 
 
 def _in_two_orders(question: Question, order: Order) -> Trial:
-    """Return a trial with the question and a copy with all names in another order."""
+    """Return a trial of a question and a copy of it with all names in another order."""
     operation, case = question
     return Trial.of(operation, case, {key: rearranged(case[key], order, key) for key in case})
 
@@ -257,7 +260,7 @@ def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) ->
             changed = f"{exchange.answer[CASE_CHANGED]} changed"
             expect.that(False, "the case unmodified", changed)
     first, last = exchanges[0], exchanges[-1]
-    expect.given(len(exchanges) > 2, "others are asked in between")
+    expect.given(len(exchanges) > 2, "other questions are asked in between")
     _same_question_same_answer(first, last, expect)
 
 
@@ -281,7 +284,7 @@ def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Ex
     expect.given(len(exchanges) == 2, "one question is asked in two orders")
     first, second = exchanges
     same = regardless_of_order(first.case) == regardless_of_order(second.case)
-    expect.given(first.operation == second.operation and same, "the order alone differs")
+    expect.given(first.operation == second.operation and same, "only the order differs")
     expect.given(canonical(first.case) != canonical(second.case), "the order differs")
     _demand_answer(first, second, expect)
 
@@ -298,7 +301,7 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
 
 @check_exchanges("ANSWER-06", draws=with_transformed_copies)
 def names_and_notation_do_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same case with other names, number formats or idle entries gets the same answer."""
+    """The same case with other names, number formats or irrelevant entries gets the same answer."""
     expect.given(len(exchanges) > 1, "a case is asked with transformed copies of it")
     first, *copies = exchanges
     question = Question(first.operation, first.case)

@@ -9,22 +9,22 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 
 Renaming = Callable[[int], str]
-"""Returns the replacement for the n-th name of a case."""
+"""Function that returns the replacement for the n-th name of a case, counted from 0."""
 
 
 def _by_capitals(*patterns: str) -> Renaming:
-    """Return a naming function; some of its names differ only in case."""
+    """Return a renaming that uses the patterns in turn; they differ only in capital letters."""
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
 def _by_zeros(number: int) -> str:
-    """Return a numeral; the next name is the same number without leading zeros."""
+    """Return a number with leading zeros or, for odd `number`, the previous one without them."""
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 
 LONG = "a" * 100
 PORTS = 3
-"""Number of brokers with one address."""
+"""Number of brokers that have the same address and differ only in their ports."""
 
 BROKERS: Mapping[str, Renaming] = {
     "brokers named by host and port": "pulsar-broker-{}.prod.svc.cluster.local:8080".format,
@@ -53,7 +53,7 @@ DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
 }
-"""Replacement names of domains and groups, no two of which differ only in capitals."""
+"""Renamings of domains and groups whose names do not merely differ in capitals."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
     "domains whose names differ in capitals alone": _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),

@@ -1,7 +1,7 @@
 """Transformations of a case that must not change its answer, by operation.
 
-Each depends only on the case. Applying it to the original case therefore shows whether another case
-is a transformed copy, and a case can be reduced together with its copies.
+The result of a transformation depends only on the case. A copy can therefore be recognized by
+transforming the original again, and a case can be reduced together with its copies.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
 MANY = 1_100
-"""Number of entries added before those of the case: more than the usual size of a table or page."""
+"""Number of entries added before those of the case; more than a usual table or page holds."""
 
 ADDITION_WEIGHT = 0.2
-"""Weight of a transformation that adds many entries, since such a case takes about a second."""
+"""Probability weight of a transformation that adds many entries: its cases take about 1 s."""
 
 BROKERS_ADDED = 130
-"""Number of brokers added: more than a real cluster has."""
+"""Number of brokers added; more than a real cluster has."""
 
 AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
 """Fields that hold an amount, which may be a fraction."""
 
 AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
-"""Fields whose values or entries are amounts."""
+"""Fields that hold an object or a list of amounts."""
 
 WITHOUT_EFFECT: Json = {"clusterName": "standalone", "numHttpServerThreads": 8}
 """Settings of broker.conf that have no effect on load balancing."""
@@ -79,9 +79,9 @@ class Transformation:
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
     """Returns the new names for one or more cases."""
     adds: bool = False
-    """True if it adds `MANY` entries."""
+    """True if it adds many entries, so that cases take longer."""
     first_name: str = ""
-    """Beginning of the first replacement name, which every renamed case contains."""
+    """Beginning of the first replacement name, which every renamed case contains; else empty."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
@@ -110,7 +110,7 @@ class Transformation:
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
-    """Return a value with whole amounts written with a decimal point: 85 as 85.0."""
+    """Return a value in which whole amounts have a decimal point, such as 85.0 for 85."""
     if isinstance(value, dict):
         return {
             name: _decimal(item, name, within or name in AMOUNTS_WITHIN)
@@ -301,7 +301,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
     ),
     READ.id: (SPELLED_AS_DECIMALS, NULL_RESOURCES),
 }
-"""The transformations of each operation, if it has any; topics are not renamed, since their names
+"""The transformations of each operation that has any. Topics are not renamed, because their names
 are hashed.
 """
 
@@ -315,8 +315,8 @@ PLAIN = (
     ),
     (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(domain_names, "domain-{}".format)),
 )
-"""For each kind of name: its transformations, the pattern of plain names, and a function that
-replaces the names by plain ones.
+"""For each kind of name: the transformations that rename it, the pattern of simple names, and a
+function that maps the names in cases to simple ones.
 """
 
 
@@ -331,8 +331,8 @@ def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations not applied to cases of documented rules: such rules may concern settings left
-out.
+"""Names of transformations that are not applied to drawn cases of rules, which may be about
+settings that a case omits.
 """
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
@@ -340,11 +340,11 @@ VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
         Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _overloaded_candidates),
     )
 }
-"""Further changes of drawn cases; unlike transformations, they may change the answer."""
+"""Changes of drawn cases that, unlike transformations, may change the answer."""
 
 
 def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
-    """Return the transformations that preserve a rule's subject in a trial, with their weights."""
+    """Return changes of a trial after which its rule still applies, with their weights."""
     if len(trial.operations) > 1:
         return [], []
     every = TRANSFORMATIONS.get(trial.operation, ())
@@ -376,10 +376,10 @@ def _equal(case: Json, other: Json) -> bool:
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
-    """Return the transformations that turn the first question into each of the others.
+    """Return, for each question but the first, the transformation that makes it from the first.
 
-    Empty if one of the others is not a transformed copy. The result for the latest trial is cached,
-    because a reduction edits a trial hundreds of times.
+    The result is empty if one of them is not a transformed copy. The result for the latest trial is
+    cached, because a reduction edits a trial hundreds of times.
     """
     global _LATEST
     latest = _LATEST

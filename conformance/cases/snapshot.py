@@ -84,8 +84,7 @@ class SavedReport:
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...]
-    """Resources that are left out of `broker`: they have no limit, so that no percentage is known.
-    """
+    """Resources that are left out of `broker` because they have no limit, and so no percentage."""
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
@@ -244,9 +243,8 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, file in json_files(path, "**/*.json"):
         named = BUNDLE.fullmatch(name) is not None
-        found.update(
-            {name: _averages_of(file, json_content(file))} if named else _data_of_many(file)
-        )
+        one = {name: _averages_of(file, json_content(file))} if named else _data_of_many(file)
+        found.update(one)
     return found
 
 
@@ -316,8 +314,7 @@ class Snapshot:
                 yield f"{name}: left out, since they have no limit: {unlimited}"
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
-            names = _counted(sampled)
-            yield f"no bundle data of {names}: the latest rates count as a single sample"
+            yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
             yield "the metrics name no bundles: set exposeBundlesMetricsInPrometheus=true"
         unknown = [name for name in self.owned if name not in self.bundles]

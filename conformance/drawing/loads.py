@@ -134,14 +134,14 @@ def draw_traffic(random: Random, count: int, kind: str | None = None) -> list[in
 
 
 def draw_rates(
-    random: Random, sizes_of: Sequence[int], disproportionate: bool = True
+    random: Random, sizes_of: Sequence[int], ranks_differ: bool = True
 ) -> list[dict[str, float]]:
     """Return bundles' traffic in both directions, given their bytes per second.
 
-    With `disproportionate`, bundles with more bytes have fewer messages, so that the orders by
+    With `ranks_differ`, bundles with more bytes have fewer messages, so that the orders by
     bytes and by messages differ.
     """
-    order = sorted(sizes_of, reverse=disproportionate)
+    order = sorted(sizes_of, reverse=ranks_differ)
     rank = {size: index for index, size in enumerate(order, start=1)}
     return [
         by_direction(100 * rank[size] if size else 0, size, random.choice(SHARES))

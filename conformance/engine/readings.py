@@ -166,10 +166,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """A rule, and choices of some readings under which answers violate it.
-
-    They do so under every choice of the other readings.
-    """
+    """A rule, and choices of readings under which answers violate it, whatever the rest are."""
 
     rule: str
     choices: Choices

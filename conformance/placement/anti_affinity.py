@@ -1,7 +1,8 @@
 """ANTI: a group's namespaces are spread over domains, then over the brokers of each domain.
 
-A rule about one condition is violated only by a choice that nothing but a mistake in that condition
-explains. A choice that uneven spreading also explains violates the rules about evenness.
+A rule about one condition is violated only by a choice that a mistake in that condition, and no
+other mistake, explains. A choice that uneven spreading also explains violates the rules about even
+spreading instead.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
-    """Assume the documented situation: the namespace is in a group and not served yet."""
+    """Return how the group is spread, assuming the documented situation.
+
+    The namespace is in a group and not served yet, and no other one is served by several brokers.
+    """
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
     served = Counter(one for names in case["owned"].values() for one in names)
@@ -31,20 +35,20 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Assume the same as `ordinary`, and that the answer is a candidate."""
+    """Return how the group is spread; assume the same as `ordinary`, and a candidate as answer."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates or none are in a domain; no document compares the two."""
+    """Assume that all candidates or none are in a domain; no document says what holds otherwise."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
 def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Assume two questions that differ only in these fields; return both, and the last answer."""
+    """Return both spreads and the last answer; assume that questions differ only in `changed`."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -53,11 +57,11 @@ def assume_two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""Pairs of the spread as a mistake would see it, and a description of the mistake."""
+"""Iterator of mistakes: the spread as a mistake would see it, and a description of the mistake."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand a choice that cannot be explained by one of these mistakes alone."""
+    """Demand a choice that no single one of these mistakes explains."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -110,7 +114,7 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
 
 
 def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
-    """Demand a broker that serves no more of the group than any other in its domain.
+    """Demand a broker that serves no more of the group than any other candidate in its domain.
 
     Brokers without a domain are compared with each other.
     """
@@ -237,7 +241,9 @@ def a_domain_that_is_down_leaves_the_others(
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
     whole = {one for one, home in before.home.items() if home in gone}
-    expect.given(None not in gone and not whole & set(after.candidates), "a whole domain is down")
+    expect.given(
+        None not in gone and not whole & set(after.candidates), "all brokers of a domain are down"
+    )
     expect.given(set(after.candidates) <= set(before.candidates), "no broker is new")
     kept = {one: names for one, names in before.owned.items() if one not in whole}
     expect.given(
@@ -270,7 +276,7 @@ MAX_TOPICS, EVENLY, LATER = (
     "preferLaterVersions",
 )
 MOST = 50_000
-"""Default maximum number of topics of a broker."""
+"""Default maximum number of topics on a broker."""
 
 
 @ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
@@ -283,7 +289,7 @@ def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect)
 
 @ASSIGN.check("ANTI-17", draws=draws.assigning(draws.join_group))
 def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker has the fewest of the group, in a domain with the fewest."""
+    """The chosen broker has the fewest of the group's namespaces, in a domain with the fewest."""
     _ordinary(case, answer, expect)
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")

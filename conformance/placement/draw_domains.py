@@ -1,4 +1,4 @@
-"""Drawing failure domains and groups, with a namespace to place or a bundle to assign."""
+"""Draws failure domains and anti-affinity groups, with a namespace or bundle to place."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Change = Callable[[Random, Json], Json]
 
 
 def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
-    """A namespace to place, in a cluster built by one of the makers."""
+    """Return a strategy for trials that place a namespace; one of the makers builds the cluster."""
     return _made(makers).map(lambda case: Trial.of(OPERATION, case))
 
 
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """The same namespace to place, before and after a change."""
+    """Return a strategy for trials that place a namespace before and after a change."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, change(random, copied(case))),
         _made(makers),
@@ -43,7 +43,7 @@ def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
 
 
 def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
-    """Return domains of these sizes, and namespaces that no broker serves yet."""
+    """Return a case with domains of these sizes, and namespaces that no broker serves yet."""
     brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
     waiting = iter(random.sample(brokers, len(brokers)))
     names = [f"shop/app-{number + 1}" for number in range(namespaces)]
@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _placed(random: Random, case: Json, evenly: bool) -> Json:
-    """Place the other namespaces one by one, as documented or at random."""
+    """Place all namespaces but the one in question, as documented if `evenly`, else at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -90,13 +90,13 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 
 
 def even(random: Random) -> Json:
-    """Namespaces that were placed one by one as documented."""
+    """Return a case whose other namespaces were placed one by one as documented."""
     world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _placed(random, world, evenly=True)
 
 
 def uneven(random: Random) -> Json:
-    """Namespaces placed at random, with some domains much fuller than others."""
+    """Return a case whose other namespaces were placed at random, unevenly."""
     case = _placed(random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False)
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
@@ -105,7 +105,7 @@ def uneven(random: Random) -> Json:
 
 
 def more_than_domains(random: Random) -> Json:
-    """More namespaces than domains, or even than brokers."""
+    """Return a case with more namespaces than domains, or even than brokers."""
     case = _unserved(random, _sizes(random), 0)
     extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
     case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
@@ -113,7 +113,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Namespaces of this group, other groups and no group, on different brokers."""
+    """Return a case with namespaces of this group, other groups and no group on several brokers."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
@@ -127,7 +127,10 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """A broker that serves more than any other domain; its domain's other brokers are idle."""
+    """Return a case with a broker that serves more of the group than any other domain.
+
+    The other brokers of its domain serve none.
+    """
     case = _nobody_placed(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
@@ -151,14 +154,14 @@ def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
 
 
 def first_of_its_group(random: Random) -> Json:
-    """A namespace that is the first of its group."""
+    """Return a case with a namespace that is the first of its group."""
     case = several_groups(random)
     case["groups"][case["namespace"]] = "new"
     return case
 
 
 def without_domains(random: Random) -> Json:
-    """Brokers without a domain, sometimes mixed with brokers in one."""
+    """Return a case with brokers without a domain, sometimes mixed with brokers in one."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
@@ -220,7 +223,7 @@ Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """A bundle of a new namespace to assign, after the given changes to the cluster."""
+    """Return a strategy for trials that assign a bundle of a new namespace, after these changes."""
     clusters = placements.cases(placements.used_alike, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
@@ -307,7 +310,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Give a broker one more bundle without load."""
+    """Give a broker one more bundle without load; with `ahead`, it has not been reported yet."""
     bundle = equal_bundles(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

@@ -1,4 +1,4 @@
-"""Drawing clusters with a bundle to place, near the conditions of the placement rules."""
+"""Draws clusters with a bundle to place, near the conditions of the placement rules."""
 
 from __future__ import annotations
 
@@ -22,32 +22,36 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """Each broker's usage and long-term message rate, from which a case is built."""
+    """An outline of a cluster, from which a case is built, with each broker's usage and rate."""
 
     random: Random
     levels: Sequence[float]
+    """Usage of each broker in percent."""
     rates: Sequence[int]
+    """Long-term messages per second of each broker."""
     bundles: int
+    """Number of bundles in the cluster."""
     settings: dict[str, Any] = field(default_factory=dict)
     exact: bool = False
     others: float = 0.8
     """Usage of all other resources, as a share of the busiest one."""
     alike: bool = False
-    """True if two resources have equal usage, so that ignoring one of them changes nothing."""
-    disproportionate: bool = True
-    """True if other measures of traffic rank the brokers differently."""
+    """True if two resources have equal usage, so that it does not matter if one of them is ignored.
+    """
+    ranks_differ: bool = True
+    """True if measures of traffic other than long-term messages rank the brokers differently."""
     preallocated: float = 0.2
-    """Share of the bundles that were assigned but not reported yet."""
+    """Share of the bundles that are assigned but not reported yet."""
     unmeasured: float = 0.0
     """Share of the bundles that were never measured."""
     candidates: int | None = None
     """Number of brokers that may take the bundle; None for all."""
     bundle_rate: int | None = None
-    """Messages per second of the bundle itself; None for any number, or none."""
+    """Messages per second of the bundle to place; None to draw them or leave them unknown."""
 
     def plainly(self) -> Self:
-        """Return the outline without variations beyond usage and rates."""
-        self.alike, self.disproportionate = True, False
+        """Remove all variations but usage and rates from the outline, and return it."""
+        self.alike, self.ranks_differ = True, False
         self.preallocated, self.others = 0, 0.1
         return self
 
@@ -86,7 +90,7 @@ class Outline:
             busiest = max(report, key=lambda one: report[one]["usage"] / report[one]["limit"])
             second = random.choice([one for one in RESOURCES if one != busiest])
             report[second] = dict(report[busiest])
-        if self.disproportionate:
+        if self.ranks_differ:
             return report | self._load(random.choice((0, 100, 1000)))
         known = [data.get(one, {}).get("longTermData", {}) for one in mine]
         assumed: Json = {name: 50 if name in RATES[:2] else 50_000 for name in RATES}
@@ -104,7 +108,7 @@ class Outline:
                 continue
             long_term = self._load(part)
             other = self._load(random.choice((part, 0, 10 * part, random.randrange(1000))))
-            short_term = other if self.disproportionate else long_term
+            short_term = other if self.ranks_differ else long_term
             data[bundle] = {
                 "shortTermData": loads.draw_average(short_term, random.randint(1, 10), 10),
                 "longTermData": loads.draw_average(long_term, random.randint(1, 1000), 1000),
@@ -114,10 +118,10 @@ class Outline:
     def _load(self, messages: int) -> dict[str, float]:
         """Return rates in both directions.
 
-        With `disproportionate`, bytes are not proportional to messages.
+        With `ranks_differ`, bytes are not proportional to messages.
         """
         random = self.random
-        if not self.disproportionate:
+        if not self.ranks_differ:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
         came, size = random.choice((0, messages, messages // 2)), random.choice((10, 1000, 10**5))
         rates = (came, messages - came, came * size, random.randrange(size))
@@ -132,13 +136,13 @@ def _parts(random: Random, whole: int, count: int) -> list[int]:
 
 OPERATION = "place.select"
 ASKS = 60
-"""Number of times that a question is repeated where the answer is random."""
+"""Number of times that a question with a random answer is repeated."""
 
 WORLDS = 16
-"""Number of clusters for which the question is repeated."""
+"""Number of different clusters for which the question is repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
-"""Returns a strategy of clusters with at least the given number of brokers."""
+"""Function that returns a Hypothesis strategy for clusters of at least so many brokers."""
 
 exact = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
@@ -152,18 +156,18 @@ tempting = st.booleans()
 
 
 def placing(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """A bundle to place, in a cluster from one of these strategies."""
+    """Return a strategy for trials that place a bundle in one of these kinds of clusters."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(OPERATION, case))
 
 
 def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
-    """The cases of `placing`, without trials."""
+    """Return a strategy for the cases of `placing`, as JSON."""
     return st.one_of([made(fewest) for made in clusters]).map(Outline.case)
 
 
 @st.composite
 def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with close scores, some of them equal."""
+    """Draw brokers with close scores, some of them equal."""
     size, score, exactly = draw(loads.sizes(fewest)), draw(scores), draw(exact)
     random = draw(randoms)
     threshold: float = random.choice((75, 100)) if exactly else random.choice((85, 85, 60, 92.5))
@@ -181,7 +185,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """As `balanced`, with weights, which ThresholdShedder uses and placement must ignore."""
+    """Draw the same as `balanced`, with resource weights, which placement must ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= draw_weights(outline.random)
     return outline
@@ -189,9 +193,9 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers around the threshold: on both sides, exactly at it, or one close to it and idle.
+    """Draw brokers around the threshold: on both sides, or exactly at it, or one very close to it.
 
-    The idle one is by far the best choice, if it is eligible.
+    That one has almost no load, so that it is by far the best choice if it is eligible.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -212,7 +216,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers on both sides of the threshold, some with twice the rate of others."""
+    """Draw brokers on both sides of the threshold, some with twice the rate of others."""
     outline, rate = draw(around_the_threshold(fewest)), draw(rates_alike)
     outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
     return outline
@@ -220,7 +224,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage that rank the same by every measure of traffic."""
+    """Draw brokers with equal usage that rank the same by every measure of traffic."""
     size, level = draw(loads.sizes(fewest)), draw(used)
     random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
@@ -232,15 +236,15 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers with equal usage that rank differently by the other measures of traffic."""
+    """Draw brokers with equal usage that rank differently by the other measures of traffic."""
     outline = draw(used_alike(fewest))
-    outline.disproportionate = True
+    outline.ranks_differ = True
     return outline
 
 
 @st.composite
 def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles that are assigned but not reported yet."""
+    """Draw clusters with many bundles that are assigned but not reported yet."""
     outline = draw(used_alike(fewest))
     outline.preallocated = outline.random.choice((0.3, 0.5))
     return outline
@@ -248,7 +252,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles without samples, and some measured ones with about the assumed load."""
+    """Draw many bundles without samples, and some measured ones with about the assumed load."""
     outline = draw(used_alike(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
@@ -258,7 +262,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """A threshold other than 85 %, with lightly loaded brokers between the two or close to it."""
+    """Draw a threshold other than 85 %, and lightly loaded brokers between both or close to it."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -269,7 +273,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Lightly loaded brokers slightly above and below 85 %, with no threshold set."""
+    """Draw lightly loaded brokers slightly above and below 85 %, with no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
@@ -280,7 +284,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _tempting(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Brokers at usage `at` with almost no load, full ones with none, and others with much load."""
+    """Return brokers at usage `at` with almost no load, full ones with none, and loaded ones."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
@@ -292,7 +296,7 @@ def _tempting(
 
 @st.composite
 def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers that each use one resource heavily, some up to overload."""
+    """Draw brokers that each use one resource heavily, some of them up to overload."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
@@ -306,7 +310,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Overloaded brokers with few messages at the moment, and others with many."""
+    """Draw overloaded brokers with few messages at the moment, and other brokers with many."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
@@ -316,7 +320,7 @@ def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
-    """Brokers above the threshold, two to four of which are candidates."""
+    """Return brokers above the threshold, two to four of which are candidates."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
     outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
@@ -326,12 +330,12 @@ def all_overloaded(random: Random, size: Size) -> Outline:
 
 @st.composite
 def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers above the threshold."""
+    """Draw brokers that are all above the threshold."""
     return all_overloaded(draw(randoms), draw(loads.sizes(max(fewest, 2))))
 
 
 def asked_repeatedly() -> st.SearchStrategy[Trial]:
-    """The same question 60 times, with all candidates overloaded."""
+    """Return a strategy for trials of one question 60 times, with all candidates overloaded."""
 
     def world(number: int) -> Trial:
         random = Random(number)
@@ -343,7 +347,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
 
 
 def before_and_after() -> st.SearchStrategy[Trial]:
-    """A cluster before and after the load on some brokers changes."""
+    """Return a strategy for trials before and after the load on some brokers changes."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _moved(random, copied(case))),
         cases(balanced, used_alike),

@@ -31,7 +31,7 @@ SCOPES = (None, "changed", "all_matching", "none")
 
 
 def _namespace_regexes(random: Random) -> list[str]:
-    """Return regexes for single namespaces, prefixes and tenants."""
+    """Return regexes that match single namespaces, prefixes of namespaces, or tenants."""
     forms = (*NAMESPACES, *(f"{one}/.*" for one in TENANTS), "finance/risk.*", "(shop|bank)/eu")
     return random.sample(forms, random.randint(2, 4))
 
@@ -50,7 +50,7 @@ def changed_policies(
     primary: Sequence[bool] = (False, True),
     changes: Sequence[str] = CHANGES,
 ) -> Trial:
-    """A policy with changed regexes, and the same or another primary list."""
+    """Draw a change of an isolation policy: other regexes, and the same or another primary list."""
     random, scope = draw(randoms), draw(st.sampled_from(scopes))
     regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
     old: Json | None = isolation_policy(regexes, _broker_regexes(random), ["b[6-9][.]svc"])
@@ -85,7 +85,7 @@ def _keep(kept: Sequence[str], unloaded: Unloaded, expect: Expect, why: str) -> 
 
 
 def _by_changes(case: ChangedPolicy, expect: Expect) -> None:
-    expect.given(case.scope == "changed", "what changed is compared")
+    expect.given(case.scope == "changed", "the unload scope is changed")
 
 
 @CHANGE.check("ISOLATION-01", draws=changed_policies(SCOPES[:2], (False,), CHANGES[:4]))
@@ -107,7 +107,7 @@ def another_primary_list_unloads(case: ChangedPolicy, unloaded: Unloaded, expect
 
 @CHANGE.check("ISOLATION-03", draws=changed_policies(("all_matching",)))
 def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With all_matching, all namespaces matched by old or new regexes are unloaded."""
+    """With the scope all_matching, all namespaces matched by old or new regexes are unloaded."""
     expect.given(case.scope == "all_matching", "the scope is all_matching")
     every = case.regexes("old") | case.regexes("new")
     _unload(case.matching_wholly(every), unloaded, expect, "the scope is all_matching")
@@ -115,7 +115,7 @@ def all_matching_unloads_all(case: ChangedPolicy, unloaded: Unloaded, expect: Ex
 
 @CHANGE.check("ISOLATION-04", draws=changed_policies(("none",)))
 def none_unloads_nothing(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
-    """With none, no namespace is unloaded."""
+    """With the scope none, no namespace is unloaded."""
     if expect.reached(case.scope == "none"):
         expect.nothing(sorted(unloaded), "the scope is none")
 
@@ -146,16 +146,16 @@ GROUPS = (
     (f"broker-[0-4]{DOTTED}", f"broker-[5-9]{DOTTED}"),
     (f"broker-1{DOTTED}", f"broker-(0|1[0-9]){DOTTED}"),
 )
-"""Regexes of primary and secondary brokers."""
+"""Pairs of regexes of primary and of secondary brokers."""
 
 PARTIAL = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{DOTTED}")
 WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
-"""Regexes that match no whole host without a port."""
+"""Regexes that match only part of a broker's host, or a host with a port."""
 
 OWN, OTHER = ("finance/payments", "finance/risk")
 
 BY_LOAD = 0.75
-"""Share of the cases in which the load decides among the admitted brokers, and not chance."""
+"""Share of the cases in which the load decides among the permitted brokers, instead of chance."""
 
 
 @st.composite
@@ -167,7 +167,10 @@ def isolated_brokers(
     traps: bool = False,
     shared: bool = False,
 ) -> Trial:
-    """A bundle with or without a policy, and registered brokers of some of the policy's groups."""
+    """Draw a bundle to place under a policy or (without `own`) none, with some brokers up.
+
+    `up` names the groups of the policy of which brokers are up.
+    """
     random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
     policy = isolation_policy([OWN], [primary], [secondary], draw(st.sampled_from(least)))
     policies = [policy]
@@ -242,7 +245,7 @@ def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> 
 
 @ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
 def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With too few primary brokers up, a primary or secondary one takes the bundle.
+    """With too few primary brokers up, a primary or secondary one gets the bundle.
 
     If the answer names its candidates, a secondary broker is among them.
     """
@@ -266,7 +269,7 @@ def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> Non
 
 @ASSIGN.check("ISOLATION-10", draws=isolated_brokers(own=False))
 def primary_brokers_are_reserved(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A bundle without a policy goes to no broker that is primary in a policy."""
+    """A bundle without a policy does not go to a broker that is primary in a policy."""
     pool = _shared_pool(case, expect)
     if expect.reached(len(pool) < len(case.case["brokers"])):
         expect.that(answer.broker in (pool or (None,)), either(pool) or "no broker", answer)

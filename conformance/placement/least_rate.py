@@ -1,7 +1,8 @@
-"""PLACE: which broker a bundle is placed on.
+"""PLACE: the broker on which a bundle is placed.
 
-A rule about one condition is violated only by a choice that nothing but a mistake in that condition
-explains. A choice that several mistakes explain violates the rule about the choice itself.
+A rule about one condition is violated only by a choice that a mistake in that condition, and no
+other mistake, explains. A choice that several mistakes explain violates the rule about the choice
+as a whole.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""Pairs of the comparison as a mistake would make it, and a description of the mistake."""
+"""Iterator of mistakes: the comparison as a mistake would make it, and a description of it."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -54,15 +55,15 @@ def _overloaded_kept(case: Placing) -> Mistakes:
     most = max((one.usage for one in case.comparison.candidates), default=ZERO)
     readings = case.readings.but("placement-score", "plain")
     kept = replace(case.comparison, threshold=most + 1, readings=readings)
-    yield kept, "if none were left out"
+    yield kept, "if no overloaded broker were left out"
 
 
 def _other_measures(case: Placing) -> Mistakes:
     for average, measure, mistake in (
-        ("shortTermData", "messages", "by the short term"),
+        ("shortTermData", "messages", "by short-term data"),
         ("longTermData", "throughput", "by bytes"),
-        ("longTermData", "messages_in", "by what comes in"),
-        ("longTermData", "messages_out", "by what goes out"),
+        ("longTermData", "messages_in", "by incoming messages"),
+        ("longTermData", "messages_out", "by outgoing messages"),
     ):
         yield _counting(case, partial(_average, average=average, measure=measure)), mistake
     latest = {name: broker.rates.messages for name, broker in case.brokers.items()}
@@ -79,7 +80,7 @@ def _reports_alone(case: Placing) -> Mistakes:
 
 def _wrong_for_unsampled(case: Placing) -> Mistakes:
     yield _counting(case, _measured), "if unmeasured bundles carried nothing"
-    yield _counting(case, _without_samples), "by the numbers of bundles without a sample"
+    yield _counting(case, _without_samples), "by the rates of bundles without a sample"
 
 
 def _another_threshold(case: Placing) -> Mistakes:
@@ -114,11 +115,11 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
     "PLACE-10": _another_default,
     "PLACE-11": _resource_overlooked,
 }
-"""Mistakes, by the rule that forbids them."""
+"""For each rule, the function that yields mistakes against it."""
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand a choice that is not explained by a mistake in this rule alone."""
+    """Demand a choice that no mistake against this rule alone explains."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -129,7 +130,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 
 
 def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
-    """True if a mistake in a rule other than `but` explains the choice."""
+    """True if a mistake against a rule other than `but` explains the choice."""
     return any(
         answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
@@ -139,7 +140,7 @@ def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
 
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
-    """Return a bundle's measured or assumed traffic in one window and by one measure."""
+    """Return a bundle's measured or assumed traffic in one of its averages, by one measure."""
     return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
@@ -162,8 +163,8 @@ def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBro
 ERROR_RATE = 1e-6
 """Maximum probability that a fair random choice fails a trial of PLACE-05.
 
-It never chooses one of k candidates in n repetitions with a probability of at most k (1 - 1/k)^n:
-1.3 in ten million for 4 candidates and 60 repetitions, less for fewer candidates.
+The probability that one of k candidates is never chosen in n repetitions is at most k (1 - 1/k)^n:
+1.3 in ten million for 4 candidates and 60 repetitions, and less for fewer candidates.
 """
 
 
@@ -263,7 +264,10 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
 
 
 def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
-    """True if `one` is better: lower usage and a lower rate (or an equal rate, if usage weighs)."""
+    """True if `one` is better than `other`: it has lower usage and a lower rate.
+
+    The rates may be equal if the score depends on usage.
+    """
     used_less = one.usage < other.usage - POINTS
     fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
     weighs = comparison.readings["placement-score"] != "plain"
@@ -316,7 +320,7 @@ def the_assignment_follows_the_load(
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
     then = allowed(assume_unowned_and_placed(before, first, expect))
     now = allowed(assume_unowned_and_placed(after, second, expect))
-    expect.given(first.broker in then, "the best one was chosen before")
+    expect.given(first.broker in then, "the best candidate was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
         best = with_scores(after.comparison, now)
         expect.that(explained_by_rate(after, second, "PLACE-12"), best, f"{second}, as before")

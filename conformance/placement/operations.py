@@ -1,4 +1,4 @@
-"""Operations on placement, and cases that tell a reading's alternatives apart."""
+"""Operations on placement, and cases that tell the alternatives of readings apart."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def placed(_case: object, answer: Json) -> Placed:
 
 
 def named_brokers(case: Json, answer: Json) -> list[NamesUsed]:
-    """Return the broker and the candidates named in an answer."""
+    """Return the brokers named in an answer, and those in the case."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
 
@@ -130,7 +130,9 @@ def _legal_groups(case: Json, _settings: Settings) -> Problems:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if brokers are equal, as well as domains and candidates named in both answers."""
+    """True if two answers have the same broker, and the same domains and candidates if both name
+    any.
+    """
     named = [name for name in ("domains", "candidates") if name in allowed and name in answer]
     same = all(set(allowed[name]) == set(answer[name]) for name in named)
     return same and bool(allowed["broker"] == answer["broker"])
@@ -182,10 +184,10 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
 
 
 def _policy_problems(case: Json) -> Problems:
-    """Yield a problem for each policy that the documents do not cover."""
+    """Yield a problem for each policy in a form that the documents do not describe."""
     policies = case.get("policies", ())
     if policies and case["isolation"]:
-        yield "case.isolation: policies are given as regular expressions; leave this empty"
+        yield "case.isolation: leave this empty, because policies are given as regular expressions"
     for broker in case["brokers"] if policies else ():
         if not broker.rpartition(":")[0]:
             yield f"case.brokers: {broker} is not an ID of the form host:port"
@@ -283,7 +285,7 @@ class ChangedPolicy:
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
     def perhaps(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces that a regex matches at least partly."""
+        """Return the namespaces of which a regex matches at least a part."""
         return [one for one in self.case["namespaces"] if _any_matches_part([*regexes], one)]
 
 
@@ -300,7 +302,7 @@ def _change_problems(case: Json, _settings: Settings) -> Problems:
 def isolation_policy(
     namespaces: Sequence[str], primary: Sequence[str], secondary: Sequence[str], least: int = 1
 ) -> Json:
-    """Return a policy of regexes; `least` is the `min_limit`."""
+    """Return an isolation policy of regexes; `least` is its `min_limit`."""
     groups = {"namespaces": [*namespaces], "primary": [*primary], "secondary": [*secondary]}
     return {**groups, "minLimit": least, "usageThreshold": 80}
 
@@ -326,7 +328,10 @@ CHANGE = Operation(
 def _placing_cluster(
     random: Random, threshold: float, usages: Sequence[float], rates: Sequence[float], more: float
 ) -> Json:
-    """Brokers with one bundle each, in random order, and a bundle with `more` messages to place."""
+    """Return brokers with one bundle each, in random order, and a bundle to place.
+
+    That bundle has `more` messages per second.
+    """
     bundle, *others = names.bundles(random, len(usages) + 1)
     brokers = [f"broker-{index + 1}" for index in range(len(usages))]
     loads_of = dict(zip(others, rates, strict=True)) | {bundle: more}
@@ -347,7 +352,10 @@ def _placing_cluster(
 
 
 def a_best_broker_by_each_score(random: Random) -> Json:
-    """Three brokers: lowest rate, lowest score, and lowest score with the bundle included."""
+    """Return a case of three brokers, each the best by another alternative of the score.
+
+    One has the lowest rate, one the lowest score, and one the lowest score including the bundle.
+    """
     few = random.choice((10, 100, 250))
     rates = (few, 2 * few, 10 * few)
     return _placing_cluster(random, 85, (84, 45, 5), rates, more=100 * few)
@@ -355,7 +363,7 @@ def a_best_broker_by_each_score(random: Random) -> Json:
 
 @st.composite
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
-    """A broker exactly at the threshold, and others above it; the question is repeated.
+    """Draw a repeated question with a broker exactly at the threshold, and others above it.
 
     If that broker is eligible, it always gets the bundle; otherwise all are overloaded.
     """
@@ -366,7 +374,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 def served_by_no_candidate(random: Random) -> Json:
-    """A domain whose only broker with namespaces of the group is not a candidate."""
+    """Return a case with a domain whose only broker that serves the group is not a candidate."""
     served = random.choice((2, 3))
     groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
     owned = {

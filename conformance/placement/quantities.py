@@ -38,14 +38,14 @@ def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool 
 
 
 def certainly(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
-    """Return the candidates that are certainly excluded (`out`), or certainly not."""
+    """Return the candidates that are certainly excluded if `out`, else those certainly not."""
     return [one for one in comparison.candidates if is_left_out(comparison, one) is out]
 
 
 def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
     """Return the lowest and highest score that a candidate can have, allowing for rounding.
 
-    Without a weight, or if rounding decides whether there is one, any score is possible.
+    If the formula divides by nearly 0 for it, any score is possible, and the highest is None.
     """
     rate = comparison.compared_rate(candidate)
     if comparison.readings["placement-score"] == "plain":
@@ -59,7 +59,7 @@ def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate
 def allowed(comparison: ComparedBrokers) -> Names:
     """Return the candidates that can have the lowest score, allowing for rounding.
 
-    All candidates if it is uncertain whether any is considered.
+    If it is uncertain whether any candidate is eligible, all are returned.
     """
     considered = certainly(comparison, out=False)
     if not considered:
@@ -75,13 +75,13 @@ def allowed(comparison: ComparedBrokers) -> Names:
 
 
 def with_rates(comparison: ComparedBrokers, rates: Mapping[str, Rate]) -> ComparedBrokers:
-    """Return the comparison with other rates."""
+    """Return a copy of the comparison with other rates of candidates."""
     changed = (replace(one, rate=rates[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
 
 def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> ComparedBrokers:
-    """Return the comparison with other usage."""
+    """Return a copy of the comparison with other usage of candidates."""
     changed = (replace(one, usage=usages[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
@@ -111,7 +111,10 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
 
 
 def surely(case: Placing, out: bool) -> Names:
-    """Return candidates that are certainly overloaded (`out`) or not, weighted and unweighted."""
+    """Return the candidates that certainly are overloaded if `out`, else those that are not.
+
+    This must hold both with and without resource weights.
+    """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
     plain_ones, weighted_ones = ({one.name for one in certainly(each, out)} for each in both)
@@ -126,7 +129,7 @@ def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> 
 
 
 def with_scores(comparison: ComparedBrokers, names: Names) -> str:
-    """Format candidates with their scores: broker-1 (20 %, score 3) or broker-2 (30 %, score 2)."""
+    """Format candidates with usage and score: "broker-1 (20 %, score 3) or broker-2 (30 %, …)"."""
     named = (one for one in comparison.candidates if one.name in names)
     return " or ".join(f"{one.name} ({_score(comparison, one)})" for one in named) or "no broker"
 
@@ -138,7 +141,7 @@ def _score(comparison: ComparedBrokers, candidate: ComparedBroker) -> str:
 
 
 def either(names: Iterable[str | None]) -> str:
-    """Format names as alternatives: broker-1 or broker-2."""
+    """Format names as alternatives, such as "broker-1 or broker-2"."""
     return " or ".join(sorted(name for name in names if name)) or "nothing"
 
 
@@ -174,5 +177,5 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
-    """True if at most one broker is permitted; documents do not rank the other conditions."""
+    """True if at most one broker is permitted: the documents do not rank all other conditions."""
     return len(case.permitted) <= 1

@@ -1,4 +1,4 @@
-"""PLACE-18, PLACE-19, PLANNED: placement by the strategy that is set."""
+"""PLACE-18, PLACE-19, PLANNED: placement by the configured strategy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 AllAsked = Sequence[Asked[Placing, Placed]]
 
 RUNNING = "running"
-"""State of an attempt to unload whose plan counts."""
+"""State of an attempt to unload during which its plan is in effect."""
 
 
 def _bundles_of(place: int, random: Random) -> list[str]:
@@ -72,7 +72,7 @@ def _names(random: Random, *counts: int) -> list[str]:
 
 
 def _below_the_mean(random: Random) -> Trial:
-    """Return candidates, some of them far enough below the mean usage."""
+    """Return a trial with candidates some of which are far enough below the mean usage."""
     names = _names(random, 2, 3, 4, 5, 6, 8, 12)
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))
@@ -117,7 +117,7 @@ SCORES = specs.load().readings["placement-score"]
 
 
 def _by_each_strategy(random: Random) -> Trial:
-    """Return busy brokers without bundles and idle ones with bundles, for either strategy."""
+    """Return a trial of busy brokers without bundles and idle ones with bundles."""
     names = _names(random, 2, 3, 4, 8, 10)
     busy = names[: min(len(names) // 2, 2)]
     usages = dict.fromkeys(names, random.randint(5, 20))
@@ -141,7 +141,9 @@ def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)
-        expect.given(strategy in (LEAST_RATE, LEAST_USAGE), "it is one of two that are documented")
+        expect.given(
+            strategy in (LEAST_RATE, LEAST_USAGE), "the strategy is one of two documented ones"
+        )
         expect.given(bool(case.brokers) and not case.owned, "the bundle is to be placed")
         by_rate = _by_any_score(case)
         by_usage = _used_less(case, POINTS) or frozenset(case.brokers)
@@ -172,7 +174,7 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
 
 
 def _both(random: Random) -> Json:
-    """Return settings by which AvgShedder sheds and places; empty where it does so by default."""
+    """Return settings under which AvgShedder sheds and places; none if it does so by default."""
     named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
     return random.choice((named, named, {}))
 
@@ -184,7 +186,10 @@ def _running(random: Random) -> Trial:
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """The same question 60 times, with a plan in one of these states, or without a plan."""
+    """Return a strategy for trials of a question 60 times, with a plan in one of these states.
+
+    Without states, there is no plan.
+    """
 
     def world(number: int) -> Trial:
         random = Random(number)
@@ -202,7 +207,7 @@ def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing,
     for case, answer in asked:
         expect.given(placing_strategy(case) == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
         plan = case.case.get("plan")
-        expect.given(plan is not None and plan["attempt"] == RUNNING, "a plan counts")
+        expect.given(plan is not None and plan["attempt"] == RUNNING, "a plan is in effect")
         expect.given(not case.owned, "no broker has the bundle")
         yield case, answer
 
@@ -262,7 +267,7 @@ def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-03", draws=_repeated("completed", "failed"))
 def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
-    """Once the attempt is over, each candidate gets the bundle at times."""
+    """Once the attempt is over, each candidate gets the bundle in some repetitions."""
     plan = asked[0].case.case.get("plan")
     expect.given(plan is not None and plan["attempt"] != RUNNING, "the attempt of a plan is over")
     _each_takes_it(asked, expect)
@@ -270,13 +275,13 @@ def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-06", draws=_repeated())
 def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
-    """Without a plan, each candidate gets the bundle at times."""
+    """Without a plan, each candidate gets the bundle in some repetitions."""
     expect.given("plan" not in asked[0].case.case, "there is no plan")
     _each_takes_it(asked, expect)
 
 
 def _beside_another_shedder() -> st.SearchStrategy[Trial]:
-    """Bundles to place where only a shedding strategy is set."""
+    """Return a strategy for trials that place bundles, with only a shedding strategy set."""
 
     def trial(case: Json, shedder: str) -> Trial:
         settings = {**case["settings"], STRATEGY: PACKAGE + shedder}

@@ -1,6 +1,7 @@
-"""Placement as checks use it: cases with independently computed quantities, and answers.
+"""Types in which checks see cases and answers about placement, with quantities computed from them.
 
-The model computes the same quantities in `reference`; no check uses those.
+The model computes the same quantities in `reference`. Checks do not use those, so that an error in
+the model is not also an error in a check.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
 
 UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000))
-"""The traffic of a bundle without a sample. [PLACE-08]"""
+"""The traffic that is assumed of a bundle without samples. [PLACE-08]"""
 
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """A candidate's values for comparison: highest usage and long-term message rate."""
+    """A candidate with the values that are compared: highest usage and long-term message rate."""
 
     name: str
     usage: Percent
@@ -34,12 +35,12 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """Candidates with the values compared; a mistake is modelled by changing one of them."""
+    """The candidates with the compared values; replacing a value models a mistake."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
     bundle_rate: Rate
-    """Long-term messages per second of the bundle itself."""
+    """Long-term messages per second of the bundle to place."""
     readings: Readings
 
     def considers(self, one: ComparedBroker) -> bool:
@@ -48,7 +49,7 @@ class ComparedBrokers:
         return one.usage < self.threshold or (eligible and one.usage == self.threshold)
 
     def compared_rate(self, one: ComparedBroker) -> Rate:
-        """Return a candidate's rate for comparison, by the reading `placement-score`."""
+        """Return the rate by which a candidate is compared, by the reading `placement-score`."""
         with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
         return one.rate + self.bundle_rate if with_bundle else one.rate
 
@@ -90,7 +91,7 @@ class Placing:
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
-        """Return each candidate's rate, given the rate of a bundle."""
+        """Return each candidate's rate: the sum of what `rate` returns for its bundles."""
         data = self.case["bundles"]
         each = {name: dict.fromkeys(self.bundles(name)) for name in self.brokers}
         return {name: total(rate(data.get(one)) for one in own) for name, own in each.items()}
@@ -132,7 +133,7 @@ class GroupSpread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """Brokers whose namespaces count in their domain, by the reading `domain-counts`."""
+    """The brokers of a domain that count, as an alternative of the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
@@ -147,11 +148,11 @@ class GroupSpread:
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that is in one."""
+        """The domain of each broker that is in a domain."""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, *brokers: str) -> set[str]:
-        """Return the group's other namespaces on any of these brokers."""
+        """Return the group's other namespaces that any of these brokers serves."""
         if self.group is None:
             return set()
         served = {one for broker in brokers for one in self.owned.get(broker, ())}
@@ -173,7 +174,7 @@ class GroupSpread:
 
     @property
     def mixed(self) -> bool:
-        """True if only some candidates have a domain: no document compares them with the others."""
+        """True if some candidates have a domain and some have none, which no document describes."""
         return None in self.counts_by_domain and len(self.counts_by_domain) > 1
 
     @cached_property
@@ -257,9 +258,9 @@ class Assigning:
 
     @cached_property
     def groups(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
-        """The namespace's policy (None if it has none), and the primary and secondary brokers.
+        """The namespace's policy, or None, with its primary and its secondary brokers.
 
-        Without a policy, they are those of all policies.
+        For a namespace without a policy, they are the brokers of all policies.
         """
         policies = self.case["policies"]
         own = [
@@ -276,7 +277,7 @@ class Assigning:
 
     @cached_property
     def spread(self) -> GroupSpread:
-        """How the group is spread over the brokers."""
+        """The distribution of the namespace's group over the brokers."""
         serving = {name: {*map(namespace_of, own)} for name, own in self.serving.items()}
         counted = self.readings["domain-counts"]
         groups, domains = self.case["groups"], self.case["domains"]
@@ -291,7 +292,7 @@ class Assigning:
 
 @dataclass(frozen=True)
 class Placed:
-    """The answered broker, with domains and candidates if the answer names them."""
+    """An answer: the chosen broker, or None, with domains and candidates if it names them."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None

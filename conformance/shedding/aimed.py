@@ -1,4 +1,4 @@
-"""Shedding cycles that tell a reading's alternatives apart."""
+"""Builds shedding cycles whose answers tell the alternatives of a reading apart."""
 
 from __future__ import annotations
 
@@ -24,32 +24,35 @@ def _sketch(
     settings: Mapping[str, Any],
     each: int = 4,
     exact: bool = False,
-    disproportionate: bool = False,
+    ranks_differ: bool = False,
 ) -> Json:
-    """Return a cluster without ties, history or bundles that must stay."""
+    """Return a case without ties, usage history or recently unloaded bundles.
+
+    `levels` has the usage of each broker in percent, and `each` is its number of bundles.
+    """
     sketch = Sketch(
         random, strategy, levels, [each] * len(levels), exact, dict(settings),
-        recent=0, disproportionate=disproportionate, traffic="different",
+        recent=0, ranks_differ=ranks_differ, traffic="different",
     )  # fmt: skip
     return sketch.case()
 
 
 def _averages(load: Mapping[str, float]) -> Json:
-    """Return bundle data with the same traffic in both windows."""
+    """Return bundle data with the same traffic in the short and the long term."""
     return {
         window: loads.draw_average(load, samples, samples) for window, samples in WINDOWS.items()
     }
 
 
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
-    """Set each broker's CPU usage to its level, because some readings ignore memory."""
+    """Set each broker's CPU usage to its level, because memory does not count in some readings."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
     return case
 
 
 def at_the_overload_threshold(random: Random) -> Json:
-    """A broker exactly at the threshold."""
+    """Return a case with a broker whose usage is exactly the overload threshold."""
     level = random.choice((50, 75))
     settings = {OVERLOAD_THRESHOLD: level}
     return _on_cpu(
@@ -58,18 +61,18 @@ def at_the_overload_threshold(random: Random) -> Json:
 
 
 def far_over(random: Random) -> Json:
-    """A broker whose excess is as large as several of its bundles."""
+    """Return a case with a broker whose excess over the threshold is that of several bundles."""
     return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD_THRESHOLD: 60}, each=12)
 
 
 def all_overloaded_alike(random: Random) -> Json:
-    """All brokers equally overloaded, so that none is above the average."""
+    """Return a case of equally overloaded brokers, none of which is above the average."""
     settings = {**NEEDED, OVERLOAD_THRESHOLD: 60}
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
 
 def at_the_threshold(random: Random) -> Json:
-    """A broker exactly 25 points above the average."""
+    """Return a case with a broker exactly 25 points above the average, with a threshold of 25."""
     levels: list[float] = [75, 25]
     random.shuffle(levels)
     settings = {SHEDDER_THRESHOLD: 25}
@@ -77,7 +80,7 @@ def at_the_threshold(random: Random) -> Json:
 
 
 def well_above_the_average(random: Random) -> Json:
-    """Usage of 40, 10 and 10; the busy broker has forty bundles of about 2.5 percent each.
+    """Return a case with usage of 40, 10 and 10 %; the busy broker has 40 almost equal bundles.
 
     Depending on the alternative, it must shed 25, 21, 62.5 or 52.5 percent of its traffic to reach
     the target: 10, 9, 25 or 21 bundles.
@@ -96,24 +99,24 @@ def well_above_the_average(random: Random) -> Json:
 
 
 def _busy_but_one(random: Random, below: float, settings: Mapping[str, Any]) -> Json:
-    """Ten brokers: nine with equal usage, and one `below` points below the average of all ten."""
+    """Return a case of eleven brokers; one is `below` points below the average of all."""
     levels = [60.0] * 10 + [60 - below * 1.1]
     settings = {LOWER_BOUNDARY: True, **settings}
     return _sketch(random, "ThresholdShedder", levels, settings, each=2)
 
 
 def a_little_below_the_average(random: Random) -> Json:
-    """A broker 5 points below the average, with a threshold of 10."""
+    """Return a case with a broker 5 points below the average, with a threshold of 10."""
     return _busy_but_one(random, 5, {SHEDDER_THRESHOLD: 10})
 
 
 def between_ten_and_the_threshold(random: Random) -> Json:
-    """A broker 15 points below the average, with a threshold of 20."""
+    """Return a case with a broker 15 points below the average, with a threshold of 20."""
     return _busy_but_one(random, 15, {SHEDDER_THRESHOLD: 20})
 
 
 def _two_brokers(random: Random, factor: float, messages: float, settings: Json) -> Json:
-    """Two brokers, one with `factor` times the bytes and `messages` more messages."""
+    """Return a case of two brokers, one with `factor` times the bytes and `messages` added."""
     case = _sketch(random, "UniformLoadShedder", [40, 40], settings, each=8)
     for broker, more in zip(case["brokers"].values(), (messages, 0), strict=True):
         size = 100 * loads.MEGABYTE * (factor if more else 1)
@@ -126,36 +129,34 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
 
 
 def messages_differ_alone(random: Random) -> Json:
-    """Brokers with very different message rates but similar throughput."""
+    """Return a case of brokers with very different message rates but similar throughput."""
     return _two_brokers(random, 1.5, 4000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
 def differ_in_number_not_in_percent(random: Random) -> Json:
-    """Brokers that differ by 400 messages, which is 40 %, with a threshold of 50."""
+    """Return a case of brokers that differ by 400 messages, or 40 %, with a threshold of 50."""
     ratio = random.choice((1.2, 4))
     return _two_brokers(random, 3, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
 
-def _one_busy(random: Random, each: int, disproportionate: bool = False) -> Json:
-    """An idle broker, and one that sheds by OverloadShedder or ThresholdShedder."""
+def _one_busy(random: Random, each: int, ranks_differ: bool = False) -> Json:
+    """Return a case of an idle broker and one that sheds by OverloadShedder or ThresholdShedder."""
     strategy, settings = random.choice(
         (
             ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
             ("ThresholdShedder", {SHEDDER_THRESHOLD: 10}),
         )
     )
-    return _sketch(
-        random, strategy, [80, 10], settings, each=each, disproportionate=disproportionate
-    )
+    return _sketch(random, strategy, [80, 10], settings, each=each, ranks_differ=ranks_differ)
 
 
 def bytes_against_messages(random: Random) -> Json:
-    """Bundles that rank differently by bytes and by messages."""
-    return _one_busy(random, each=8, disproportionate=True)
+    """Return a case with bundles that rank differently by bytes and by messages."""
+    return _one_busy(random, each=8, ranks_differ=True)
 
 
 def unloaded_before_the_split(random: Random) -> Json:
-    """A broker that should shed; its bundles were unloaded ten minutes ago, then split."""
+    """Return a case of a broker that should shed bundles unloaded ten minutes ago, then split."""
     case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:
@@ -166,7 +167,7 @@ def unloaded_before_the_split(random: Random) -> Json:
 
 
 def unloaded_one_grace_period_ago(random: Random) -> Json:
-    """A broker that should shed; all bundles were unloaded exactly one grace period ago."""
+    """Return a case of a broker that should shed bundles unloaded exactly one grace period ago."""
     case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
     case["recentlyUnloaded"] = dict.fromkeys(owned, 30)
@@ -174,7 +175,10 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Bundles without data, and some that carry 101,000 bytes per second."""
+    """Return a case of bundles without data, and bundles that carry 101,000 bytes per second.
+
+    Bundles without data count as 100 kB/s, of 1000 or 1024 bytes.
+    """
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
@@ -195,7 +199,7 @@ def _rates(amount: Amount) -> Json:
 
 
 def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
-    """Return a case with the given CPU usage of brokers and traffic of their bundles."""
+    """Return a case with the given CPU usage of brokers and traffic of each of their bundles."""
     bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
     weights = dict.fromkeys(WEIGHTS, 1.0)
     case: Json = {
@@ -221,13 +225,13 @@ def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
 
 
 def _sizes(random: Random, count: int) -> list[Amount]:
-    """Return bundles' traffic; each has more messages and bytes than the one before."""
+    """Return the traffic of bundles, each with more messages and bytes than the one before."""
     start = random.randint(5, 20)
     return [(100.0 * (start + step), float((start + step) * MB)) for step in range(count)]
 
 
 def busy_in_one_window(random: Random) -> Json:
-    """Bundles that rank differently by long-term and by short-term traffic."""
+    """Return a case of bundles that rank differently by long-term and by short-term traffic."""
     amounts = _sizes(random, 6)
     case = _overloaded(amounts)
     for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):
@@ -236,14 +240,18 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def reported_otherwise(random: Random) -> Json:
-    """An overloaded broker that reports three times or one third of its bundles' traffic."""
+    """Return a case of an overloaded broker that reports more or less traffic than its bundles.
+
+    It reports three times or one third of their traffic.
+    """
     return _with_changed_report(random, _overloaded(_sizes(random, 12)))
 
 
 def reported_otherwise_above_the_average(random: Random) -> Json:
-    """A broker above the average that reports three times or one third of its bundles' traffic.
+    """Return a case of a broker above the average that reports more or less than its bundles.
 
-    Depending on the alternative, it must shed 36 to 67 percent of what it carries.
+    It reports three times or one third of their traffic. Depending on the alternative, it must shed
+    36 to 67 percent of its traffic.
     """
     brokers = [(60, _sizes(random, 12)), (10, []), (5, [])]
     return _with_changed_report(random, _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers))
@@ -257,32 +265,38 @@ def _with_changed_report(random: Random, case: Json) -> Json:
 
 
 def expensive_by_messages(random: Random) -> Json:
-    """Two bundles, one with more messages and one with more bytes; shedding either is enough."""
+    """Return a case of two bundles, one with more messages and one with more bytes.
+
+    Shedding either is enough.
+    """
     few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
     least, most = sorted((few, many))
     return _overloaded([(most, 10.0 * MB), (least, 40.0 * MB)], usage=61)
 
 
 def enough_for_many(random: Random) -> Json:
-    """A broker above the average with bundles of different sizes; any of them may go first."""
+    """Return a case of a broker above the average, whose bundles differ in size."""
     brokers = [(60, _sizes(random, 8)), (10, []), (5, [])]
     return _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers)
 
 
 def one_idle_and_many_bundles(random: Random) -> Json:
-    """Brokers at 60 % and an idle one; the busiest broker has twenty bundles."""
+    """Return a case of brokers at 60 % and an idle one; the busiest broker has twenty bundles."""
     settings = {SHEDDER_THRESHOLD: 20, LOWER_BOUNDARY: True}
     brokers = [(65, _sizes(random, 20)), *[(60, _sizes(random, 2))] * 4, (0, [])]
     return _case("ThresholdShedder", settings, brokers)
 
 
 def between_ratio_and_difference(random: Random) -> Json:
-    """Throughput of 1 and 4.5 with a threshold of 4: a ratio of 4.5, but a difference of 3.5."""
+    """Return a case of two brokers whose throughputs have a ratio of 4.5, with a threshold of 4.
+
+    Their difference is only 3.5 times the lower throughput.
+    """
     return _between_ratio_and_difference(random, 1000.0)
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """The same throughput, with message rates that differ by less than the threshold."""
+    """Return such a case in which message rates differ by less than their threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 
@@ -294,10 +308,10 @@ def _between_ratio_and_difference(random: Random, messages: float) -> Json:
 
 
 def message_rates_alone_differ(random: Random) -> Json:
-    """Message rates that differ much and throughput that does not, in every window and measure.
+    """Return a case of brokers whose message rates differ much and whose throughputs do not.
 
-    Each bundle carries less than a fifth of the difference between the brokers, which is all that
-    4.x moves.
+    This holds in every window and measure. Each bundle carries less than a fifth of the difference
+    between the brokers, which is the most that Pulsar 4.x moves.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]
@@ -305,7 +319,7 @@ def message_rates_alone_differ(random: Random) -> Json:
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """Brokers that differ by 400 messages, which is 40 %, in every window and measure."""
+    """Return a case of brokers that differ by 400 messages, or 40 %, in each window and measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(50, [(175.0, 3.0 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)

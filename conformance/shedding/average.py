@@ -39,8 +39,8 @@ LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
 
 @st.composite
 def evened_out(draw: st.DrawFn) -> Trial:
-    """Consecutive cycles in which the most and least used broker differ by about a threshold of
-    `LEVELS`.
+    """Draw consecutive cycles in which the usages of the most and the least used broker differ by
+    about one of the thresholds in `LEVELS`.
     """
     random, middle = draw(randoms), draw(st.sampled_from((0, 0, 1, 2, 8)))
     low, high, idle = random.choice(LEVELS)
@@ -72,7 +72,7 @@ SHARES = (0.5, 0.5, 0.2, 1)
 
 
 def _bundles_of(place: int, rate: int) -> dict[str, int]:
-    """Return three bundles of a broker with their messages per second, as integers."""
+    """Return a broker's three bundles with their messages per second, which add up to `rate`."""
     lower = place << 24
     ends = (lower, lower + 0x100000, lower + 0x200000, lower + 0x300000)
     one, two = rate // 20, rate // 10
@@ -109,7 +109,7 @@ BYTES_OF_A_MESSAGE = 1000
 
 
 class Hit(NamedTuple):
-    """A cycle with its most and least used broker, and their difference in points."""
+    """A cycle's unloads, with the least and the most used broker and their difference in points."""
 
     unloading: Unloading
     idle: Broker
@@ -120,13 +120,13 @@ class Hit(NamedTuple):
 def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
     """Return the cycles up to the first one that unloads anything."""
     expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
-    expect.given(AVERAGE_LOW in row.settings.defaults, "the documents know AvgShedder")
+    expect.given(AVERAGE_LOW in row.settings.defaults, "the documents describe AvgShedder")
     found = []
     for one in answer:
         usage = one.cycle.weighted_usage
         idle, *_, busy = sorted(usage, key=lambda name: usage[name])
         alone = all([*usage.values()].count(usage[name]) == 1 for name in (idle, busy))
-        expect.given(alone, "a single broker is used most, and a single one least")
+        expect.given(alone, "only one broker has the highest usage, and only one the lowest")
         brokers = one.cycle.brokers
         overloaded = any(may_shed_for_overload(one.cycle, each) for each in brokers.values())
         expect.given(not overloaded, "no broker is overloaded")
@@ -137,14 +137,14 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
 
 
 def _over(hit: Hit, name: str) -> bool | None:
-    """True if the difference exceeds a threshold; None if rounding could decide."""
+    """True if a cycle's difference exceeds the threshold in a setting; None if rounding decides."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
 
 
 def _in_a_row(hits: list[Hit], name: str) -> int:
-    """Return how many of the last cycles certainly exceed a threshold with the same pair."""
+    """Return how many of the last cycles certainly exceed a threshold with the same two brokers."""
     found = 0
     for one in reversed(hits):
         same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
@@ -155,13 +155,13 @@ def _in_a_row(hits: list[Hit], name: str) -> int:
 
 
 def _at_most(hits: list[Hit], name: str) -> int:
-    """Return how many of the last cycles possibly exceed a threshold, with any pair."""
+    """Return how many of the last cycles possibly exceed a threshold, with any two brokers."""
     over = (_over(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
 
 
 def _need(hit: Hit) -> Rate:
-    """Return the messages to move to balance the two brokers."""
+    """Return the messages per second to move from the most to the least used broker."""
     cycle = hit.unloading.cycle
     rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
     most, least = rates
@@ -169,7 +169,7 @@ def _need(hit: Hit) -> Rate:
 
 
 def _enough(hit: Hit) -> bool:
-    """True if the difference in messages is large enough, and some bundle fits into it."""
+    """True if the amount to move is above the minimum, and some bundle fits into it."""
     cycle = hit.unloading.cycle
     need, least = _need(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -178,7 +178,7 @@ def _enough(hit: Hit) -> bool:
 
 
 HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
-"""Each threshold with the number of cycles in a row that have to exceed it."""
+"""For each threshold, the setting for the number of cycles in a row that must exceed it."""
 
 
 def _often_enough(hits: list[Hit]) -> bool:
@@ -189,9 +189,9 @@ def _often_enough(hits: list[Hit]) -> bool:
 
 
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
-    """Demand an unload once the cycles in a row are enough.
+    """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If they were enough before and nothing could be moved, counting may have begun again.
+    If that was so before and nothing could be moved, counting may have started again.
     """
     begun = 0
     for index in range(1, len(hits) + 1):
@@ -230,7 +230,9 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
     for index in range(1, len(hits) + 1):
         few = all(_at_most(hits[:index], one) < row.settings.number(times) for one, times in HITS)
         if expect.reached(few and _over(hits[index - 1], AVERAGE_LOW) is True):
-            expect.nothing(hits[index - 1].unloading, "too few cycles in a row were over it")
+            expect.nothing(
+                hits[index - 1].unloading, "too few cycles in a row exceeded the threshold"
+            )
 
 
 @CYCLES.check("AVERAGE-04", draws=evened_out())
@@ -257,7 +259,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=evened_out())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded if that share of the largest difference is below both minimums."""
+    """Nothing is unloaded if the configured share of the difference is below both minimums."""
     share = row.settings.number(MAX_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)
@@ -285,7 +287,7 @@ def the_least_used_broker_keeps_all(
 def the_least_used_broker_is_the_destination(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Where AvgShedder also places, it names the least used broker as the destination."""
+    """If AvgShedder also places bundles, the destination of an unload is the least used broker."""
     known = PLACEMENT_STRATEGY in row.settings.defaults
     placing = row.settings.text(PLACEMENT_STRATEGY) if known else ""
     expect.given(placing.rpartition(".")[2] == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")

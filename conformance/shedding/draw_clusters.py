@@ -1,4 +1,4 @@
-"""Outlines of clusters for a shedding cycle, filled in at random. [SHED, UNIFORM]"""
+"""Draws clusters for a shedding cycle: outlines that are filled in at random. [SHED, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}
-"""Settings without a documented default that the strategies need."""
+"""Values of settings that the strategies need and that have no documented default."""
 
 OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
 """Strategies that do not use the overload threshold."""
@@ -25,31 +25,31 @@ OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
 graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45, 0)).map(
     lambda minutes: {} if minutes is None else {GRACE: minutes}
 )
-"""The grace period in minutes, set or left out."""
+"""Strategy for settings with a grace period in minutes, or without one."""
 
 BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 PART = 0.4
-"""Part of a minute by which some times miss the grace period, lost when rounded to minutes."""
+"""Minutes by which some times differ from the grace period; rounding to minutes loses them."""
 
 MAX_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
 
 MAX_BEFORE = 6
-"""Maximum number of bundles that go before the decisive one."""
+"""Maximum number of bundles that are shed before the decisive one."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """The amount that a broker must shed, and the error to detect, in percent of its traffic."""
+    """The amount that a broker must shed, in percent of its traffic, and the error to detect."""
 
     percent: float
     step: float
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built that tell the right amount from the wrong one."""
+        """True if bundles can be built of which a right and a wrong amount shed different ones."""
         return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
@@ -60,15 +60,15 @@ class Traffic:
     whole: dict[str, float]
     bundles: tuple[dict[str, float], ...]
     stuck: int
-    """Number of bundles, from the first on, that were unloaded too recently to move."""
+    """Number of bundles at the start of `bundles` that were unloaded too recently to move."""
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic that tells the needed amount from `need.step` percent more or less.
+    """Return traffic for which the needed amount and `need.step` percent more or less differ.
 
-    The bundles that go first sum to less than a step below the need; the next bundle brings the sum
-    to less than a step above it, and so would the one after that. Messages and bytes lead to the
-    same decision.
+    The bundles that are shed first add up to less than a step below the need. The next bundle
+    brings the sum to less than a step above it, and so would the one after that. Messages and bytes
+    lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -93,7 +93,7 @@ def _load(messages: float, share: float) -> dict[str, float]:
 
 
 def _parts(random: Random, whole: float, least: float) -> list[float]:
-    """Split a sum into random parts of at least `least` each."""
+    """Split a percentage into random parts of at least `least` each."""
     count = random.randint(1, max(1, min(MAX_BEFORE, int(whole / least))))
     over = [random.random() for _ in range(count)]
     left = (whole - count * least) / sum(over)
@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Return the traffic of bundles that must stay; none if the report is newer than the data."""
+    """Return the percentages of traffic of bundles that must stay; sometimes there are none."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -113,35 +113,36 @@ DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
 ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
-"""Messages and kilobytes per second each way, near those assumed for bundles without data."""
+"""Messages, and kilobytes, per second each way, near those assumed for bundles without data."""
 
 Load = Mapping[str, float]
 
 
 @dataclass
 class Sketch:
-    """An outline of a cluster: each broker's usage and number of bundles, and the settings."""
+    """An outline of a cluster, from which a case is built: usage, numbers of bundles, settings."""
 
     random: Random
     strategy: str | None
     levels: Sequence[float]
     """Usage of the busiest resource of each broker, in percent."""
     owned: Sequence[int]
+    """Number of bundles of each broker."""
     exact: bool = False
     """True if usages are exact in floating point of any size; see `loads.draw_usages`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """Earlier usages of brokers, by index, in percent."""
     recent: float = 0.25
-    """Share of the bundles that were unloaded before."""
-    disproportionate: bool = True
+    """Share of the bundles that were unloaded some time before."""
+    ranks_differ: bool = True
     """True if bundles with more bytes have fewer messages."""
     traffic: str | None = None
-    """The kind of traffic of the bundles, or None for any; see `loads.draw_traffic`."""
+    """The kind of traffic of the bundles: see `loads.draw_traffic`, or "assumed"; None for any."""
     measured: bool = True
-    """True if every bundle has samples, and its broker reports the same traffic as they do."""
+    """True if every bundle has samples, and its broker reports their total traffic."""
     given: Mapping[int, Traffic] = field(default_factory=dict)
-    """Traffic of some brokers and of their bundles, by index of the broker."""
+    """Traffic of some brokers and of their bundles, by the broker's index."""
 
     def case(self) -> Json:
         """Build the case in the protocol's format."""
@@ -176,7 +177,7 @@ class Sketch:
             around = [random.choice(ASSUMED) for _ in range(count)]
             return [loads.by_direction(2 * one, 2000 * one, 0.5) for one in around]
         sizes = loads.draw_traffic(random, count, self.traffic)
-        return loads.draw_rates(random, sizes, self.disproportionate)
+        return loads.draw_rates(random, sizes, self.ranks_differ)
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings; half of the time, every weight is set explicitly."""
@@ -204,7 +205,7 @@ class Sketch:
         return broker
 
     def _bundles(self, carried: Mapping[str, Load], given_bundles: set[str]) -> Json:
-        """Return bundle data, sometimes including a bundle that no broker owns."""
+        """Return bundle data, sometimes with data of a bundle that no broker owns."""
         random, measured = self.random, self.measured
         data: Json = {}
         for bundle, load in carried.items():
@@ -244,7 +245,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Build the case; one in ten has a thousand unloads of absent bundles."""
+    """Build the case; in one of ten, a thousand absent bundles were recently unloaded."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.equal_bundles("gone/far", MANY_UNLOADS)
@@ -254,7 +255,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
 
 
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Return most brokers' earlier usage in percent: steady, rising or falling."""
+    """Return earlier usages, in percent, of most brokers by index: steady, rising or falling."""
     return {
         index: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -266,7 +267,7 @@ def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[f
 
 
 def with_ignored_inputs(sketch: Sketch) -> Sketch:
-    """Sometimes add weights and a history, which the strategy must ignore."""
+    """Sometimes add resource weights and a usage history, which the strategy must ignore."""
     random = sketch.random
     if random.random() < 0.15:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
@@ -277,18 +278,18 @@ def with_ignored_inputs(sketch: Sketch) -> Sketch:
 
 
 FEWEST_OF_THE_BUSIEST = 8
-"""Minimum number of bundles of the busiest broker, so that some are small enough to move."""
+"""Number of bundles added to the busiest broker, so that some are small enough to move."""
 
 STRATEGY = "UniformLoadShedder"
 
 EQUALLY_LOW = 0.05
-"""Share of brokers that carry as little as the least loaded one."""
+"""Probability that a broker carries as little as the least loaded one."""
 
 IDLE_WITHOUT_BUNDLES = 0.5
-"""Share of brokers without bundles that carry nothing; the others report what they carried."""
+"""Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""Beside a broker without bundles, the others carry at least this share of the most traffic."""
+"""Minimum traffic of all other brokers if one has no bundles, as a share of the highest."""
 
 
 class Carried(NamedTuple):
@@ -309,7 +310,7 @@ off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 
 @st.composite
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers whose rates differ by slightly more or less than the thresholds, or arbitrarily.
+    """Draw brokers whose rates differ by slightly more or less than the thresholds, or at random.
 
     Sometimes the broker with the lowest rate is idle, or the only one without bundles, or messages
     and bytes disagree on which broker carries the most.
@@ -354,7 +355,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
-    """Return usage that mostly ranks like the traffic."""
+    """Return brokers' usage in percent, which mostly ranks them as their traffic does."""
     count = len(carried)
     steps = max(100, count)
     levels = [100 * step / steps for step in random.sample(range(steps), count)]
@@ -373,10 +374,8 @@ def _anyhow(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketc
     )
     if random.random() < 0.5:
         counts[0] += size.brokers * 2
-    disproportionate = random.random() < 0.3
-    return Sketch(
-        random, STRATEGY, levels, counts, settings=settings, disproportionate=disproportionate
-    )
+    ranks_differ = random.random() < 0.3
+    return Sketch(random, STRATEGY, levels, counts, settings=settings, ranks_differ=ranks_differ)
 
 
 def _between(random: Random, low: Carried, high: Carried) -> Carried:

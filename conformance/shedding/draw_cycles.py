@@ -1,4 +1,4 @@
-"""Drawing shedding cycles: near the overload threshold, for any strategy, changed, in sequence."""
+"""Draws shedding cycles: near the overload threshold, for any strategy, and in sequences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRAT
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 
 HALF_A_POINT = 0.5
-"""Error of an amount that is barely wrong, in percent."""
+"""Smallest error in an amount to shed that cases detect, in percent of the traffic."""
 
 ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
@@ -48,9 +48,10 @@ defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
 
 @st.composite
 def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers above, below and exactly at the threshold, or one with a decisive amount to shed.
+    """Draw brokers above, below and exactly at the threshold, or one with a decisive amount to
+    shed.
 
-    That broker's bundles tell the right amount from half a point more or less.
+    That broker sheds other bundles if the amount is wrong by half a point.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -81,7 +82,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 def _at_the_threshold(
     random: Random, size: loads.Size, threshold: float, settings: dict[str, float]
 ) -> Sketch:
-    """Usage without rounding, for many brokers equal to the threshold."""
+    """Return brokers with usage that needs no rounding, many of them exactly at the threshold."""
     settings = {OVERLOAD_THRESHOLD: threshold, **settings}
     levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
     counts = loads.bundles_per_broker(random, *size)
@@ -90,7 +91,7 @@ def _at_the_threshold(
 
 @st.composite
 def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers slightly above and below 85 %, with no settings."""
+    """Draw brokers slightly above and below 85 %, with no settings."""
     size, first = draw(loads.sizes(fewest)), draw(defaults)
     random = draw(randoms)
     levels = [random.choice((70, 84, 84.75, 85.25, 86, 95)) for _ in range(size.brokers)]
@@ -102,7 +103,7 @@ def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Overloaded brokers with two bundles or fewer."""
+    """Draw overloaded brokers with two bundles or fewer."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
@@ -113,7 +114,7 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Overloaded brokers, with a strategy other than OverloadShedder."""
+    """Draw overloaded brokers, with a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
     sketch.strategy = draw(OTHERS)
     sketch.settings = {**NEEDED, **sketch.settings}
@@ -121,23 +122,23 @@ def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]
-"""Returns a strategy of clusters with at least the given number of brokers."""
+"""Function that returns a Hypothesis strategy for clusters of at least so many brokers."""
 
 Change = Callable[[Random, Json], Json]
 
 
 def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
-    """Cases of a single shedding cycle, in any of these clusters."""
+    """Return a strategy for cases of a single shedding cycle in one of these kinds of clusters."""
     return st.one_of([made(fewest) for made in clusters]).map(Sketch.case)
 
 
 def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """Trials of a single shedding cycle, in any of these clusters."""
+    """Return a strategy for trials of a single shedding cycle in one of these kinds of clusters."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
 
 
 def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cycle modified by `change`."""
+    """Return a strategy for trials of a single shedding cycle that `change` has modified."""
     sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
         lambda case, random: Trial.of(SHED.id, change(random, case)),
@@ -147,7 +148,7 @@ def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy
 
 
 def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cycle, then the same cycle modified by `change`."""
+    """Return a strategy for trials of a cycle and the same cycle modified by `change`."""
     return st.builds(
         lambda case, random: Trial.of(SHED.id, case, change(random, copied(case))),
         cases(*clusters),
@@ -156,12 +157,12 @@ def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
 
 
 def any_strategy(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster for one of the three strategies."""
+    """Return a strategy for clusters under any of the three shedding strategies."""
     return st.one_of(overload(fewest), threshold(fewest), uniform(fewest))
 
 
 def switched_off(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster that would shed if shedding were not disabled."""
+    """Return a strategy for clusters that would shed if shedding were not disabled."""
     return any_strategy(fewest).map(_without_shedding)
 
 
@@ -171,7 +172,7 @@ def _without_shedding(sketch: Sketch) -> Sketch:
 
 
 def recently_unloaded(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster in which most bundles were unloaded about one grace period ago."""
+    """Return a strategy for clusters with many bundles unloaded about one grace period ago."""
     return any_strategy(fewest).map(_recently_unloaded)
 
 
@@ -181,17 +182,17 @@ def _recently_unloaded(sketch: Sketch) -> Sketch:
 
 
 def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster without ties, with the settings of all strategies."""
+    """Return a strategy for clusters without ties, with the settings of all shedding strategies."""
     return any_strategy(fewest).map(_without_ties)
 
 
 def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster for ThresholdShedder without ties, with the settings of all strategies."""
+    """Return a strategy for clusters without ties under ThresholdShedder, with all settings."""
     return threshold(fewest).map(_without_ties)
 
 
 def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster without ties for a strategy other than OverloadShedder."""
+    """Return a strategy for clusters without ties under a strategy other than OverloadShedder."""
     return st.one_of(threshold(fewest), uniform(fewest)).map(_without_ties)
 
 
@@ -202,7 +203,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Split some bundles after their unload, which is recorded under the parent's name."""
+    """Rename some recently unloaded bundles to their parents, as if they were split since then."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
@@ -216,7 +217,7 @@ def after_splits(random: Random, case: Json) -> Json:
 
 
 def by_settings(random: Random, case: Json) -> Json:
-    """The same cycle, with its strategy set in the settings instead of the case."""
+    """Return the case with its strategy named in the settings instead of the field `strategy`."""
     name = case["strategy"].removeprefix(PACKAGE)
     case["settings"] = {**case["settings"], STRATEGY: random.choice(("", PACKAGE)) + name}
     case["strategy"] = None
@@ -224,12 +225,12 @@ def by_settings(random: Random, case: Json) -> Json:
 
 
 def unnamed(_random: Random, case: Json) -> Json:
-    """The same cycle without a strategy."""
+    """Return the case without a strategy."""
     return {**case, "strategy": None}
 
 
 def with_other_brokers_changed(random: Random, case: Json) -> Json:
-    """The same cluster with other usage on all brokers but one."""
+    """Return the case with other usage of all brokers but one."""
     brokers = list(case["brokers"])
     kept = random.choice(brokers)
     for name in brokers:
@@ -241,13 +242,13 @@ def with_other_brokers_changed(random: Random, case: Json) -> Json:
 
 
 def with_another_overload_threshold(random: Random, case: Json) -> Json:
-    """The same cycle with another overload threshold."""
+    """Return the case with another overload threshold."""
     case["settings"][OVERLOAD_THRESHOLD] = random.choice((1, 10, 30, 99))
     return case
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """The same cycle; a third of the time, bundles swap their long-term averages."""
+    """Return the case; a third of the time, bundles exchange their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -262,7 +263,7 @@ LONGEST = 4
 
 
 def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """Two or more cycles of a cluster that changes in between or stays the same."""
+    """Return a strategy for trials of two or more cycles, between which the cluster may change."""
     lengths = st.integers(2, LONGEST)
     return st.builds(
         lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
@@ -284,7 +285,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 
 
 def _later(before: Json, grace: float, random: Random) -> Json:
-    """Return the next cycle: time has passed, and bundles may have moved."""
+    """Return the next cycle, in which time has passed and bundles may have moved."""
     cycle: Json = copied(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + PART, grace * 3))
     cycle["recentlyUnloaded"] = {}
@@ -293,28 +294,28 @@ def _later(before: Json, grace: float, random: Random) -> Json:
     return cycle
 
 
-def _busiest_move(cycle: Json, random: Random) -> None:
+def _move_busiest(cycle: Json, random: Random) -> None:
     """Move each broker's busiest bundles to other brokers, as if they had been shed."""
     brokers = cycle["brokers"]
     going = [(name, bundle) for name in brokers for bundle in _busiest(cycle, name, random)]
     for name, bundle in going:
         other = random.choice([one for one in brokers if one != name])
-        _leave(cycle, name, bundle)
+        _take_from_broker(cycle, name, bundle)
         brokers[other]["bundles"].append(bundle)
         for field in RATE_FIELDS:
             brokers[other][field] = brokers[other].get(field, 0) + _load(cycle, bundle)[field]
 
 
-def _busiest_are_gone(cycle: Json, random: Random) -> None:
+def _remove_busiest(cycle: Json, random: Random) -> None:
     """Remove each broker's busiest bundles from the cluster."""
     for name in cycle["brokers"]:
         for bundle in _busiest(cycle, name, random):
-            _leave(cycle, name, bundle)
+            _take_from_broker(cycle, name, bundle)
             cycle["bundles"].pop(bundle, None)
 
 
-def _usages_change_places(cycle: Json, random: Random) -> None:
-    """Swap brokers' usage."""
+def _exchange_usages(cycle: Json, random: Random) -> None:
+    """Exchange the usage of brokers among each other."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
@@ -329,7 +330,7 @@ def _busiest(cycle: Json, broker: str, random: Random) -> list[str]:
     return by_bytes[: random.choice((1, 2, 3))]
 
 
-def _leave(cycle: Json, broker: str, bundle: str) -> None:
+def _take_from_broker(cycle: Json, broker: str, bundle: str) -> None:
     report = cycle["brokers"][broker]
     report["bundles"].remove(bundle)
     for field in RATE_FIELDS:
@@ -350,17 +351,17 @@ CycleChange = Callable[[Json, Random], None]
 
 CHANGES: tuple[tuple[CycleChange, ...], ...] = (
     (),
-    (_busiest_move,),
-    (_busiest_move, _usages_change_places),
-    (_usages_change_places,),
-    (_busiest_are_gone,),
+    (_move_busiest,),
+    (_move_busiest, _exchange_usages),
+    (_exchange_usages,),
+    (_remove_busiest,),
 )
-"""Changes that are made between two cycles."""
+"""Possible changes between two cycles; all in one entry are made together."""
 
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Consecutive cycles; one broker's earlier usage decides whether it sheds in the last."""
+    """Draw consecutive cycles in which earlier usage decides if a broker sheds in the last one."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, LONGEST))
     one = decisive_history(random, size.brokers, share, past)

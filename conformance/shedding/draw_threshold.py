@@ -1,4 +1,4 @@
-"""Drawing clusters for ThresholdShedder: around average and threshold, and with idle brokers."""
+"""Draws clusters for ThresholdShedder: near average plus threshold, and with idle brokers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usage of two or four brokers, one of them 25 points above the average."""
+    """Return exact usages of two or four brokers, one of them 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -44,10 +44,10 @@ MAX_EXACT = 16
 """Maximum number of brokers whose average is exact in floating point of any size."""
 
 HALF_A_POINT = 0.5
-"""Error of a target that is barely wrong, in points or in percent of the average."""
+"""Smallest error of a target that cases detect, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Percentage of its traffic that a broker sheds, from usage, average and distance below it."""
+"""Returns the percentage of traffic to shed, given usage, average and distance below it."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -74,10 +74,9 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 
 @st.composite
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
+    """Draw brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    In the last case, the bundles tell a target of five points (or percent) below the average from
-    half a point more or less, under one of the readings of the amount to shed.
+    Then, other bundles are shed if the target is wrong by half a point or percent, in some reading.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -119,7 +118,9 @@ def _need(amount: Amount, usage: float, average: float) -> Need:
 def _at_the_edge(
     random: Random, size: Size, edge: tuple[int, ...], settings: dict[str, Any]
 ) -> Sketch:
-    """Exact usage of 2, 4, 8 … brokers, one of them 25 points above the average."""
+    """Return a cluster of 2, 4, 8 … brokers with exact usage, whose highest is exactly at the
+    limit.
+    """
     levels = list(edge)
     while len(levels) < size.brokers <= MAX_EXACT:
         levels *= 2
@@ -131,10 +132,10 @@ def _at_the_edge(
 
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker slightly below or above the limit, which is the average plus the threshold."""
+    """Draw one broker slightly below or above the limit of the average plus the threshold."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
-    # This broker exceeds the average of all brokers by the limit.
+    # A broker at this level is exactly `limit` points above the average of all brokers.
     at = even + limit * count / (count - 1)
     levels = [even] * (count - 1) + [max(0, round(at + step * count / (count - 1), 3))]
     random.shuffle(levels)
@@ -148,7 +149,7 @@ least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
 
 @st.composite
 def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker far above the others, whose bundles carry about the minimum throughput."""
+    """Draw one broker far above the others, whose bundles carry about the minimum throughput."""
     sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
     busiest = sketch.levels.index(max(sketch.levels))
     sketch.levels = [
@@ -159,14 +160,14 @@ def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     sketch.settings[MIN_THROUGHPUT] = least
     sketch.recent, count = 0, max(2, sketch.owned[busiest])
     each = int(draw(least_steps) * least * loads.MEGABYTE / count)
-    bundles = loads.draw_rates(sketch.random, [each] * count, disproportionate=False)
+    bundles = loads.draw_rates(sketch.random, [each] * count, ranks_differ=False)
     sketch.given = {busiest: Traffic(loads.total_traffic(bundles), tuple(bundles), stuck=0)}
     return sketch
 
 
 @st.composite
 def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Idle brokers, which lower the average so that the busy ones exceed the limit."""
+    """Draw idle brokers, which lower the average so that the busy ones exceed the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
     random = draw(randoms)
     idle = max(1, round(share * size.brokers))
@@ -179,7 +180,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers for which the weights decide whether they exceed the limit."""
+    """Draw brokers for which the weights of resources decide whether they exceed the limit."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
     sketch.settings |= {name: sketch.random.choice(chosen) for name in WEIGHTS}
@@ -188,7 +189,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers whose earlier usage is steady, rising or falling."""
+    """Draw brokers whose earlier usage is steady, rising or falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY_SHARE] = draw(shares)
@@ -203,7 +204,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""Distance from the average to the lower boundary, by alternatives of `lower-boundary`."""
+"""Distance of the lower boundary below the average, by alternatives of `lower-boundary`."""
 
 bounds = st.sampled_from(BELOW)
 beside = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
@@ -219,7 +220,7 @@ level_usages = st.sampled_from(loads.EXACT)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """One broker near the lower boundary of some reading, or idle as documented."""
+    """Draw busy brokers, and one that is near the lower boundary of some reading, or idle."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
@@ -241,7 +242,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""Share of clusters with equal weights below 1, and that weight; their usages are higher."""
+"""Share of clusters whose resources all have a weight below 1, and that weight."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -255,7 +256,7 @@ def _even(random: Random, size: Size, busy: float) -> list[float]:
 
 
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
-    """Return usage with one broker `below` points below the average."""
+    """Return usage in percent of brokers, of which one is `below` points below the average."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     of_all_others = sum(levels) - levels[place]
     levels[place] = max(0, round((of_all_others - size.brokers * below) / (size.brokers - 1), 4))
@@ -263,7 +264,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return equal usage, with one broker lowered by points or to a fraction of the rest."""
+    """Return nearly equal usage, with one broker lowered by points or to a fraction of the rest."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -272,12 +273,12 @@ def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> li
 
 @st.composite
 def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A cluster with the lower boundary enabled."""
+    """Draw a cluster with the lower boundary enabled."""
     return draw(_idle_among_busy(fewest, {LOWER_BOUNDARY: True}))
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """The lower boundary enabled, and brokers that report far more traffic than bundles."""
+    """Return a strategy for such clusters in which brokers report far more traffic than bundles."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -288,20 +289,20 @@ def _with_small_bundles(sketch: Sketch) -> Sketch:
 def _small(sketch: Sketch, count: int) -> Traffic:
     different = sketch.random.sample(range(1, max(60, 2 * count)), count)
     sizes = [size * loads.MEGABYTE for size in different]
-    bundles = loads.draw_rates(sketch.random, sizes, disproportionate=False)
+    bundles = loads.draw_rates(sketch.random, sizes, ranks_differ=False)
     whole = {name: 50 * rate for name, rate in loads.total_traffic(bundles).items()}
     return Traffic(whole, tuple(bundles), stuck=0)
 
 
 @st.composite
 def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A cluster with the lower boundary disabled."""
+    """Draw a cluster with the lower boundary disabled."""
     return draw(_idle_among_busy(fewest, {} if draw(left_out) else {LOWER_BOUNDARY: False}))
 
 
 @st.composite
 def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Equally used brokers, with the lower boundary enabled."""
+    """Draw brokers with equal usage, with the lower boundary enabled."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     random = draw(randoms)
     settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
@@ -316,7 +317,7 @@ past_is_high = st.booleans()
 
 @st.composite
 def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers above the limit and idle brokers, with the lower boundary enabled."""
+    """Draw brokers above the limit and idle brokers, with the lower boundary enabled."""
     size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
     random = draw(randoms)
     levels: list[float] = [random.choice((busy, busy - 1, 0)) for _ in range(size.brokers)]
@@ -331,10 +332,10 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 class DecisiveHistory(NamedTuple):
-    """Usage of a broker whose past or current usage is high, and of the other brokers."""
+    """Usages, in percent, for which the weight of history decides whether a broker sheds."""
 
     share: float
-    """The share of history in the compared usage."""
+    """The weight of history in the compared usage, from 0 to 1."""
     past: float
     present: float
     others: float
@@ -342,11 +343,10 @@ class DecisiveHistory(NamedTuple):
 
 
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
-    """Return usage for which the weight of history alone decides whether the broker sheds.
+    """Return usages for which the weight of history alone decides whether a broker sheds.
 
-    If the high usage, past or current, has a weight of at least one half, the smoothed usage is at
-    least 1.5 thresholds above the average. If its weight is at most one half, the smoothed usage is
-    at most 0.75 thresholds above.
+    Its usage is high in the past if `past`, else now. If that has a weight of one half or more, the
+    smoothed usage is 1.5 thresholds or more above the average; otherwise, at most 0.75.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share
@@ -359,7 +359,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A broker with other usage in the past, which counts by the weight of history."""
+    """Draw a broker with other usage in the past, which counts with the weight of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)
@@ -376,7 +376,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Brokers with other usage in the past, which does not count."""
+    """Draw brokers with other usage in the past, which has a weight of 0."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         index: [max(0, 100 - level), max(0, level - 50)]
@@ -390,7 +390,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
 
 @st.composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
-    """A broker far above the average with one or two bundles, and others with at most one."""
+    """Draw a broker far above the average with one or two bundles, and others with at most one."""
     random = draw(randoms)
     count = max(fewest, 2, draw(st.integers(2, 6)))
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]

@@ -1,4 +1,4 @@
-"""Draw cycles for TransferShedder, each close to the edge of one of the shedder's conditions."""
+"""Draws cycles for TransferShedder, each close to the limit of one of its conditions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 
 SHARES = ((4, 10, 26, 60), (5, 15, 30, 50), (10, 20, 30, 40), (3, 7, 20, 30, 40))
-"""Shares of a broker's traffic that its bundles carry, in percent."""
+"""Possible divisions of a broker's traffic over its bundles, in percent."""
 
 BYTES = 100_000
-"""Bytes per second of a unit of load, a thousand for each message."""
+"""Bytes per second of a broker for each percent of its load; a message has 1000 bytes."""
 
 Loads = dict[str, float]
+"""The load of each broker in percent."""
 
 
 def _names(random: Random, count: int) -> list[str]:
@@ -42,13 +43,13 @@ def _names(random: Random, count: int) -> list[str]:
 
 
 def _deviation(loads: Sequence[float], sample: int = 0) -> float:
-    """Return the standard deviation; with `sample` = 1, that of a sample."""
+    """Return the standard deviation of the population; with `sample` = 1, that of a sample."""
     mean = sum(loads) / len(loads)
     return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
 
 
 def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return load that deviates by more than the target, but less than twice as much."""
+    """Return loads that deviate by one to two times the target, and the settings."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
     inner = random.sample(range(low + 3, high - 3), count - 2)
@@ -61,7 +62,7 @@ def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json
 
 
 def _even(random: Random) -> tuple[Loads, Json]:
-    """Return load that deviates by less than the target, but more than half as much."""
+    """Return loads that deviate by half to one times the target, and the settings."""
     count, high = random.randint(2, 6), random.randint(50, 90)
     low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
     loads = [round(low, 1), *[high - random.choice((0, 0, 1)) for _ in range(count - 2)], high]
@@ -76,7 +77,7 @@ def _even(random: Random) -> tuple[Loads, Json]:
 
 
 def _idle(random: Random) -> tuple[Loads, Json]:
-    """Return load that deviates little; the first broker is the least loaded."""
+    """Return loads that deviate little, the least loaded broker first, and settings."""
     count, high = random.randint(2, 6), random.randint(40, 80)
     low = high * random.choice((0.5, 0.6, 0.7))
     loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
@@ -85,7 +86,7 @@ def _idle(random: Random) -> tuple[Loads, Json]:
 
 
 def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return load; the first broker is just under the lower bound."""
+    """Return loads, the first slightly below the limit for underloaded brokers, and settings."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     share = min(0.5, target / 2)
@@ -96,7 +97,7 @@ def _underloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _overloaded(random: Random) -> tuple[Loads, Json]:
-    """Return load; the last broker is above the threshold and far above the mean."""
+    """Return loads, the last above the threshold and far above the mean, and settings."""
     count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
     inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
     loads = [low, *inner, high]
@@ -110,14 +111,14 @@ def _overloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _stepped(random: Random) -> tuple[Loads, Json]:
-    """Return load that remains uneven after several moves."""
+    """Return loads that remain uneven after several brokers have unloaded, and settings."""
     high = random.sample(range(60, 85), 4)
     low = random.sample(range(5, 30), 4)
     return dict(zip(_names(random, 8), [*low, *high], strict=True)), {TRANSFER_TARGET: 0.02}
 
 
 def _bundles_of(place: int, load: float, shares: Sequence[int], namespace: str) -> dict[str, float]:
-    """Return a broker's bundles with their messages per second."""
+    """Return a broker's bundles with their messages per second, divided by `shares`."""
     lower, rate = place << 24, load * BYTES / 1000
     ends = [lower + (number << 16) for number in range(len(shares) + 1)]
     each = zip(pairwise(ends), shares, strict=True)
@@ -131,7 +132,10 @@ def cluster(
     namespaces: Mapping[str, str] | None = None,
     shares: Sequence[Sequence[int]] = SHARES,
 ) -> Json:
-    """Return brokers with the given load in percent, and bundles with proportional traffic."""
+    """Return brokers with the given load in percent, and bundles with proportional traffic.
+
+    The broker `idle` has no traffic. `namespaces` gives the namespace of a broker's bundles.
+    """
     brokers: Json = {}
     bundles: dict[str, float] = {}
     for index, (name, load) in enumerate(loads.items()):
@@ -163,7 +167,7 @@ Making = Callable[[Random], Json]
 
 
 def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
-    """Return a strategy for single cycles in which the first hit counts."""
+    """Return a strategy for single cycles in which a condition has to hold only once."""
 
     def made(random: Random) -> Trial:
         found = make(random)
@@ -175,50 +179,50 @@ def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
 
 
 def deviating(random: Random) -> Json:
-    """A cycle whose load deviates by more than the target."""
+    """Return a cycle whose loads deviate by more than the target."""
     loads, settings = _uneven(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def even_loads(random: Random) -> Json:
-    """A cycle that meets no condition for unloading."""
+    """Return a cycle in which no condition for unloading holds."""
     loads, settings = _even(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def without_traffic(random: Random) -> Json:
-    """A cycle in which the least loaded broker has no traffic."""
+    """Return a cycle in which the least loaded broker has no traffic."""
     loads, settings = _idle(random)
     return {"settings": settings, **cluster(random, loads, idle=next(iter(loads)))}
 
 
 def underloaded(random: Random) -> Json:
-    """A cycle with an underloaded broker and a small deviation."""
+    """Return a cycle with an underloaded broker and a small deviation."""
     loads, settings = _underloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def overloaded_one(random: Random) -> Json:
-    """A cycle with an overloaded broker and a small deviation."""
+    """Return a cycle with an overloaded broker and a small deviation."""
     loads, settings = _overloaded(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def one_condition(random: Random) -> Json:
-    """A cycle that meets one of the conditions."""
+    """Return a cycle in which one of the conditions for unloading holds."""
     return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_one))(
         random
     )
 
 
 def untransferred(random: Random) -> Json:
-    """A cycle with transfers disabled."""
+    """Return a cycle with transfers disabled."""
     found = one_condition(random)
     return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
 
 
 def few_brokers(random: Random) -> Json:
-    """A cycle in which fewer brokers may unload than could."""
+    """Return a cycle in which more brokers could unload than the limit allows."""
     loads, settings = _stepped(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MAX_BROKERS: most}
@@ -226,7 +230,7 @@ def few_brokers(random: Random) -> Json:
 
 
 def outdated(random: Random) -> Json:
-    """A balanced cycle with one more broker, which has outdated data and extreme load."""
+    """Return a balanced cycle with one more broker, which has outdated data and extreme load."""
     loads, settings = _even(random)
     strange = "broker-old"
     found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})
@@ -240,12 +244,12 @@ def outdated(random: Random) -> Json:
 
 
 def without_data(random: Random) -> Json:
-    """An unbalanced cycle with a registered broker that has no load data."""
+    """Return an unbalanced cycle with a registered broker that has no load data."""
     return {**deviating(random), "withoutData": ["broker-new"]}
 
 
 def under_policies(random: Random) -> Json:
-    """An unbalanced cycle; a namespace on the most loaded broker has a policy."""
+    """Return an unbalanced cycle; a namespace on the most loaded broker has a policy."""
     loads, settings = _uneven(random)
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     policy: Json = {"groups": {"shop/us": "apart"}}
@@ -256,7 +260,7 @@ def under_policies(random: Random) -> Json:
 
 
 def within_policies(random: Random) -> Json:
-    """An unbalanced cycle; a policy permits every broker but the least loaded."""
+    """Return an unbalanced cycle; a policy permits the most loaded broker but not the least."""
     loads, settings = _uneven(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]
@@ -275,7 +279,7 @@ def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
 
 
 def excluded(random: Random) -> Json:
-    """An unbalanced cycle; the most loaded broker serves an excluded namespace."""
+    """Return an unbalanced cycle; the most loaded broker serves an excluded namespace."""
     loads, settings = _uneven(random)
     names = random.choice(("shop/us", "pulsar/system,shop/us"))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
@@ -283,7 +287,7 @@ def excluded(random: Random) -> Json:
 
 
 def moved_before(random: Random) -> Json:
-    """An unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
+    """Return an unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
     loads, settings = _uneven(random)
     found = cluster(random, loads)
     grace = random.choice((None, 10, 60))
@@ -297,7 +301,7 @@ def moved_before(random: Random) -> Json:
 
 
 def top_bundles(random: Random) -> Json:
-    """An unbalanced cycle in which brokers report only some of their bundles."""
+    """Return an unbalanced cycle in which brokers report only some of their bundles."""
     loads, settings = _uneven(random)
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
@@ -305,7 +309,7 @@ def top_bundles(random: Random) -> Json:
 
 
 def _row(random: Random, uneven: Sequence[bool], minutes: Sequence[float]) -> list[Json]:
-    """Return cycles with the same brokers and bundles, unbalanced or not."""
+    """Return cycles with the same brokers and bundles; `uneven` says which are unbalanced."""
     names = _names(random, random.randint(2, 5))
     middle = dict.fromkeys(names, 50.0)
     apart = {**middle, names[0]: 5.0, names[-1]: 95.0}
@@ -321,11 +325,11 @@ def _used(report: Json, percent: float) -> Json:
 
 
 DIRECT = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
-"""Settings under which a load is the present usage, and loads 90 points apart are uneven."""
+"""Settings under which the load is the current usage, and loads 90 points apart are uneven."""
 
 
 def hits_in_a_row(random: Random) -> Trial:
-    """Cycles that are unbalanced, with or without interruption."""
+    """Return a trial of cycles that are unbalanced, with or without interruption."""
     count = random.choice((None, 0, 1, 2, 2, 3, 4))
     needed = (3 if count is None else count) + 1
     course = random.choice(
@@ -345,7 +349,7 @@ def hits_in_a_row(random: Random) -> Trial:
 
 
 def after_an_unload(random: Random) -> Trial:
-    """Unbalanced cycles after unloads, within the delay."""
+    """Return a trial of unbalanced cycles within the delay after unloads."""
     delay = random.choice((None, 120, 300, 600))
     seconds = 180 if delay is None else delay
     passed = [0, *[random.choice((1, 2)) for _ in range(random.randint(1, 3))]]
@@ -364,7 +368,7 @@ def after_an_unload(random: Random) -> Trial:
 
 
 def by_the_manager(random: Random) -> Trial:
-    """A cycle by TransferShedder, and the same with the strategy left to the load manager."""
+    """Return a trial of a cycle by TransferShedder, and the same cycle without a strategy."""
     found = one_condition(random)
     settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}
     named = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}

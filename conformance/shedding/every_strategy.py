@@ -61,7 +61,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """Assume that both questions describe one cluster, and that its answer is determined."""
+    """Assume that both questions are about the same cluster, whose answer is determined."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -125,7 +125,7 @@ def overloaded_brokers_shed_under_every_strategy(
 ) -> None:
     """An overloaded broker sheds its excess under any strategy but TransferShedder."""
     others = case.strategy not in ("OverloadShedder", TRANSFER_SHEDDER)
-    expect.given(case.enabled and others, "another strategy is set, with no conditions of its own")
+    expect.given(case.enabled and others, "a strategy other than TransferShedder is set")
     for broker in case.brokers.values():
         if not (quantities.is_overloaded(case, broker) and quantities.can_shed(case, broker)):
             continue
@@ -191,7 +191,7 @@ def each_cycle_alone(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield each cycle of a sequence as if it were the first."""
+    """Yield a question about each cycle of a sequence as if it were the first."""
     if SHED.id not in rule.operations:
         return
     shared = {name: question.case[name] for name in ("strategy", "settings")}
@@ -207,7 +207,7 @@ def bytes_against_messages(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the same cluster with bundles that rank differently by bytes and by messages."""
+    """Yield a question about the same cluster, with bundles ranked differently by each measure."""
     case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)

@@ -50,10 +50,10 @@ def _observed(levels: UsageLevels, broker: Broker) -> Range:
 
 
 def _mixed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of a broker's smoothed usage, given the weight of history.
+    """Return the range in which a broker's smoothed usage lies, given the weight of history.
 
-    With a weight of 0, one half or 1, the usage is certain up to the range of the history.
-    Otherwise, it is certain only on which side of one half the weight is.
+    The documents do not say how the weight is applied, only that more weight brings the usage
+    closer to the history. The range therefore depends only on which side of one half the weight is.
     """
     present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
     if not broker.history:
@@ -71,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand only decisions that hold for every usage in the ranges."""
+    """Demand those decisions that are the same for all usages in each broker's range."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)
@@ -124,7 +124,7 @@ def history_of_nothing_counts_nothing(
     """With a weight of 0, history does not count."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
-    expect.given(levels.history_share == 0, "history does not count")
+    expect.given(levels.history_share == 0, "history has a weight of 0")
     assume_no_lower_boundary(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -164,7 +164,7 @@ def _in_later_cycles(
     answer: UnloadingInARow,
     expect: Expect,
 ) -> None:
-    """Judge each cycle but the first, with earlier cycles as its history."""
+    """Judge each cycle but the first, with the earlier cycles as usage history."""
     expect.given(len(row) > 1, "cycles in a row")
     first = row.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")

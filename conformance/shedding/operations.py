@@ -61,15 +61,15 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 
 def history_share(settings: Settings) -> Problems:
-    """Yield a problem unless the weight of history is between 0 and 1."""
+    """Yield a problem unless the setting for the weight of history is between 0 and 1."""
     if not 0 <= settings.number(HISTORY_SHARE) <= 1:
         yield f"case.settings.{HISTORY_SHARE}: a share must be between 0 and 1"
 
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
-    """Yield a problem for each recently unloaded bundle that is part of a current one.
+    """Yield a problem for each recently unloaded bundle that is only a part of a current bundle.
 
-    Bundles never merge.
+    That is impossible, because bundles never merge.
     """
     parts: dict[str, list[tuple[HashRange, str]]] = defaultdict(list)
     for bundle in owned:
@@ -158,7 +158,7 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
             yield problem.replace("case", where, 1) if problem.startswith("case.") else problem
         for name, report in cycle["brokers"].items():
             if "usageHistory" in report:
-                yield f"{where}.brokers.{name}: no usageHistory here, since earlier cycles give it"
+                yield f"{where}.brokers.{name}: no usageHistory here; earlier cycles give it"
         if cycle["brokers"].keys() != first["brokers"].keys():
             yield f"{where}.brokers: every cycle must have the same brokers"
     if later and CyclesInARow(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
@@ -166,7 +166,7 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
 
 
 ANY = Readings({})
-"""Readings for a strategy that depends on none."""
+"""Readings for a strategy whose decisions depend on none."""
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
@@ -203,9 +203,9 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle has a single allowed answer, whatever the earlier answers are.
+    """True if every cycle has a single allowed answer, given any answers to earlier cycles.
 
-    With a strategy that smooths usage, later cycles depend on how it does so.
+    False for a strategy that smooths usage, because the documents leave open how it does so.
     """
     alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

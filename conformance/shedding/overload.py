@@ -160,7 +160,7 @@ def other_brokers_do_not_matter(
     _given(before, expect)
     _given(after, expect)
     kept = ("settings", "bundles", "recentlyUnloaded")
-    expect.given(all(before.case[key] == after.case[key] for key in kept), "only usages change")
+    expect.given(all(before.case[key] == after.case[key] for key in kept), "only usage changes")
     for name, report in before.case["brokers"].items():
         broker = before.brokers[name]
         same = after.case["brokers"].get(name) == report
@@ -173,7 +173,7 @@ def other_brokers_do_not_matter(
 
 @SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A single resource above the threshold overloads a broker, whatever the others are."""
+    """A single resource above the threshold overloads a broker, even if all others are idle."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
@@ -203,7 +203,7 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
 def other_strategies_ignore_the_threshold(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """Other strategies shed the same bundles whatever the overload threshold."""
+    """Other strategies shed the same bundles under every overload threshold."""
     expect.given(len(asked) == 2, "a cycle with two different thresholds")
     (before, first), (after, second) = asked
     others = before.strategy == after.strategy and before.strategy != "OverloadShedder"

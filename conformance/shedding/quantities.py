@@ -27,7 +27,7 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
-"""Percentages that need no rounding in any floating-point format, as shares or in percent."""
+"""Percentages that are exact in any floating-point format, also as fractions of 1."""
 
 EXACT_WEIGHTS = frozenset(Fraction(quarter, 4) for quarter in range(5))
 
@@ -35,8 +35,8 @@ FEWEST_BUNDLES = 2
 """Number of bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
 
 FIVE_POINTS = Fraction(5)
-"""Points by which a broker sheds to below the overload threshold, or the average. [OVERLOAD-02,
-THRESHOLD-03]
+"""Percentage points below the overload threshold, or below the average, to which a broker sheds.
+[OVERLOAD-02, THRESHOLD-03]
 """
 
 EXAMPLE_BOUNDARY = Fraction(10)
@@ -67,7 +67,7 @@ def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 @dataclass(frozen=True)
 class UsageLevels:
-    """A cycle's usage in percent: each broker's, their average, and the limits derived from it."""
+    """Usage in a cycle, in percent: of each broker, their average, and limits that depend on it."""
 
     cycle: SheddingCycle
 
@@ -85,7 +85,7 @@ class UsageLevels:
 
     @cached_property
     def history_share(self) -> Fraction:
-        """The weight of earlier usage."""
+        """The weight of earlier usage, from 0 to 1."""
         return self.cycle.settings.number(HISTORY_SHARE)
 
     @cached_property
@@ -105,7 +105,9 @@ class UsageLevels:
 
     @property
     def bound(self) -> Percent:
-        """The usage below which a broker is idle, by the reading `lower-boundary`."""
+        """The lower boundary: the usage below which a broker is idle, by the reading
+        `lower-boundary`.
+        """
         below = {
             "printed-sum": Fraction(0),
             "average-minus-threshold": self.threshold,
@@ -142,9 +144,9 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker sheds: it is above the limit, and would shed enough throughput.
+        """True if a broker sheds: it is above the limit, and would shed the minimum throughput.
 
-        None if it is too close.
+        None if it is too close to either.
         """
         above = self._above(broker)
         return self.worthwhile(broker) if above else above
@@ -175,7 +177,7 @@ class UsageLevels:
         )
 
     def idle(self, usage: Percent) -> bool | None:
-        """True if usage is below the lower boundary; None if it is too close."""
+        """True if a usage is below the lower boundary; None if it is too close."""
         exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
         return None if near(usage, self.bound) and not exact else usage < self.bound
 
@@ -196,7 +198,7 @@ class Extremes:
 
 
 def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker may shed because of overload under another strategy. [SHED-08]"""
+    """True if a broker may shed because it is overloaded, under any strategy. [SHED-08]"""
     everywhere = cycle.readings["overload-scope"] == "all"
     return everywhere and is_overloaded(cycle, broker) is not False
 
@@ -209,27 +211,27 @@ def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles, one of which may move and has traffic."""
+    """True if a broker has at least two bundles, of which one may move and has traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
     return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two bundles or more; one may move and has messages and bytes."""
+    """True if a broker has at least two bundles; one may move and has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds its need, or all that may move if that is less."""
+    """Demand that a broker sheds the traffic `need`, or all that may move if that is less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker must shed without shedding all bundles.
+    """Return the traffic that an overloaded broker must shed if it may keep one bundle.
 
-    If even all bundles were not enough, it may keep one.
+    It may keep one if even all its bundles are not enough.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -266,10 +268,10 @@ def _tied(rates: Iterable[Rate]) -> bool:
 
 
 def agree(first: Unloading, second: Unloading) -> bool:
-    """True if two answers to one question are consistent.
+    """True if two answers to the same question are consistent.
 
-    The bundles must be the same. If the documents do not determine which bundles go, only the
-    brokers that shed must be.
+    The bundles must be the same or, if the documents do not determine which bundles are shed, at
+    least the brokers that shed.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -285,7 +287,7 @@ def determined_part(answer: Unloading) -> str:
 
 
 def _bundles_are_determined(cycle: SheddingCycle) -> bool:
-    """True if the documents determine which bundles are shed, not only how much traffic."""
+    """True if the documents determine which bundles are shed, and not only how much traffic."""
     ordered = cycle.readings["threshold-order"] == "traffic"
     relief = LOWER_BOUNDARY in cycle.settings.given
     by_traffic = cycle.strategy == "ThresholdShedder" and ordered and not relief
@@ -293,7 +295,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if there is a single broker that may unload for an idle one."""
+    """True if a single broker has the highest usage, and so alone may unload for an idle one."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
@@ -334,7 +336,7 @@ def _apart(rates: Iterable[Rates]) -> bool:
 
 
 def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no run of a broker's busiest bundles carries exactly what it must shed."""
+    """True if no number of a broker's busiest bundles carries exactly what the broker must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 
@@ -389,4 +391,4 @@ STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
     "ThresholdShedder": _threshold,
     "UniformLoadShedder": _uniform,
 }
-"""For each strategy whose decision is documented, whether it is certain for a case."""
+"""For each documented strategy, a predicate that is true if its decision on a case is certain."""

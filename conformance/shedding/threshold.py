@@ -40,8 +40,8 @@ def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
 def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
     """Return a cycle's usage levels, assuming that brokers have no history.
 
-    Cycles with history are judged only by rules about history. No document says whether the lower
-    boundary is compared with the current usage or with one that includes history.
+    Only rules about history judge cycles with history: no document says whether the lower boundary
+    is compared with the current usage or with one that includes history.
     """
     levels = levels_of(case, expect)
     expect.given(not has_history(case), "no broker was observed before")
@@ -55,7 +55,7 @@ def has_history(case: SheddingCycle) -> bool:
 
 def assume_no_lower_boundary(case: SheddingCycle, expect: Expect) -> None:
     """Assume that the lower boundary is disabled."""
-    expect.given(not case.settings.flag(LOWER_BOUNDARY), "no broker unloads for an idle one")
+    expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
 
 
 def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
@@ -81,7 +81,7 @@ def must_shed(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Ex
 
 
 def must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
-    """Demand that a broker not above the limit sheds nothing."""
+    """Demand that a broker that is not above the limit sheds nothing."""
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     why = f"{broker.name} at {usage} % is not above the limit of {limit} %"
     expect.nothing(answer.of(broker), why)
@@ -205,7 +205,7 @@ def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: 
     """A broker whose bundles carry at most the minimum throughput sheds none."""
     levels = levels_of(case, expect)
     assume_no_lower_boundary(case, expect)
-    expect.given(MIN_THROUGHPUT in case.settings.defaults, "there is a least throughput")
+    expect.given(MIN_THROUGHPUT in case.settings.defaults, "a minimum throughput is documented")
     for broker in case.brokers.values():
         little = levels.worthwhile(broker, Fraction(1)) is False
         alone = not may_shed_for_overload(case, broker)
@@ -246,7 +246,7 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     most = max(levels.usage.values())
     busiest = [one for one in brokers if levels.usage[one.name] >= most - POINTS]
     enough = all(levels.worthwhile(one) for one in busiest)
-    expect.given(enough, "more than the least throughput would go")
+    expect.given(enough, "the unloads would exceed the minimum throughput")
     return busiest
 
 
@@ -307,7 +307,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The busiest broker, relieving an idle one, sheds to five points below the average."""
+    """The busiest broker, unloading for an idle one, sheds to five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_of_idle(levels, expect):
         need = levels.need_of(broker)

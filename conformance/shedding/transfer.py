@@ -40,20 +40,22 @@ MINUTE = 60
 
 
 def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the load in a cycle by TransferShedder, assuming no history."""
+    """Return the loads in a cycle; assume that TransferShedder sheds, without history."""
     expect.given(sheds_by(cycle, TRANSFER_SHEDDER), "TransferShedder sheds")
-    expect.given(TRANSFER_TARGET in cycle.settings.defaults, "the documents know TransferShedder")
+    expect.given(
+        TRANSFER_TARGET in cycle.settings.defaults, "the documents describe TransferShedder"
+    )
     history = any(broker.history for broker in cycle.brokers.values())
-    expect.given(not history, "loads are present usages")
+    expect.given(not history, "loads are current usages, without history")
     found = LoadsOfCycle(cycle)
-    expect.given(bool(found.load), "some load data are present")
+    expect.given(bool(found.load), "some brokers have current load data")
     return found
 
 
 def _loads_of_one(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the load in a cycle, assuming that a single cycle is enough to unload."""
+    """Return the loads in a cycle, assuming that a single cycle is enough to unload."""
     found = _loads(cycle, expect)
-    expect.given(cycle.settings.number(HITS) == 0, "one cycle decides")
+    expect.given(cycle.settings.number(HITS) == 0, "a single cycle is enough to unload")
     return found
 
 
@@ -80,7 +82,7 @@ def an_even_load_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -
     found = _loads(case, expect)
     expect.given(found.load.keys() == case.brokers.keys(), "no load data are outdated")
     if expect.reached(found.uneven is False):
-        expect.nothing(answer, "the load is even enough")
+        expect.nothing(answer, "no condition for unloading holds")
 
 
 @SHED.check("TRANSFER-03", draws=draws.one_cycle(draws.without_traffic))
@@ -112,7 +114,7 @@ def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect:
 
 @dataclass(frozen=True)
 class _Course:
-    """The cycles up to the first that unloads anything."""
+    """The cycles up to the first that unloads anything, and whether their loads are uneven."""
 
     cycles: Sequence[Unloading]
     uneven: Sequence[bool | None]
@@ -122,18 +124,21 @@ class _Course:
     def of(cls, row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> _Course:
         expect.given(sheds_by(row.alone(0), TRANSFER_SHEDDER), "TransferShedder sheds")
         now = row.settings.number(HISTORY_SHARE) == 0 or len(row) == 1
-        expect.given(now, "earlier usages do not count")
+        expect.given(now, "earlier usage does not count")
         found = []
         for one in answer:
             found.append(one)
             if one.pairs:
                 break
         uneven = [_loads(row.alone(index), expect).uneven for index in range(len(found))]
-        expect.given(not any(is_restricted(one.cycle) for one in found), "nothing else matters")
+        expect.given(
+            not any(is_restricted(one.cycle) for one in found),
+            "no policy, exclusion or missing data restricts unloads",
+        )
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return how many cycles, up to this one, have followed the last in any of these states."""
+        """Return the number of cycles up to this one since the last whose state is in `ending`."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -185,7 +190,7 @@ def bundles_go_to_less_loaded_brokers(
     expect.reached(bool(answer.pairs))
     for source, bundle in answer.pairs:
         to = answer.to.get(bundle)
-        expect.that(to is not None, f"{bundle} has a next owner", "none is named")
+        expect.that(to is not None, f"a destination of {bundle}", "none is named")
         if to in found.load and source in found.load:
             loads = f"{plain(found.load[source])} % and {plain(found.load[to])} %"
             less = found.load[to] <= found.load[source] + POINTS and to != source
@@ -211,9 +216,7 @@ def unloads_name_nobody_without_transfers(
 def _passed(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return the seconds since each earlier cycle that unloaded, and the brokers that it unloaded
-    from.
-    """
+    """Return the seconds since each earlier cycle with unloads, and the source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -238,7 +241,7 @@ def nothing_goes_soon_after_an_unload(
 def nothing_goes_by_data_from_soon_after_an_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while a broker's load data are from within the delay after its unload."""
+    """Nothing is unloaded while a broker's load data are from the delay after it unloaded."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for index, one in enumerate(answer):
@@ -259,7 +262,7 @@ def outdated_data_do_not_count(case: SheddingCycle, answer: Unloading, expect: E
     found = _loads(case, expect)
     old = any(found.outdated(name) for name in case.brokers)
     if expect.reached(old and len(found.load) > 1 and found.uneven is False):
-        expect.nothing(answer, "the others are even enough")
+        expect.nothing(answer, "no condition for unloading holds among brokers with current data")
 
 
 @SHED.check("TRANSFER-13", draws=draws.one_cycle(draws.without_data))
@@ -284,7 +287,7 @@ def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: 
 
 
 def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
-    """Return each isolated namespace's primary brokers, if enough of them are up."""
+    """Return the primary brokers of each isolated namespace for which enough of them are up."""
     return {
         namespace: set(one["primary"])
         for one in case.case.get("isolation", ())

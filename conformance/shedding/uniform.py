@@ -32,10 +32,12 @@ from pulsar_conformance.reference.uniform import (
 )
 
 TRIGGERS = {"both": all, "either": any}
-"""How the two differences trigger an unload together, by the reading `uniform-trigger`."""
+"""Function that says if differences in messages and in bytes trigger an unload, by the reading
+`uniform-trigger`.
+"""
 
 MIN_COMPARED = Fraction(1)
-"""A lower rate of messages or bytes may count as this one, since 0 has no multiples."""
+"""Rate, of messages or bytes per second, as which a lower one may count: 0 has no multiples."""
 
 
 class Amount(NamedTuple):
@@ -46,7 +48,7 @@ class Amount(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, on which messages, bytes and usage agree."""
+    """The most and the least loaded broker, which are the same by messages, bytes and usage."""
 
     most: Broker
     least: Broker
@@ -87,17 +89,17 @@ def _together(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
 
 
 def _clearly(most: Fraction, bound: Fraction) -> bool | None:
-    """True if an amount exceeds a bound; None if rounding could decide."""
+    """True if an amount exceeds a bound; None if rounding could decide it."""
     if abs(most - bound) <= SHARE * max(most, bound):
         return None
     return most > bound
 
 
 def _triggered(case: SheddingCycle) -> bool | None:
-    """True if the differences exceed the thresholds; None if rounding could decide.
+    """True if the differences exceed the thresholds; None if rounding could decide it.
 
-    An idle broker counts as `MIN_COMPARED`: a threshold exceeded with this floor is exceeded
-    without it, too.
+    An idle broker counts as one with `MIN_COMPARED`: a threshold that is exceeded then is also
+    exceeded without that minimum.
     """
     extremes = Extremes.of(case)
     least, most = max(extremes.messages[0], MIN_COMPARED), extremes.messages[1]
@@ -161,14 +163,14 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By some measure, the most loaded broker sheds less than the gap to the least loaded."""
+    """By messages or by bytes, the most loaded broker sheds less than the gap to the other one."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
     whole = _together(case, ends.most.bundles)
     known = all(map(case.measured, ends.most.bundles))
     fits = all(one <= two * (1 + SHARE) for one, two in zip(whole, ends.high, strict=True))
-    expect.given(known and fits, "a broker carries no less than its bundles")
+    expect.given(known and fits, "the broker reports no less traffic than its bundles")
     gone = _together(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
@@ -177,7 +179,7 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
 
 
 def _limited(trial: Trial, random: Random) -> Trial:
-    """Return a trial with limits on what UniformLoadShedder moves."""
+    """Return a trial with settings that limit how much UniformLoadShedder moves."""
     case = trial.questions[0].case
     limits = {
         MAX_SHARE: random.choice((0.2, 0.1, 0.5)),
@@ -193,16 +195,14 @@ limited = st.builds(_limited, cycle_trials(uniform), randoms)
 
 def _limits_given(case: SheddingCycle, expect: Expect) -> None:
     _given(case, expect)
-    expect.given(MAX_SHARE in case.settings.defaults, "the documents limit what is moved")
+    expect.given(MAX_SHARE in case.settings.defaults, "the documents limit how much is moved")
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
 
 
 @SHED.check("UNIFORM-05", draws=limited)
 def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By at least one measure, the most loaded broker sheds at most the configured share of the
-    gap.
-    """
+    """By messages or bytes, the most loaded broker sheds at most a set share of the gap."""
     _limits_given(case, expect)
     ends = _ends(case, expect)
     gone = _together(case, answer.owned(ends.most))
@@ -217,7 +217,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 
 @SHED.check("UNIFORM-06", draws=limited)
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if that share of the largest difference is below both minimums."""
+    """Nothing is unloaded if the configured share of the gap is below the minimums."""
     _limits_given(case, expect)
     extremes, share = Extremes.of(case), case.settings.number(MAX_SHARE)
     ends = ((extremes.messages, MIN_MESSAGES), (extremes.throughput, MIN_BYTES))

@@ -1,7 +1,7 @@
-"""Shedding as checks use it: cycles with independently computed quantities, and unloads.
+"""Types in which checks see cases and answers about shedding, with quantities computed from them.
 
-The model computes the same quantities in `reference`. No check uses those, so that an error in the
-model is not also an error in the check.
+The model computes the same quantities in `reference`. Checks do not use those, so that an error in
+the model is not also an error in a check.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Averages from which a bundle's traffic is taken, by the reading `shed-window`."""
+"""The average that counts as a bundle's traffic, by alternatives of `shed-window`."""
 
 KILOBYTES = {"decimal": 1000, "binary": 1024}
 UNMEASURED = 50
-"""Messages and kilobytes per second each way of a bundle without a sample. [DATA-04, DATA-05]"""
+"""Assumed messages, and kilobytes, per second in each direction of a bundle without samples."""
 
 
 @dataclass(frozen=True)
 class SheddingCycle:
-    """A `shed.select` case: a cluster, its settings and readings."""
+    """A `shed.select` case: a cluster in one shedding cycle, with the settings and readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -60,7 +60,7 @@ class SheddingCycle:
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:
-        """The load reports, by broker."""
+        """The brokers with their load reports, by name."""
         return {name: Broker.read(name, data) for name, data in self.case["brokers"].items()}
 
     @cached_property
@@ -95,7 +95,7 @@ class SheddingCycle:
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return the unloads that keep a bundle from moving, by the reading `grace-of`."""
+        """Return recently unloaded bundles that keep one from moving, by the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if holds(moved, bundle)]
@@ -110,7 +110,7 @@ class SheddingCycle:
         return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
 
     def measured(self, bundle: str) -> Rates | None:
-        """Return a bundle's average; None if it has no samples."""
+        """Return a bundle's measured average traffic; None if it has no samples."""
         average = AVERAGES[self.readings["shed-window"]]
         data = self.case["bundles"].get(bundle, {}).get(average)
         return Rates.read(data) if data and data["numSamples"] else None
@@ -132,7 +132,7 @@ class SheddingCycle:
         return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
 
     def measure(self, rates: Rates) -> Rate:
-        """Return the rate that orders and sums traffic, by the reading `shed-measure`."""
+        """Return the rate by which traffic is compared and added, by the reading `shed-measure`."""
         by_bytes = self.readings["shed-measure"] == "throughput"
         return rates.throughput if by_bytes else rates.messages
 
@@ -178,7 +178,7 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True within the grace period, including its end if `edge`."""
+    """True if `ago` is within the grace period, including its end if `edge`."""
     return ago < grace or (edge and ago == grace)
 
 
@@ -190,13 +190,13 @@ def holds(whole: str, bundle: str) -> bool:
 
 @dataclass(frozen=True)
 class Unloading:
-    """The answered unloads, in order."""
+    """The unloads that an implementation answered for a cycle, in order."""
 
     cycle: SheddingCycle
     pairs: tuple[tuple[str, str], ...]
-    """Broker and bundle."""
+    """Source broker and bundle of each unload."""
     to: Mapping[str, str] = field(default_factory=dict)
-    """The next owner of each bundle for which it is named."""
+    """The destination of each bundle whose unload names one."""
 
     def of(self, broker: Broker | str) -> list[str]:
         """Return the bundles unloaded from a broker, in answer order."""
@@ -234,9 +234,9 @@ class CyclesInARow:
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
-        """Return the next cycle, after earlier cycles with these unloads.
+        """Return the next cycle, given the unloads in each of the earlier cycles.
 
-        Usage in earlier cycles becomes the history of its brokers, if the strategy keeps any.
+        Earlier usage becomes the history of its brokers, if the strategy keeps one.
         """
         place = len(unloads)
         now = self.case["cycles"][place]
@@ -250,7 +250,7 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, in a cycle or before."""
+        """Return the minutes since each bundle was last unloaded, in or before earlier cycles."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for index, clock in enumerate(self._clocks[: len(unloads) + 1]):
@@ -280,7 +280,7 @@ class CyclesInARow:
 
 @dataclass(frozen=True)
 class UnloadingInARow:
-    """The answered unloads of each cycle; each cycle takes the earlier unloads into account."""
+    """The unloads that an implementation answered for each of several cycles."""
 
     cycles: tuple[Unloading, ...]
 
@@ -293,7 +293,7 @@ class UnloadingInARow:
 
 @dataclass(frozen=True)
 class LoadsOfCycle:
-    """The load of brokers with current data, and which conditions certainly hold.
+    """The loads of brokers with current data, and TransferShedder's conditions for unloading.
 
     A condition is None if rounding could decide it, or if the documents leave it open.
     """
@@ -302,7 +302,7 @@ class LoadsOfCycle:
 
     @cached_property
     def load(self) -> dict[str, Percent]:
-        """The load of each broker with current data."""
+        """The load, in percent, of each broker with current data."""
         usages = self.cycle.weighted_usage.items()
         return {name: usage for name, usage in usages if not self.outdated(name)}
 
@@ -371,7 +371,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if each of the most loaded brokers has a bundle that fits between both ends."""
+        """True if each of the most loaded brokers has a bundle that fits into half the gap."""
         if len(self.load) < 2 or is_restricted(self.cycle):
             return False
         least, most = min(self.load.values()), max(self.load.values())

@@ -208,7 +208,7 @@ def test_without_bundle_data_the_latest_numbers_are_one_sample(made):
         "numSamples": 1,
         "maxSamples": 1000,
     }
-    assert "no bundle data of 8 bundles: the latest rates count as a single sample" in said
+    assert "no bundle data of 8 bundles: the latest rates count as one sample" in said
     case, said = made(*setting, "--bundle-data", SAVED / "bundle-data")
     assert case["case"]["bundles"][IDLE]["shortTermData"]["numSamples"] == 1
     assert f"no bundle data of {IDLE}:" in said
