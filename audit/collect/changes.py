@@ -126,10 +126,11 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
 
 
 def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
-    """Return how many bundles were newly counted as shed, less those that the entries attribute to
-    it.
+    """Return the number of newly counted shed bundles, minus those that entries attribute to
+    shedding.
 
-    A leader counts the bundles of a cycle after the last one, so that some may be observed before.
+    A leader counts the bundles of a cycle after its last unload, so some unloads may be observed
+    before they are counted.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0

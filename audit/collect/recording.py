@@ -137,7 +137,9 @@ class Recorder:
         return not releasing.isdisjoint(possibly_stopping_brokers(oldest, now))
 
     def _report_troubles(self, now: dict[str, str]) -> None:
-        """Report once that a part of the cluster is unreadable, and once that it is readable."""
+        """Report once when a part of the cluster becomes unreadable, and once when it is readable
+        again.
+        """
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")

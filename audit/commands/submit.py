@@ -30,7 +30,7 @@ def unpack(path: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the audit in the Spark session that the script was submitted to."""
+    """Run the audit in the Spark session of `spark-submit`."""
     unpack(sys.path)
     from pulsar_conformance.adapters.spark.session import SUBMITTED
     from pulsar_conformance.conformance.commands.main import main as command

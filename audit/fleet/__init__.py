@@ -9,7 +9,7 @@ Time passes in periods; every broker reports once per period. In each period:
     +30 s    bundles with too many topics are split; the parts stay where they are
     30 to 90 %   the brokers report, each at its own time of the period
 
-So each broker that is up has reported everything before the next cycle, and each that is down has
-not reported for more than a period. A new leader knows the last reports, but starts without
-averages, usage history and memory of unloads; its cycles follow at every interval.
+Therefore, at each cycle, every running broker has reported since the previous cycle, and no broker
+that is down has reported for more than a period. A new leader knows the last reports, but starts
+without averages, usage history or memory of unloads; its cycles follow at every interval.
 """

@@ -16,7 +16,9 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Number of brokers below which none is restarted, so that there is always a choice for bundles."""
+"""Number of brokers below which none is restarted, so that a bundle can always go to several
+brokers.
+"""
 
 DOWN = (2, 9)
 """Range of the number of periods for which a broker is down; the second number is excluded."""

@@ -32,7 +32,7 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerAutoBundleSplitEnabled": True,
     AUTO_UNLOAD: True,
 }
-"""Default settings of fleets; some of them have no documented default."""
+"""Default settings of fleets, including some without a documented default."""
 
 LATER_GRACE = 20
 """Grace period in the second half of a history, in minutes, unless another one is given."""

@@ -1,4 +1,4 @@
-"""The time from which on rows have changed, for each cluster.
+"""The time from which rows have changed, for each cluster.
 
 A late file of one cluster changes nothing in the others, whose rows are therefore kept.
 """

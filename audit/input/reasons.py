@@ -90,7 +90,7 @@ def has_bad_bundle() -> Column:
     every = (
         F.col("into"),
         listed,
-        # Names take long to check, and those of most reports are in both places.
+        # Checking names is slow, and most reports have the same names in both places.
         F.coalesce(F.array_except(measured, listed), measured),
         F.map_keys("report.bundleStats"),
         F.flatten(F.map_values("owners")),
@@ -240,7 +240,7 @@ class Reason(NamedTuple):
 
 
 def is_never() -> Column:
-    """Never true: such a reason is found only by comparison with other lines."""
+    """Return a column that is never true, for reasons that only a comparison of lines can find."""
     return F.lit(False)
 
 

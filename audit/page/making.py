@@ -16,8 +16,8 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 LARGEST, TEXTS = 200_000, 300_000
-"""Maximum size in bytes of a case whose arithmetic is on the page, and maximum length of all these
-texts.
+"""Maximum size in bytes of a case whose arithmetic is shown on the page, and maximum total length
+of these texts.
 """
 
 

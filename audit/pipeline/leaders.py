@@ -26,9 +26,9 @@ SILENT = "of which nothing is reported since"
 def leader_changes(tables: Tables) -> DataFrame:
     """Return a row per leader after a cluster's first: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `RESTARTED` if the former leader leads anew; otherwise it says what became of the
-    former leader, which ended if it unloaded bundles by shutdown at about that time. A repeated
-    record of a leader that did not restart is not a change.
+    `how` is `RESTARTED` if the former leader was elected again; otherwise it says what became of
+    the former leader. It has shut down if it unloaded bundles because of a shutdown at about that
+    time. A repeated record of a leader that did not restart is not a change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")

@@ -35,7 +35,7 @@ class Mark:
     """The mark of a complete table, with fingerprints of its input and of its code.
 
     If only a part of the table was rebuilt, `before` is its previous fingerprint, and `change` is
-    the time from which on each cluster's rows may have changed.
+    the time from which each cluster's rows may have changed.
     """
 
     fingerprint: str
@@ -47,7 +47,7 @@ class Mark:
 
     @property
     def since(self) -> datetime:
-        """The first time from which on rows may have changed in all clusters that are not named."""
+        """The time from which rows may have changed in all clusters that are not named."""
         return self.change.since
 
     def as_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
 
 
 GONE = Mark("", 0, 0.0)
-"""Mark that replaces that of a table which is no longer complete."""
+"""Mark written for a table that is no longer complete."""
 
 
 class Marks:

@@ -37,8 +37,8 @@ class Silver:
 class AuditPlan:
     """The choices by which a history is judged.
 
-    `settings` override recorded ones, and `strategy` overrides both. Judged are the cycles from
-    `since` until before `until`, based on all records since the start of their leader.
+    `settings` override recorded ones, and `strategy` overrides both. The cycles from `since` on and
+    before `until` are judged, based on all records since their leader was elected.
     """
 
     profile: str

@@ -56,10 +56,10 @@ def build_tables(
 ) -> Mapping[str, Mark]:
     """Build every table that is missing or stale.
 
-    On a first run, `at_once` tables are built in parallel: in one session if all are
-    `configured_alike`. On later runs, one table at a time is built completely, while the changed
-    part of another may be built in the store that `beside` returns: the same folder with its own
-    session.
+    On a first run, `at_once` tables are built in parallel, in one session if all are
+    `configured_alike`. On later runs, one table at a time is built completely; meanwhile, the
+    changed part of another may be built in the store that `beside` returns, which has the same
+    folder and its own session.
 
     `damaged` is called with the name of each table whose files have changed since they were
     written, and with a description of the damage; the table is rebuilt.
@@ -132,7 +132,7 @@ class _Builder:
     set_up: SetUp
     marks: dict[str, Mark]
     whole: Semaphore
-    """Limits the number of tables that are built completely at a time."""
+    """Semaphore that limits how many tables are built completely at the same time."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)

@@ -30,9 +30,7 @@ DAILY = 128 << 20
 """Size in bytes, or less, for which Spark is tuned when only a part of a table is rebuilt."""
 
 SHARDED = 1 << 30
-"""Size of a history in bytes from which on the clusters of a day are stored in several
-partitions.
-"""
+"""Size of a history in bytes above which the clusters of a day are stored in several partitions."""
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 """Limit on the size of results that come to the driver, which are only summaries."""
@@ -67,8 +65,8 @@ def process_settings(path: str) -> Mapping[str, str]:
 def keeps_objects(settings: Mapping[str, str]) -> bool:
     """True if Java may keep all objects of an audit with these `process_settings`.
 
-    Freeing them takes half of all messages to Java: see `messages`. Measured on a small audit,
-    Java keeps 25,000 objects of 60 MB.
+    Freeing them takes half of all messages to Java: see `messages`. In a small audit, Java keeps
+    25,000 objects, 60 MB in all.
     """
     return settings == SUMMARIES
 

@@ -1,4 +1,6 @@
-"""The steps of an audit: each builds a table from its parents, completely or from a time on."""
+"""The steps of an audit, each of which builds a table from its parents, completely or only from a
+given time on.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ class TableStep:
 
     refresh: Callable[[Mark], tuple[int, Renewal] | None] | None = None
     """Rebuilds the changed part of a table without parents. Returns the number of rows, and the
-    times from which on they were rebuilt; None if it cannot be done.
+    times from which they were rebuilt; None if it cannot be done.
     """
 
     @property
@@ -265,8 +267,8 @@ def plan_as_json(plan: AuditPlan) -> str:
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
     """Return the fingerprint of each table: that of its code, its options and its parents.
 
-    `first` replaces the fingerprint of the first table if that was built from other input than the
-    current one.
+    `first` replaces the fingerprint of the first table if it was built from an input that has
+    changed since.
     """
     found: dict[str, str] = {}
     for step in every:

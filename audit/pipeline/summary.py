@@ -33,9 +33,7 @@ AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of the rules about shedding."""
 
 AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
-"""Rules whose verdicts have the time of a split, a transfer or another event, rather than of a
-cycle.
-"""
+"""Rules whose verdicts are dated by a split, a transfer or another event instead of a cycle."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 

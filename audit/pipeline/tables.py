@@ -43,9 +43,9 @@ PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Spark type of the usage of each resource, in percent of its limit."""
 
 MEMORY = "struct<least double, most double, after double, width double>"
-"""Spark type of a leader's memory of a broker after a cycle: the least and greatest usage, and the
-usage mixed with its history, with the width of the range in which that may be; `NaN` if the share
-of the history is unknown.
+"""Spark type of a leader's memory of a broker after a cycle: the least and greatest usage, the
+usage smoothed with its history, and the width of the range of possible smoothed usages; `NaN` if
+the weight of the history is unknown.
 """
 
 SESSION: Mapping[str, str] = {

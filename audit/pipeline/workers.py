@@ -1,4 +1,4 @@
-"""Threads that build tables in parallel, and progress reports in a fixed order."""
+"""Thread pools that build tables in parallel, and progress reports in a fixed order."""
 
 from __future__ import annotations
 

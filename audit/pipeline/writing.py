@@ -31,7 +31,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED = 1_000_000_000
-"""Nanoseconds since the last change of a file after which another change would get another time."""
+"""Nanoseconds after the last change of a file from which a further change certainly gets a
+different time.
+"""
 
 PIECE = 1 << 22
 """Number of bytes that are read at a time."""

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 FINE = 1024
-"""Number whose reciprocal divides all averages, so that sums are exact."""
+"""All averages are multiples of the reciprocal of this number, so that sums are exact."""
 
 
 def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:

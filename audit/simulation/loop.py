@@ -54,7 +54,9 @@ REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 """Strategies that count over several cycles."""
 
 DESTINATION, ASKED = "destination", "asked"
-"""The way of releases whose leaders place bundles before they unload them, and reserve nothing."""
+"""The way of releases, and its alternative, in which leaders place bundles before they unload them,
+and reserve no load for them.
+"""
 
 KEEPS_AVERAGES = "released-2.4"
 """The only release whose leader keeps the averages of a bundle that no broker reports."""
@@ -76,14 +78,14 @@ class Decider(Protocol):
 class Deciding:
     """The way in which an implementation is asked.
 
-    If `remembers`, its leader is asked cycle by cycle, or if it has none, `shed.cycles` about all
-    cycles so far, because its strategy has a memory of its own. Such a strategy also plans the
-    destinations of its unloads, by itself or by naming the next owner, and may decline to place
-    other bundles; these go to the least used broker.
+    If `remembers` is true, the strategy has its own memory: the implementation's leader is asked
+    cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far. Such a
+    strategy also plans the destinations of its unloads, internally or by naming the next owner, and
+    may decline to place other bundles; these go to the least used broker.
 
-    If it `reserves`, a shed bundle that is placed counts at its broker when the next one of the
-    same cycle is placed; otherwise all shed bundles are placed by the reports alone. If it
-    `forgets`, a bundle has no averages while no broker reports it.
+    If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
+    bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
+    If `forgets` is true, a bundle has no averages while no broker reports it.
     """
 
     strategy: str | None

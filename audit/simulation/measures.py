@@ -25,7 +25,7 @@ REPEATS = 3
 """Number of consecutive repetitions after which a part of the course counts as its period."""
 
 QUIET = 4
-"""Number N: with a varying load, the course is at rest if its last 1/N has no unloads."""
+"""With a varying load, the course is at rest if there are no unloads in its last 1/`QUIET`."""
 
 DIGITS = 2
 
@@ -201,7 +201,7 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
 
 @dataclass(frozen=True)
 class Likeness:
-    """A simulation beside the recorded cycles: those before the first difference are alike.
+    """How far a simulation matches the recorded cycles.
 
     Attributes:
         cycles: number of recorded cycles that were simulated.

@@ -33,14 +33,17 @@ from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_rep
 from pulsar_conformance.specs.text import counted
 
 ABSENT = 3
-"""Reports in a row without a bundle, or of another broker since a broker's last, until it is gone;
-a bundle that was split is."""
+"""Number of consecutive reports after which a missing bundle or broker is assumed to be gone:
+reports of the bundle's owner without the bundle, or another broker's reports since the broker's own
+last one. A bundle that was split is gone at once.
+"""
 
 NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
 SHEDDING, ELSE = "shedding", ("admin", "unknown")
 AT_ONCE = timedelta(seconds=10)
-"""An unload so soon after a cycle began counts as shed unless a split or a shutdown caused it: the
-leader may have counted it later."""
+"""Period after the start of a cycle in which an unload counts as shed, unless a split or a shutdown
+caused it; the leader may have counted it later.
+"""
 
 
 @dataclass
@@ -57,7 +60,7 @@ class _History:
     damaged: int = 0
 
     def add(self, record: Json) -> None:
-        """Add a record, unless it is of another cluster."""
+        """Add a record, unless it belongs to another cluster."""
         self.cluster = self.cluster or record.get("cluster")
         if record.get("cluster") != self.cluster:
             return
@@ -82,9 +85,9 @@ class _History:
 def recorded_world(path: Path) -> SimulatedWorld:
     """Return the world of a recorded history: its first owners, and its load cycle by cycle.
 
-    If the history has cycles, the simulation has them at the same times, and brokers come and go as
-    recorded; else there is a cycle for each report of a broker. Only the first cluster of the
-    history is simulated. Errors: `BadWorld`.
+    If the history has cycles, the simulation runs them at the same times, and brokers come and go
+    as recorded; otherwise there is one cycle for each report of a broker. Only the first cluster of
+    the history is simulated. Errors: `BadWorld`.
     """
     history = _History()
     for record in _records(path):
@@ -147,7 +150,7 @@ def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list
 def _unloads(
     cycles: Sequence[datetime], acts: Sequence[tuple[datetime, Json]]
 ) -> Iterator[RecordedUnload]:
-    """Yield what the leader shed in each cycle."""
+    """Yield the unloads by which the leader shed in each cycle."""
     for place, (at, act) in enumerate(acts):
         cycle = bisect_right(cycles, at) - 1
         if act["kind"] == "unloaded" and cycle >= 0 and _is_shed(act, at - cycles[cycle]):
@@ -167,7 +170,7 @@ def _replayed(
     begin: datetime | None,
     note: str,
 ) -> SimulatedWorld:
-    """Return a world with these reports, one of each broker in a cycle."""
+    """Return a world with these reports, one per broker and cycle."""
     first = {
         broker: max((said for _, said in each), key=_not_full_then_most)
         for broker, each in history.reports.items()
@@ -183,7 +186,7 @@ def _replayed(
 
 
 def _not_full_then_most(said: Json) -> tuple[bool, float]:
-    """Order reports by how well they show what traffic costs: a full broker may be overrun."""
+    """Return a sort key that prefers brokers below 100 %, then those with the most traffic."""
     return all(percent_used(said, one) < 100 for one in SCALING), carried_by(said)
 
 

@@ -84,7 +84,7 @@ def figures(one: Measures) -> tuple[str, ...]:
 
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield how far a simulation unloads as its recorded history does."""
+    """Yield lines that say how far a simulation's unloads match the recorded ones."""
     found = likeness(course)
     if found is None:
         return

@@ -86,7 +86,7 @@ class Restless:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a test needs to simulate it again, and what it shows."""
+        """Return the data that a test needs to simulate it again, and its results."""
         return {
             "variant": self.course.variant,
             "strategy": self.course.strategy,
@@ -170,7 +170,9 @@ def story_lines(found: Restless, profile: str) -> Iterator[str]:
 
 
 def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
-    """Yield how the brokers that shed are derived; nothing if other bundles are unloaded."""
+    """Yield the arithmetic of the brokers that shed; nothing if the model would unload other
+    bundles.
+    """
     derived = {one["bundle"] for one in derivation.answer.get("unload", ())}
     if derived != {move.bundle for move in cycle.sheds}:
         return

@@ -146,7 +146,9 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads and looks as rows with the same columns."""
+    """Return samples, the leader's records, unloads and looks (the moments at which averages are
+    needed) as rows with the same columns.
+    """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
     owned = silver.broker_samples.select(

@@ -18,7 +18,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Maximum seconds between a cycle and its unloads without a recorded cause, and between these."""
+"""Maximum seconds between a cycle and its first unload without a recorded cause, and between
+consecutive such unloads.
+"""
 
 NEAR = 60.0
 """Seconds that the unloads of a cycle may take; Pulsar waits at most this long for each bundle."""

@@ -116,7 +116,7 @@ def _standing_columns() -> dict[str, Column]:
 
 
 RHYTHM = 4
-"""Number of intervals between reports by which it is known how often a broker reports."""
+"""Number of intervals between reports from which a broker's reporting frequency is estimated."""
 
 FAR = 5
 """Multiple of the longest of these intervals after which a silent broker may have gone, unless the

@@ -28,7 +28,7 @@ LOOKBACK = timedelta(days=1)
 """Time before a rebuilt part of a table in which its streaks may have begun."""
 
 BEGUN = 3
-"""Number of intervals after its start within which a leader certainly ran its first cycle."""
+"""Number of intervals after its election within which a leader certainly ran its first cycle."""
 
 
 def with_streaks(

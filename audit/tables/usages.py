@@ -98,7 +98,9 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
 
 
 WHOLE = 100.0
-"""Width, in percentage points, of the usage in a cycle whose report is unknown or late."""
+"""Width, in percentage points, of the range of possible usages in a cycle whose report is unknown
+or late.
+"""
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:

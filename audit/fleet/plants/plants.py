@@ -36,7 +36,7 @@ class Plant:
     undetectable_because: str = ""
     """Reason why no audit of a history finds the violation, or an empty text."""
     omits_due_action: bool = False
-    """True if the violation is an omission, so that no record shows when its cycle ran."""
+    """True if the violation is an omission, so that no unload shows when its cycle ran."""
 
     undecided_because: str = ""
     """Reason why an audit leaves the violation undecided, or an empty text."""
