@@ -139,7 +139,7 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
     operation = found["ask"]
     if operation not in OPERATIONS:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPERATIONS)}"
+        known = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPERATIONS)}"
         raise BadLine(number, f"{operation!r} is not an operation; {known}")
     if wrong := wrong_in_case(operation, found["case"]):
         raise BadLine(number, wrong)

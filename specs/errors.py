@@ -32,10 +32,11 @@ class SpecError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that the specifications do not contain; the message lists the known names."""
+    """A name that the specifications do not contain; the message suggests known names."""
 
     def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
-        super().__init__(f"{name} is no {kind}; {there_are(name, known)}")
+        article = "an" if kind[0] in "aeiou" else "a"
+        super().__init__(f"{name} is not {article} {kind}; {suggest_names(name, known)}")
         self.name = name
 
 
@@ -58,17 +59,19 @@ def complain(mistake: str) -> int:
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
-    """Return the message for an unknown name, with the names that exist."""
-    return f"unknown {kind} '{name}'; {there_are(name, known)}"
+    """Return the message for an unknown name, with the known names or similar ones."""
+    return f"unknown {kind} '{name}'; {suggest_names(name, known)}"
 
 
-def there_are(name: str, known: Iterable[str]) -> str:
-    """List the known names, or only the similar ones if there are too many."""
+def suggest_names(name: str, known: Iterable[str]) -> str:
+    """List the known names to choose from, or only similar ones if there are too many."""
     names = list(known)
     if len(names) <= MOST_LISTED:
-        return f"there are {', '.join(names)}" if names else "there are none"
+        return f"choose from {', '.join(names)}" if names else "none is known"
     # Compared in lower case, since users mistype the case of rules and settings.
     spelled = {known.lower(): known for known in names}
     near = [spelled[one] for one in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
-    listed = ", ".join(near or names[:3])
-    return f"there are {len(names)}, the nearest: {listed}" if near else f"there are {listed}, ..."
+    if near:
+        *others, last = near
+        return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+    return f"choose from {len(names)}, such as {', '.join(names[:3])}"

@@ -60,7 +60,7 @@ def test_readings_decide_what_is_allowed():
 @pytest.mark.parametrize(
     ("operation", "case", "error", "said"),
     [
-        ("usage.nik", CASE, UnknownName, "the nearest: usage.nic"),
+        ("usage.nik", CASE, UnknownName, "did you mean usage.nic"),
         ("usage.nic", {"nics": CASE["nics"]}, IllegalCase, '"settings" is a required property'),
     ],
 )

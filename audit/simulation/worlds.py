@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from pulsar_conformance.audit.simulation.shapes import SHAPES, Shape, chance_of, load_shape
 from pulsar_conformance.reference.ranges import boundaries
-from pulsar_conformance.specs.errors import UserError, there_are
+from pulsar_conformance.specs.errors import UserError, suggest_names
 
 Json = dict[str, Any]
 Rates = tuple[float, float, float, float]
@@ -134,7 +134,7 @@ def named_world(name: str, seed: int = 0) -> SimulatedWorld:
     """Return a built-in world. Errors: `BadWorld`."""
     worlds = _read_worlds()["worlds"]
     if name not in worlds:
-        raise BadWorld(f"--world {name}: there is no such world; {there_are(name, worlds)}")
+        raise BadWorld(f"--world {name}: there is no such world; {suggest_names(name, worlds)}")
     return world_of(name, worlds[name], seed)
 
 
@@ -146,7 +146,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
     if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
         raise BadWorld(f"{name}: a world is an object with a list of brokers")
     if unknown := next((key for key in data if key not in KEYS), None):
-        raise BadWorld(f"{name}: a world has no {unknown}; {there_are(unknown, KEYS)}")
+        raise BadWorld(f"{name}: a world has no field {unknown}; {suggest_names(unknown, KEYS)}")
     try:
         topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
         brokers, bundles = _parse_cluster(data["brokers"], topics["first"], seed)
@@ -172,7 +172,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
 def _parse_shape(name: str, load: Json, seed: int) -> Shape | None:
     kind = load.get("shape", "constant")
     if kind not in SHAPES:
-        raise BadWorld(f"{name}: no load has the shape {kind}; {there_are(kind, SHAPES)}")
+        raise BadWorld(f"{name}: {kind} is not a shape of load; {suggest_names(kind, SHAPES)}")
     options = {key: value for key, value in load.items() if key != "shape"}
     return None if kind == "constant" else load_shape(kind, seed, options)
 

@@ -75,7 +75,7 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in worlds):
             names = ", ".join(one.name for one in worlds)
-            raise BadPlan(f"--exhaustive {pattern}: there is no such world; there are {names}")
+            raise BadPlan(f"--exhaustive {pattern}: there is no such world; choose from {names}")
     asked = {
         name for one in plan.profiles for rule in plan.rules_of(one) for name in rule.operations
     }

@@ -31,7 +31,7 @@ def bad_case(
 ) -> str | None:
     """Return why a case is invalid, with the place in it, or None if it is valid."""
     if operation not in OPERATIONS:
-        return f"{operation} is not an operation; there are {', '.join(OPERATIONS)}"
+        return f"{operation} is not an operation; choose from {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
     if wrong is not None:
         return wrong

@@ -126,7 +126,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
         return list(releases())
     named = list(map(_release, given))
     if len(named) != 2:
-        raise BadPlan(f"name two releases, or --all; there are {', '.join(releases())}")
+        raise BadPlan(f"name two releases, or --all; choose from {', '.join(releases())}")
     if named[0] == named[1]:
         raise BadPlan(f"{named[0]} is given twice; name two releases")
     return named

@@ -179,7 +179,7 @@ def _example(name: str) -> Iterator[str]:
     from pulsar_conformance.reports.site.shapes import example_case, format_json
 
     if name in SHARED_SCHEMAS:
-        raise UserError(f"{name} is no operation, so it has no example; name an operation")
+        raise UserError(f"{name} is not an operation, so it has no example; name an operation")
     case = example_case(name)
     yield format_json({"ask": name, "case": case})
     answer = Model(DEFAULT_PROFILE).answer(name, case)

@@ -291,7 +291,7 @@ def _unknown_option(option: str, command: str) -> str:
     known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
     near = get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}?" if near else f"see {PACKAGE} {command} --help"
-    return f"{name} is no argument of {command}; {meant}"
+    return f"{name} is not an argument of {command}; {meant}"
 
 
 class PlainOutput:

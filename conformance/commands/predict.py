@@ -105,5 +105,5 @@ def _operations(implementation: Implementation, wanted: list[str] | None) -> lis
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:
-            raise BadPlan(f"{operation} is not offered; there are {', '.join(offered)}")
+            raise BadPlan(f"{operation} is not offered; choose from {', '.join(offered)}")
     return [one for one in offered if wanted is None or one in wanted]

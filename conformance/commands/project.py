@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.specs.errors import UserError, there_are
+from pulsar_conformance.specs.errors import UserError, suggest_names
 
 OptionValues = Callable[[Any], Iterator[str]]
 """Yields the option values for the value of a key. Errors: `ValueError`, whose text says which
@@ -95,7 +95,8 @@ def _options(file: str, command: Sequence[str]) -> Iterator[str]:
     table = _table_of(file)
     for key, value in table.items():
         if key not in KEYS:
-            raise UserError(f"{file}: {key} is not a key of a project file; {there_are(key, KEYS)}")
+            suggestion = suggest_names(key, KEYS)
+            raise UserError(f"{file}: {key} is not a key of a project file; {suggestion}")
         option_values, options = KEYS[key]
         try:
             values = list(option_values(value))

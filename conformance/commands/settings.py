@@ -210,7 +210,7 @@ def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
         return later[:1]
     last = nearest_release(to)
     if last not in later:
-        raise UserError(f"--to {to}: name a release after {now}; known are {', '.join(known)}")
+        raise UserError(f"--to {to}: name a release after {now}; choose from {', '.join(known)}")
     return later[: later.index(last) + 1]
 
 

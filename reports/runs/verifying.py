@@ -48,7 +48,7 @@ def _problems(report: Report) -> Iterator[str]:
     known = {one.version: one for one in frozen(named["profile"])}
     if named["version"] not in known:
         have = ", ".join(map(str, known)) or "none"
-        yield f"{named['profile']} has no version {named['version']}; there are: {have}"
+        yield f"{named['profile']} has no version {named['version']}; its versions are: {have}"
     demanded = known[named["version"]]
     if named["checksum"] != demanded.checksum:
         yield f"its checksum of the requirements differs from that of {demanded.name}"

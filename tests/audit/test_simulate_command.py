@@ -154,7 +154,7 @@ MISTAKES = [
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
     (("--world", "crash", "--compare", "nobody:1"), "is not an adapter"),
-    (("--world", "crash", "--compare", "profile=1.0"), "1.0 is no profile"),
+    (("--world", "crash", "--compare", "profile=1.0"), "1.0 is not a profile"),
     (("--world", "crash", "--conf", "x"), "need --reports, --metrics or --from"),
     (("--world", "crash", "--setting", "x"), "NAME=VALUE"),
     (("--reports", "nowhere"), "nowhere: it is not a folder"),

@@ -90,7 +90,7 @@ FORGED = {
     ),
     "a version that there is not": (
         lambda report: report["requirements"].update(version=99),
-        "documented-3.0 has no version 99; there are: 1",
+        "documented-3.0 has no version 99; its versions are: 1",
     ),
     "no version": (
         lambda report: report["requirements"].update(version=None),

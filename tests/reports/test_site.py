@@ -303,11 +303,11 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"ask": "shed.selct", "case": {}}, "shed.selct is no operation"),
+        ({"ask": "shed.selct", "case": {}}, "shed.selct is not an operation"),
         ({"ask": "shed.select", "case": {}}, "the model cannot read the case"),
         ({"ask": "shed.select"}, "the model cannot read the case"),
         ({"loop": {**LOOP, "cycles": 501}}, "501 cycles: the page simulates 1 to 500"),
-        ({"loop": {**LOOP, "settings": "x=1"}}, "x is no setting"),
+        ({"loop": {**LOOP, "settings": "x=1"}}, "x is not a setting"),
         ({"loop": {**LOOP, "world": ""}, "ask": "usage.max"}, "only a case of shed.select can be"),
     ],
 )

@@ -34,7 +34,7 @@ MISTAKES = {
         "rules: [OVERLOAD-03]",
         "rules: [OVERLOAD-99]",
         "  rules: [OVERLOAD-99",
-        "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99'; there are",
+        "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99';",
     ),
     "rule without a check": Mistake(
         "rules: [OVERLOAD-03]", "rules: [OWN-13]", "  rules: [OWN-13", "OWN-13 is untestable"
@@ -55,25 +55,25 @@ MISTAKES = {
         "readings: {overload-trigger: reaches}",
         "readings: {overload-triger: reaches}",
         "  readings: {overload-triger",
-        "unknown reading 'overload-triger'; there are",
+        "unknown reading 'overload-triger';",
     ),
     "unknown value": Mistake(
         "readings: {overload-trigger: reaches}",
         "readings: {overload-trigger: touches}",
         "  readings: {overload-trigger: touches",
-        "unknown value of overload-trigger 'touches'; there are exceeds, reaches",
+        "unknown value of overload-trigger 'touches'; choose from exceeds, reaches",
     ),
     "unknown document": Mistake(
         "document: load-balance-3.0, section: Shed",
         "document: load-balance-9.9, section: Shed",
         "  source: {document: load-balance-9.9",
-        "unknown document 'load-balance-9.9'; there are",
+        "unknown document 'load-balance-9.9';",
     ),
     "unknown section": Mistake(
         "section: Shed load automatically",
         "section: Shed load by hand",
         "  source: {document: load-balance-3.0, section: Shed load by hand",
-        "unknown section of load-balance-3.0 'Shed load by hand'; there are",
+        "unknown section of load-balance-3.0 'Shed load by hand';",
     ),
     "an id twice": Mistake(
         "id: overload-most-bytes",
@@ -81,9 +81,7 @@ MISTAKES = {
         "- id: overload-95-over-85#2",
         "overload-95-over-85 is given twice, first in examples/overload.yaml:3",
     ),
-    "unknown key": Mistake(
-        "title: Of two", "titel: Of two", "  titel:", "unknown key 'titel'; there are"
-    ),
+    "unknown key": Mistake("title: Of two", "titel: Of two", "  titel:", "unknown key 'titel';"),
     "unknown operation": Mistake(
         "ask: shed.select", "ask: shed.selekt", "  ask: shed.selekt", '"shed.selekt" is not one of'
     ),

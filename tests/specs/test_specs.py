@@ -101,11 +101,15 @@ def test_readings_choose_rules(bundled: Specs) -> None:
 
 
 def test_unknown_names_are_told_with_those_that_there_are(bundled: Specs) -> None:
-    with pytest.raises(UnknownName, match=r"documented-9\.9 is no profile; there are documented-"):
+    with pytest.raises(
+        UnknownName, match=r"documented-9\.9 is not a profile; choose from documented-"
+    ):
         bundled.profile("documented-9.9")
-    with pytest.raises(UnknownName, match=r"overload-amont is no reading; .*overload-amount"):
+    with pytest.raises(UnknownName, match=r"overload-amont is not a reading; .*overload-amount"):
         bundled.check_readings({"overload-amont": "one"})
-    with pytest.raises(UnknownName, match="two is no value of overload-amount; there are margin"):
+    with pytest.raises(
+        UnknownName, match="two is not a value of overload-amount; choose from margin"
+    ):
         bundled.check_readings({"overload-amount": "two"})
     bundled.check_readings({"overload-amount": "one"})
 

@@ -157,7 +157,7 @@ def test_an_implementation_that_cannot_be_asked_is_an_error(small, capsys):
     [
         (["--exhaustive", "--campaign", "10"], "--exhaustive and --campaign: choose one of them"),
         (["--campaign", "0"], "--campaign 0: at least one case must be drawn"),
-        (["--exhaustive", "nothing"], "--exhaustive nothing: there is no such world; there are "),
+        (["--exhaustive", "nothing"], "--exhaustive nothing: there is no such world;"),
         (["--exhaustive", "usage.*", "--rules", "SPLIT-*"], "no chosen rule is about these worlds"),
     ],
 )

@@ -336,11 +336,11 @@ MISTAKES = {
     "no folder": (options("--bundle-data", "nowhere"), "nowhere: it is not a folder"),
     "an unknown setting": (
         options("--setting", f"{THRESHOLD}s=3"),
-        f"{THRESHOLD}s is no setting; there are",
+        f"{THRESHOLD}s is not a setting;",
     ),
     "an unknown operation": (
         options("--operation", "place.select"),
-        "place.select is no operation for load reports; there are shed.select,",
+        "place.select is not an operation for load reports; choose from shed.select,",
     ),
     "a setting of another type": (
         options("--setting", f"{THRESHOLD}=ten"),

@@ -117,7 +117,7 @@ def test_an_example_names_a_saved_report(tmp_path):
         "expand: {report: simple}", "expand: {report: sample}", 1
     )
     path.write_text(text, "utf-8")
-    with pytest.raises(SpecError, match=r"report\.yaml:\d+: unknown report 'sample'; there are"):
+    with pytest.raises(SpecError, match=r"report\.yaml:\d+: unknown report 'sample';"):
         fixtures.load_examples_from(tmp_path, specs.load())
 
 

@@ -87,7 +87,7 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
             {"ask": "bundles.crate", "case": {}},
             "line 2: 'bundles.crate' is not an operation; did you",
         ),
-        ({"ask": 3, "case": {}}, "line 2: 3 is not an operation; there are average.broker"),
+        ({"ask": 3, "case": {}}, "line 2: 3 is not an operation; choose from average.broker"),
         ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_trial_in_several_lines_with_a_bad_question(tmp_path, capsys):
     ("arguments", "told"),
     [
         (("refrence",), "did you mean reference?"),
-        (("reference", "--profile", "documented-9.9"), "documented-9.9 is no profile"),
+        (("reference", "--profile", "documented-9.9"), "documented-9.9 is not a profile"),
         (("reference", "--reading", "overload-amount"), "write NAME=VALUE"),
         (("reference", "--reading", "overload-amont=one"), "overload-amont"),
         (("reference", "--reading", "overload-amount=two"), "two"),
@@ -215,11 +215,11 @@ for line in sys.stdin:
         ),
         (
             {"readings": {"grace-edge": "sometimes"}},
-            "FAIL  declares readings that exist: sometimes is no value of grace-edge; there",
+            "FAIL  declares readings that exist: sometimes is not a value of grace-edge;",
         ),
         (
             {"readings": {"edge": "free"}},
-            "FAIL  declares readings that exist: edge is no reading; there are",
+            "FAIL  declares readings that exist: edge is not a reading;",
         ),
     ],
 )

@@ -78,9 +78,12 @@ def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["rnu"], "rnu is no command; there are 23, the nearest: run"),
-        (["run", "--exmples", "5"], "--exmples is no argument of run; did you mean --examples?"),
-        (["rule", "OVERLOAD-02", "more"], "more is no argument of rule; see "),
+        (["rnu"], "rnu is not a command; did you mean run"),
+        (
+            ["run", "--exmples", "5"],
+            "not an argument of run; did you mean --examples?",
+        ),
+        (["rule", "OVERLOAD-02", "more"], "more is not an argument of rule; see "),
     ],
     ids=" ".join,
 )

@@ -105,10 +105,10 @@ def test_the_schemas_are_listed(said):
     [
         (
             ("rules", "OVERLAOD-*"),
-            "OVERLAOD-* is no rule or pattern of rules; there are ",
+            "OVERLAOD-* is not a rule or pattern of rules;",
         ),
         (("rules", "shed-*"), "nearest: SHED-*"),
-        (("rules", "--judge-by", "documented-3"), "documented-3 is no profile"),
+        (("rules", "--judge-by", "documented-3"), "documented-3 is not a profile"),
         (("rule", "OVERLOAD-2"), "nearest: OVERLOAD-12, OVERLOAD-02"),
         (("rule", "overload-02"), "nearest: OVERLOAD-02"),
         (("readings", "overload-amont"), "nearest: overload-amount"),

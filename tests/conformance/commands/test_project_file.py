@@ -77,7 +77,7 @@ def test_a_report_takes_its_part(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sed = 7", "sed is not a key of a project file; there are adapter, judge-by, rules, "),
+        ("sed = 7", "sed is not a key of a project file; choose from adapter, judge-by, rules, "),
         ('seed = "7"', "seed takes a whole number, not '7'"),
         ("adapter = []", "adapter takes a string, or a list of strings, not []"),
         ("settings = 3", "settings takes a table of names and values, not 3"),

@@ -160,10 +160,10 @@ def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["3.0.7", "3.0.8"], "3.0.8 is no release; there are"),
+        (["3.0.7", "3.0.8"], "3.0.8 is not a release;"),
         (["3.0.7", "3.0.7"], "3.0.7 is given twice; name two releases"),
         (["3.0", "3.0.7"], "3.0.7 is given twice; name two releases"),
-        (["3.0.7"], "name two releases, or --all; there are 2.4.2, "),
+        (["3.0.7"], "name two releases, or --all; choose from 2.4.2, "),
         (["3.0.7", "--all"], "--all compares all releases; leave out 3.0.7"),
         (["3.0.7", "4.2.4", "--operation", "shed.slect"], "shed.slect is not answered by both"),
         (["3.0.7", "4.2.4", "--json", "no/such.json"], "there is no folder no"),

@@ -99,7 +99,7 @@ def test_who_decides_nothing_breaks_rules(capfd):
     ("words", "told"),
     [
         (["reference", "refrence"], "did you mean reference?"),
-        (["reference", "reference", "--judge-by", "documented-9"], "documented-9 is no profile"),
+        (["reference", "reference", "--judge-by", "documented-9"], "documented-9 is not a profile"),
         (["reference", "reference", "--operation", "shed.slect"], "they share settings.defaults"),
         (["reference", "reference", "--reading", "overload-amount"], "write NAME=VALUE"),
         (["reference", "exec:no-such-program"], "command not found: no-such-program"),

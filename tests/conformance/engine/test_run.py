@@ -225,10 +225,10 @@ FILES = {
     "broken.yaml": "- {rule: USAGE-01, reason\n",
 }
 MISTAKES = {
-    "no such profile": (["--judge-by", "documented-9.9"], "documented-9.9 is no profile"),
-    "no such reading": (["--reading", "no-such=one"], "no-such is no reading"),
+    "no such profile": (["--judge-by", "documented-9.9"], "documented-9.9 is not a profile"),
+    "no such reading": (["--reading", "no-such=one"], "no-such is not a reading"),
     "no such value": (["--reading", "overload-amount=two"], "overload-amount"),
-    "no such rule": (["--rules", "OVERLAOD-*"], "OVERLAOD-* is no rule"),
+    "no such rule": (["--rules", "OVERLAOD-*"], "OVERLAOD-* is not a rule"),
     "no such kind": (["--adapter", "pyhton:a:b"], "did you mean python"),
     "no examples": (["--examples", "0"], "--examples 0"),
     "no such file": (["--replay", "absent.json"], "absent.json"),

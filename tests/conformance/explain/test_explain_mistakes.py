@@ -5,7 +5,6 @@ import json
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.specs.broker import broker_settings
 from standins.cycles import QUARTERS, UNIFORM, cycle, shed
 
 SPECS = specs.load()
@@ -24,7 +23,7 @@ MISTAKES = {
     "no operation": (
         {"ask": "shed.selekt", "case": {}},
         (),
-        "case.json: shed.selekt is not an operation; there are",
+        "case.json: shed.selekt is not an operation;",
     ),
     "outside the schema": (
         shed({**cycle(30), "brokers": []}),
@@ -54,9 +53,7 @@ MISTAKES = {
     "an unknown setting": (
         LEGAL,
         ("--setting", "loadBalancerSheddingGracePeriod=3"),
-        "loadBalancerSheddingGracePeriod is no setting; "
-        f"there are {len({*SPECS.settings, *SPECS.hidden, *broker_settings()})}, "
-        f"the nearest: {GRACE}",
+        f"loadBalancerSheddingGracePeriod is not a setting; did you mean {GRACE}",
     ),
     "a setting of another type": (
         LEGAL,
@@ -93,9 +90,9 @@ MISTAKES = {
     "an unknown profile": (
         LEGAL,
         ("--judge-by", "documented-9.9"),
-        "documented-9.9 is no profile; there are",
+        "documented-9.9 is not a profile;",
     ),
-    "an unknown reading": (LEGAL, ("--reading", "overload=one"), "overload is no reading"),
+    "an unknown reading": (LEGAL, ("--reading", "overload=one"), "overload is not a reading"),
     "a reading without value": (LEGAL, ("--reading", "overload-amount"), "write NAME=VALUE"),
     "a case and an example": (
         LEGAL,
@@ -119,7 +116,7 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
         ([], "explain takes either a CASE.json, a folder of load reports"),
-        (["--example", "overload-95"], "overload-95 is no worked example; there are"),
+        (["--example", "overload-95"], "overload-95 is not a worked example;"),
     ],
 )
 def test_a_mistake_without_a_case_is_told_in_a_sentence(words, says, capsys, tmp_path, monkeypatch):
