@@ -84,13 +84,13 @@ def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT
 
     Without a default, the profile comes from the files.
     """
-    usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
+    usual = "%(default)s" if default else f"those that a file names, otherwise {DEFAULT_PROFILE}"
     add_profile(
         parser,
-        f"the documents or release that it is to follow ({usual}); see profiles",
+        f"the documents or release for it to follow, as the command profiles lists them ({usual})",
         default,
     )
-    add_reading(parser, "the alternative of a reading that it is to follow")
+    add_reading(parser, "the alternative of a reading for it to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
     )

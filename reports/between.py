@@ -27,7 +27,7 @@ LONG = "org.apache.pulsar.broker.loadbalance.impl."
 """Package whose name is left out of values."""
 
 NEW, RENAMED = "New settings, with their defaults", "New names, which replace others"
-GONE, OTHER = "Settings that are gone, with their defaults", "Other defaults"
+GONE, OTHER = "Removed settings, with their defaults", "Other defaults"
 KINDS = (NEW, RENAMED, GONE, OTHER)
 
 CASES = "cases"
@@ -36,14 +36,14 @@ CASES = "cases"
 INTRODUCTION = """\
 # What an upgrade of Pulsar changes
 
-Each release and the next one are asked the same drawn cases. Where the two decide differently, the
-page of the pair shows the smallest case, both decisions by the arithmetic of the model, and the
-place in Pulsar's source. A difference that no drawn case shows has a case of its own, or the reason
+Each release and the next one are asked the same drawn cases. If they decide differently, the page
+of the pair shows the smallest case, both decisions with the model's arithmetic, and the place in
+Pulsar's source. For a difference that no drawn case shows, there is a separate case, or the reason
 why no case can show it; tests ask the classes of each release either way. The last lines of each
-pair are about settings. All of it is about the modular load manager, unless another one is named.
+pair are about settings. All of this is about the modular load manager, unless another one is named.
 
-`pulsar-conformance changes OLDER NEWER` compares two releases of your choice, and `--all` all six;
-`nox -s changes` writes these pages.
+`pulsar-conformance changes OLDER NEWER` compares any two releases, and `--all` each of the six with
+the next; `nox -s changes` writes these pages.
 """
 
 
@@ -123,7 +123,7 @@ def _section(pair: Json) -> str:
     else:
         lines.append("No drawn case is decided differently.")
     if pair["unshown"]:
-        lines += ["", "Known from the source, and shown by no drawn case:", ""]
+        lines += ["", "Known from the source, but shown by no drawn case:", ""]
         with_cases = ((*_described(one), _case(one["name"])) for one in pair["unshown"])
         lines += _table(("what", older, newer, "case"), with_cases)
     lines += _settings(pair["settings"])

@@ -18,15 +18,15 @@ DEVIATIONS = "../../fixtures/deviations"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
-"""Words for verdicts that are not their own; `-` also stands for rules of other documents."""
+"""Words in place of some verdicts; `-` also stands for rules of other documents."""
 
 INTRODUCTION = """# Which rules each release breaks
 
-Each release of Pulsar is judged by the documents of its time. A rule that it breaks is listed in
-its deviations, with the place in Pulsar's source and the smallest case: "breaks" leads there. A
-rule marked `-` is not in these documents, or does not apply. `pulsar-conformance rule ID` prints a
-rule, and `pulsar-conformance report summary FILE` one of the reports, which hold every verdict. The
-reports named `cluster-*` are about running clusters.
+Each release of Pulsar is judged by the documents of its line. "breaks" links to the known
+deviations of the release, which give the place in Pulsar's source and the smallest case. A rule
+marked `-` is not in these documents, or does not apply. `pulsar-conformance rule ID` prints a rule,
+and `pulsar-conformance report summary FILE` summarizes one of the reports, which contain every
+verdict. Reports named `cluster-*` are about running clusters.
 
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 

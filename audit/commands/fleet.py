@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("brokers", 40, "number of brokers of each cluster"),
         ("bundles", 60, "initial number of bundles of each broker"),
         ("hours", 24, "length of the history"),
-        ("seed", 0, "the seed; another seed generates another history"),
+        ("seed", 0, "the seed; a different seed generates a different history"),
         ("report-minutes", 5, "the time between two load reports of a broker"),
     ):
         help_ = f"{what} (%(default)s)"
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=int,
         metavar="MINUTES",
-        help="the time between two shedding cycles, a multiple of --report-minutes (the same)",
+        help="the time between two shedding cycles, a multiple of --report-minutes (equal)",
     )
     parser.add_argument("--output", required=True, metavar="PATH", help="the folder to create")
     parser.add_argument(
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="reference",
         metavar="ADAPTER",
         help="the implementation that decides what is unloaded: %(default)s, sample:java "
-        "...; none switches shedding off, which is fast for any size",
+        "...; none turns shedding off, which is fast at any size",
     )
     parser.add_argument(
         "--plant",

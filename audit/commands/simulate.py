@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sweep",
         metavar="SETTING=A..B/STEP",
-        help="simulate with each of these values of a setting",
+        help="simulate each of these values of a setting",
     )
     add_profile(
         parser,

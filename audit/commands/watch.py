@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="PATH",
-        help=f"a folder, for the recorded history in {HISTORY}, and its tables and page in {AUDIT}",
+        help=f"a folder; the history is recorded in {HISTORY}, and audited in {AUDIT}",
     )
     parser.add_argument(
         "--audit-every",

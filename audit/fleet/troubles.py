@@ -118,10 +118,10 @@ TROUBLES: Mapping[str, Trouble] = {
     "clocks": Trouble("the clock of every third broker is two seconds ahead", _move_clock_ahead),
     "doubled": Trouble("cycles and unloads are recorded twice, 3 ms apart", _record_twice),
     "damaged": Trouble(
-        "one load report in fifty is damaged, and there is no other", _damage_reports
+        "one load report in fifty is damaged, without an intact copy", _damage_reports
     ),
     "overlap": Trouble("after an election, two leaders run a cycle 0.3 s apart", _repeat_cycle),
-    "by-hand": Trouble("unloads by hand are recorded without their cause", _omit_cause_by_hand),
+    "by-hand": Trouble("manual unloads are recorded without their cause", _omit_cause_by_hand),
     "urls": Trouble("unloads name the broker by its URL", _name_by_url),
     "strategy": Trouble(
         "half-way, another strategy is set, and no leader is restarted for it", _set_other_strategy
@@ -129,7 +129,9 @@ TROUBLES: Mapping[str, Trouble] = {
     ENDS: Trouble(
         "the last broker that stops never returns, and no record says where its bundles go"
     ),
-    THRESHOLD: Trouble("brokers report changes of a tenth, otherwise every third period"),
+    THRESHOLD: Trouble(
+        "brokers report when their load changes by a tenth, otherwise every third period"
+    ),
 }
 """Troubles by the names that `--trouble` takes."""
 

@@ -113,7 +113,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     for name, what, prints in (
         ("isolation", "namespace isolation policies", "ns-isolation-policy get"),
         ("domains", "failure domains", "clusters list-failure-domains"),
-        ("groups", "an object of namespaces and their anti-affinity groups", ""),
+        ("groups", "a JSON object that maps namespaces to their anti-affinity groups", ""),
     ):
         printed = f", as pulsar-admin {prints} prints them" if prints else ""
         parser.add_argument(

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "explaining a case",
     )
     add_source_arguments(parser)
-    purpose = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
+    purpose = f"the documents to follow (those named by the file, otherwise {DEFAULT_PROFILE})"
     add_profile(parser, purpose, default=None)
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="change this setting; without a value, it is left out; repeatable",
+        help="change this setting; without a value, remove it; repeatable",
     )
     parser.add_argument(
         "--conf",

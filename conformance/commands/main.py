@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "simulate": Command(
         "...audit.commands.simulate",
-        "show where a strategy takes a cluster, cycle by cycle, and compare strategies",
+        "simulate a strategy on a cluster, cycle by cycle, and compare strategies",
         (
             "simulate --world ninety-ten",
             "simulate --world all --compare strategy=OverloadShedder",
@@ -151,7 +151,7 @@ COMMANDS = {
     ),
     "schema": Command(
         ".look_up:SCHEMA",
-        "print the form of an operation's question and answer, as JSON Schema or an example",
+        "print the format of an operation's question and answer, as JSON Schema or an example",
         ("schema shed.select", "schema shed.select --example"),
     ),
     "completion": Command(

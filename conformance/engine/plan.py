@@ -233,7 +233,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "append",
         "metavar": "PROFILE",
         "help": "the documents or release to judge by, as the command profiles lists them; "
-        f"repeatable (the documents of a named release's line, else {DEFAULT_PROFILE})",
+        f"repeatable (for a Pulsar release, those of its line; otherwise {DEFAULT_PROFILE})",
     },
     "--setting": {
         "action": "append",
