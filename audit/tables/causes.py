@@ -18,9 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Maximum seconds between a cycle and its first unload without a recorded cause, and between
-consecutive such unloads.
-"""
+"""Maximum seconds from a cycle to its first unload without a recorded cause, and between these."""
 
 NEAR = 60.0
 """Seconds that the unloads of a cycle may take; Pulsar waits at most this long for each bundle."""
