@@ -107,10 +107,10 @@ def test_markdown_is_well_made(name):
 
 def test_other_readings_are_shown_where_they_make_a_difference():
     shown = part_of(example_of("overload-95-over-85-no-more"))
-    other = shown.partition("### Read otherwise")[2].partition("<details>")[0]
+    other = shown.partition("### Under other readings")[2].partition("<details>")[0]
     assert "| `overload-amount` | `one`: Exactly one bundle, the most expensive one. | " in other
     assert "b1 sheds `shop/eu/0x60000000_0x80000000` |" in other
-    assert "### Read otherwise" not in part_of(example_of("overload-single-bundle"))
+    assert "### Under other readings" not in part_of(example_of("overload-single-bundle"))
 
 
 def test_a_derivation_says_what_became_of_each_bundle():
