@@ -209,7 +209,7 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
         "historyLimit": RUNS,
         "globalAttachments": [str(attached)],
         "name": "Conformance to the documented load balancing",
-        "variables": _said_of_run(results),
+        "variables": _run_description(results),
         "categories": [
             {"name": name, "matchers": {"statuses": [status], "message": message}}
             for name, status, message in CATEGORIES
@@ -218,7 +218,7 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
     }
 
 
-def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
+def _run_description(results: Sequence[Path]) -> dict[str, str]:
     """Return a run's description from the first line of the verdicts next to its results."""
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:

@@ -59,17 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = []
     for older, newer in pairwise(releases()):
         file = to / f"{name_of(older, newer)}.json"
-        told = _told(older, newer, file)
-        if told is None:
+        output = _comparison_output(older, newer, file)
+        if output is None:
             return 2
-        file.with_suffix(".md").write_text(page(older, newer, told), "utf-8", newline="\n")
+        file.with_suffix(".md").write_text(page(older, newer, output), "utf-8", newline="\n")
         found += json.loads(file.read_text("utf-8"))
     (to / "README.md").write_text(index(found), "utf-8", newline="\n")
     print(f"{len(found)} pages in {to}")
     return 0
 
 
-def _told(older: str, newer: str, file: Path) -> str | None:
+def _comparison_output(older: str, newer: str, file: Path) -> str | None:
     """Return the output of `changes`, run in its own folder; None if it fails.
 
     The cases that the output names are stored next to the pages.
@@ -93,15 +93,15 @@ def name_of(older: str, newer: str) -> str:
     return f"{older}-to-{newer}"
 
 
-def page(older: str, newer: str, told: str) -> str:
+def page(older: str, newer: str, output: str) -> str:
     """Return a pair's page, with the command's output below its heading."""
-    _heading, _, rest = told.partition("\n\n")
+    _heading, _, rest = output.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (
         f"# What changed from {older} to {newer}\n\n"
-        f"As `pulsar-conformance changes {older} {newer}` prints it; [{cases}]({cases}) has the "
-        f"cases and answers, and `reports/changes/{CASES}` has each case as a file, for `explain` "
-        f"and `run --replay`.\n\n```text\n{rest.strip()}\n```\n"
+        f"This is the output of `pulsar-conformance changes {older} {newer}`; [{cases}]({cases}) "
+        f"has the cases and answers, and `reports/changes/{CASES}` has each case as a file, for "
+        f"`explain` and `run --replay`.\n\n```text\n{rest.strip()}\n```\n"
     )
 
 

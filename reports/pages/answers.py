@@ -35,21 +35,22 @@ MANY = 12
 def format_answers(answers: Sequence[Json]) -> str:
     """Format the answer to each question."""
     if len(answers) == 1:
-        return _told(answers[0])
+        return _format_answer(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
     if len(groups) == 1:
-        return f"each time {_told(answers[0])}"
+        return f"each time {_format_answer(answers[0])}"
     if len(groups) > MANY:
         return LINE.join(
-            f"{text}, {count} times" for text, count in Counter(map(_told, answers)).items()
+            f"{text}, {count} times"
+            for text, count in Counter(map(_format_answer, answers)).items()
         )
     return LINE.join(
-        f"({number}) {_told(answer)}{f', {count} times' if count > 1 else ''}"
+        f"({number}) {_format_answer(answer)}{f', {count} times' if count > 1 else ''}"
         for number, (answer, count) in enumerate(groups, 1)
     )
 
 
-def _told(answer: Json) -> str:
+def _format_answer(answer: Json) -> str:
     return "; ".join(_fields(answer))
 
 
@@ -59,7 +60,7 @@ def _fields(answer: Json) -> Iterator[str]:
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
         elif name == CYCLES:
-            yield LINE.join(f"cycle {n}: {_told(one)}" for n, one in enumerate(value, 1))
+            yield LINE.join(f"cycle {n}: {_format_answer(one)}" for n, one in enumerate(value, 1))
         elif name == "unload" and all(isinstance(one, Mapping) for one in value):
             yield _unloads(value)
         else:

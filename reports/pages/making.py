@@ -115,12 +115,12 @@ class Shown:
                 one.reading,
                 one.alternative.value,
                 one.alternative.means,
-                self._otherwise(one),
+                self._other_answers(one),
             )
             for one in self.worked.outcomes()
         ]
 
-    def _otherwise(self, one: ReadingOutcome) -> str:
+    def _other_answers(self, one: ReadingOutcome) -> str:
         """Format the model's other answers; for a story, only where it continues differently."""
         if self.operations != [STORY]:
             return format_answers(one.answers)

@@ -48,7 +48,7 @@ def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, 
     for event, step in zip(events, steps, strict=True):
         [(kind, about)] = event.items()
         before, owners = owners, step.get("owners", owners)
-        yield plain(clock), _event(kind, about), "; ".join(_comes(step, before)) or "–"
+        yield plain(clock), _event(kind, about), "; ".join(_step_results(step, before)) or "–"
         clock += exact(about["minutes"]) if kind == "tick" else 0
 
 
@@ -72,7 +72,7 @@ def _event(kind: str, about: Json) -> str:
     return f"{KINDS.get(kind, kind)} {format_field(*first)}{more}".strip()
 
 
-def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
+def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     """Yield a step's formatted results."""
     for word in ("refused", "ignored"):
         if word in step:

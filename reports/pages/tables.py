@@ -71,14 +71,14 @@ def case_tables(case: Json) -> Iterator[Table]:
         yield Table(("case", ""), tuple(plain))
     for name, value in case.items():
         if name == CYCLES:
-            yield from _in_a_row(value)
+            yield from _cycle_tables(value)
         elif _has_table(value):
             table = _of_field(case, name, value)
             if table.rows:
                 yield table
 
 
-def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
+def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
     """Yield each cycle's tables, without values unchanged since the previous cycle."""
     before: list[Table] = []
     for place, cycle in enumerate(cycles, 1):

@@ -98,7 +98,9 @@ def junit(report: Report) -> str:
             ElementTree.SubElement(case, "error", message=line["why"])
         elif line["verdict"] in BAD and word_of(line) != "warning":
             counts["failures"] += 1
-            ElementTree.SubElement(case, "failure", message=_first(line["why"])).text = _told(line)
+            ElementTree.SubElement(
+                case, "failure", message=_first(line["why"])
+            ).text = _failure_text(line)
         elif line["verdict"] != "pass":
             counts["skipped"] += 1
             said = f"{WORDS[word_of(line)]}: {line['why']}"
@@ -111,7 +113,7 @@ def junit(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _told(line: Report) -> str:
+def _failure_text(line: Report) -> str:
     failure = line["failure"]
     if failure is None:
         return str(line["why"])

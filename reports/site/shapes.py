@@ -16,7 +16,7 @@ from pulsar_conformance.specs import load, schema
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
 WIDTH = 88
 """Line width of an exchange; longer values continue on further lines."""
-TOLD_ELSEWHERE = ("declining", "declined", "why")
+EXPLAINED_ONCE = ("declining", "declined", "why")
 """Fields that may replace any answer, which the page explains only once."""
 
 SHOWN = (
@@ -72,19 +72,21 @@ def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
 
 def _shapes(every: Mapping[str, Schema], operation: str) -> Iterator[Shape]:
     for name, one in every.items():
-        if name not in TOLD_ELSEWHERE:
+        if name not in EXPLAINED_ONCE:
             rows = fields_of(one, operation)
             says = str(one.get("description", ""))
-            yield Shape(name, _anchor(name, operation), _holds(one, operation), says, rows)
+            yield Shape(name, _anchor(name, operation), _type_text(one, operation), says, rows)
 
 
 def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]:
     for name, one in whole.get("properties", {}).items():
-        if name in TOLD_ELSEWHERE:
+        if name in EXPLAINED_ONCE:
             continue
         path = f"{before}{name}"
         required = name in whole.get("required", ())
-        yield SchemaField(path, _holds(one, operation), required, str(one.get("description", "")))
+        yield SchemaField(
+            path, _type_text(one, operation), required, str(one.get("description", ""))
+        )
         for inner, then in ((one, "."), (one.get("items"), "[]."), (_values(one), ".*.")):
             if inner:
                 yield from _fields(inner, operation, f"{path}{then}")
@@ -96,7 +98,7 @@ def _values(one: Schema) -> Schema | None:
     return found if isinstance(found, dict) else None
 
 
-def _holds(one: Schema, operation: str) -> str:
+def _type_text(one: Schema, operation: str) -> str:
     """Return a value's type as Markdown with links to shapes."""
     if "$ref" in one:
         target = str(one["$ref"])
@@ -107,14 +109,14 @@ def _holds(one: Schema, operation: str) -> str:
     if "enum" in one:
         return " or ".join(f"`{json.dumps(value)}`" for value in one["enum"])
     if "anyOf" in one and "type" not in one:
-        return " or ".join(_holds(each, operation) for each in one["anyOf"])
+        return " or ".join(_type_text(each, operation) for each in one["anyOf"])
     types = one.get("type", "any")
     if types == "array":
-        return f"list of {_holds(one['items'], operation)}"
+        return f"list of {_type_text(one['items'], operation)}"
     values = _values(one)
     if types == "object" and values:
-        names = _holds(one["propertyNames"], operation) if "propertyNames" in one else "name"
-        return f"object, {names} → {_holds(values, operation)}"
+        names = _type_text(one["propertyNames"], operation) if "propertyNames" in one else "name"
+        return f"object, {names} → {_type_text(values, operation)}"
     told = " or ".join([types] if isinstance(types, str) else types)
     if one.get("maxProperties") == 1:
         told = "object with exactly one of these fields"

@@ -342,11 +342,11 @@ def test_an_installation_that_fails_leaves_nothing(run, tmp_path, monkeypatch, c
 
 
 def test_the_report_says_what_the_run_was(run):
-    said = allure._said_of_run([run / "reports" / "out" / "allure"])
+    said = allure._run_description([run / "reports" / "out" / "allure"])
     assert (said["seed"], said["examples"], said["readings"]) == ("0", "10", "of the profile")
     assert (said["implementations"], said["judged by"]) == ("forgetful 1", "documented-3.0")
     shutil.copytree(run / "reports" / "out" / "allure", run / "alone", dirs_exist_ok=True)
-    assert allure._said_of_run([run / "alone"]) == {}
+    assert allure._run_description([run / "alone"]) == {}
 
 
 def test_the_matrix_has_a_row_for_each_rule(run, tmp_path):
