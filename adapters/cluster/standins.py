@@ -18,36 +18,36 @@ STANDINS: Mapping[str, str] = {
     "runs when the story's clock reaches its time, in the broker's own thread",
     "LocalBrokerData.lastUpdate, LoadData.recentlyUnloadedBundles, and what the other managers "
     "remember in their place": (
-        "times of the wall clock; they are moved back by the time that passes in the story"
+        "wall-clock times, which are shifted into the past by the time that passes in the story"
     ),
     "A crash": "listening sockets, web server and metadata session of the broker are closed at "
-    "once, in the JVM that it shares with the others; it releases nothing in order",
+    "once, in the JVM that it shares with the others; nothing is released in an orderly way",
     "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
-    "ServletContainer.init, ServletContainer.destroy": "Jersey takes six times as long for the "
-    "admin API as a broker for everything else; an application of a stopped broker serves the next "
-    "one, which it finds by the servlet's context",
+    "ServletContainer.init, ServletContainer.destroy": "setting up the admin API in Jersey takes "
+    "six times as long as the rest of a broker's start; the application of a stopped broker serves "
+    "the next one, which it finds by the servlet's context",
     "/conformance, a node of the metadata, and a key in system topics": "it is written after each "
     "change; a broker that has seen it has seen the change",
-    "A broker that is killed": "where the adapter's name says crash=kill, each broker that a story "
-    "lets crash has a JVM of its own, with the same two sensors and timers",
-    "All brokers but one, where a decision alone is asked for": "the leader decides; the "
+    "A broker that is killed": "if the adapter's name has crash=kill, each broker that crashes in "
+    "a story runs in a separate JVM, with the same two sensors and timers",
+    "All brokers but one, in questions about a single decision": "the leader decides; the "
     "others are registered in the metadata, each at a loopback address where nothing listens",
-    "LoadData, where a decision alone is asked for": (
-        "data that a leader collects from reports over hours is set as the question gives it"
+    "LoadData, in questions about a single decision": (
+        "data that a leader would collect from reports over hours are taken from the question"
     ),
-    "ModularLoadManagerStrategy, where the question is what is shed": (
+    "ModularLoadManagerStrategy, in questions about shedding": (
         "the destination of a "
         "bundle is decided by place.select; here it is any broker that does not own the bundle"
     ),
-    "The choice among brokers that the leader leaves": (
+    "The choice among the brokers that remain after the leader's filters": (
         "if the choice is random, it is "
         "repeated until each possible broker has appeared, and the answers take turns"
     ),
-    "PulsarAdmin of the leader, where a decision alone is asked for": (
+    "PulsarAdmin of the leader, in questions about a single decision": (
         "its requests to unload and to split are recorded and granted; stories show their effects"
     ),
-    "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
-    "its broker does so by itself",
+    "Clients": "each topic in use is looked up after each event, over HTTP; a client that "
+    "lost its broker also looks it up by itself",
 }
 """Stubs by type or part, each with the reason why it is allowed."""
 
