@@ -73,7 +73,7 @@ class Session:
             run.close()
 
 
-SILENT = ("unexercised", "not_applicable")
+NOT_JUDGING = ("unexercised", "not_applicable")
 
 
 def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
@@ -81,7 +81,7 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
 
     If the implementation cannot be asked, all rules are returned; their verdicts give the reason.
     """
-    return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
+    return tuple(rule for rule in rules if run.verdict(rule).verdict not in NOT_JUDGING)
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:

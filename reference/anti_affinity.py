@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A namespace to place, and where the rest of its group is.
+    """A namespace to place, and the brokers that serve the rest of its group.
 
     Brokers without a domain together form one unnamed domain.
     """
@@ -23,7 +23,7 @@ class Spread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """Brokers whose namespaces count in their domain, by the reading `domain-counts`."""
+    """The brokers of a domain that count, as an alternative of the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> Spread:
@@ -38,7 +38,7 @@ class Spread:
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that is in one; a broker is in at most one. [ANTI-08]"""
+        """The domain of each broker that is in a domain; it is in at most one. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:

@@ -20,7 +20,7 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 """The two time frames, each with its maximum number of samples. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
-"""Averages values, given oldest first, over a window of this many samples."""
+"""Function that averages values, oldest first, over a window of the given number of samples."""
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
@@ -45,7 +45,7 @@ def fading(values: Sequence[Rate], window: int) -> Rate:
 
 
 MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
-"""Function by alternative of the reading `window`."""
+"""The averaging function for each alternative of the reading `window`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Automatic split: which bundles the leader splits. [SPLIT-01 … 09]"""
+"""Automatic splits: the bundles that the leader splits. [SPLIT-01 … 09]"""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
     "long-term": _long_term,
     "latest": _latest,
 }
-"""Function by alternative of the reading `split-rate-window`."""
+"""The function that returns a bundle's rates, by alternatives of `split-rate-window`."""
 
 MEASURES: Mapping[str, Measure] = {
     MAX_TOPICS: lambda growth, bundle: Fraction(growth.stats[bundle].topics),

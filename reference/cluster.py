@@ -135,16 +135,16 @@ def average_of(bundle: Json | None, frame: str) -> Rates | None:
 
 
 NEVER_MEASURED_MESSAGES = 50
-"""Messages per second each way, assumed for a bundle before its first sample. [DATA-04]"""
+"""Messages per second in each direction, assumed of a bundle without samples. [DATA-04]"""
 
 NEVER_MEASURED_KILOBYTES = 50
-"""Kilobytes per second each way, assumed for a bundle before its first sample. [DATA-05]"""
+"""Kilobytes per second in each direction, assumed of a bundle without samples. [DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Bytes, by the reading `kilobyte`."""
+"""Number of bytes in a kilobyte, by alternatives of the reading `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Bytes, by the reading `megabyte`."""
+"""Number of bytes in a megabyte, by alternatives of the reading `megabyte`."""
 
 
 def unmeasured_rates(kilobyte: str) -> Rates:

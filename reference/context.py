@@ -21,11 +21,11 @@ from pulsar_conformance.reference.numbers import Fraction, exact
 Value = str | float | int | bool | None
 
 NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
-"""A number as text, in the form of broker.conf and the admin API."""
+"""Matches a number as text in broker.conf and in the admin API."""
 
 
 KEPT_CONTEXTS = 256
-"""Number of combinations of profile and readings for which the context is kept."""
+"""Maximum number of cached contexts, one for each combination of profile and readings."""
 
 UNLIMITED = Fraction(1 << 80)
 """A limit that nothing exceeds."""
@@ -192,4 +192,4 @@ def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool)
 
 
 Answer = Callable[[Context, Case], Derivation]
-"""Answers an operation. Errors: `Refused`, `MissingSetting`."""
+"""Function that answers a case of an operation. Errors: `Refused`, `MissingSetting`."""

@@ -21,7 +21,7 @@ class Step:
     """True if a short derivation leaves it out."""
 
     def within(self) -> Step:
-        """Return the step indented below a heading."""
+        """Return a copy of the step that is indented below a heading."""
         return replace(self, label=f"  {self.label}")
 
 
@@ -63,7 +63,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Yield each step together with the indented ones that follow it."""
+    """Yield each step together with the indented steps that follow it."""
     block: list[Step] = []
     for step in steps:
         if block and _depth(step) <= _depth(block[0]):
@@ -79,7 +79,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """Return a key that similar blocks share; a single step gets a key of its own."""
+    """Return a key that is equal for blocks to merge; a single step has a unique key."""
     heading, *below = block
     if not below or heading.text:
         return id(block)

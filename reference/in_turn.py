@@ -1,4 +1,4 @@
-"""One cycle after another, as a leader with a memory decides them, in constant time each."""
+"""Decides one shedding cycle after another, as a running leader does, each in constant time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_
 
 @dataclass
 class CyclesInTurn:
-    """A leader that follows the documents and keeps only what later cycles depend on.
+    """A leader that follows the documents and remembers only what affects later cycles.
 
     Its answers are those of `shed.cycles` about all cycles so far.
     """

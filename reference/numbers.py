@@ -30,11 +30,11 @@ Minutes: TypeAlias = Fraction
 ZERO = Fraction(0)
 
 LONG = 10**15
-"""Smallest number that is printed with a power of ten."""
+"""Numbers from this one on are printed with a power of ten."""
 
 
 CACHED_NUMBERS = 1 << 16
-"""Number of exact values that are cached, since equal numbers occur in thousands of cases."""
+"""Maximum number of cached exact values; the same numbers occur in thousands of cases."""
 
 
 @lru_cache(CACHED_NUMBERS)
@@ -70,7 +70,7 @@ def plain(number: Fraction, digits: int = 2) -> str:
 
 
 MOST_PLACES = 15
-"""Decimal places of the longest printed number."""
+"""Maximum number of decimal places of a printed number."""
 
 
 def places_apart(number: Fraction, bound: Fraction) -> int:

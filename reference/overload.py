@@ -23,7 +23,7 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
     "reaches": lambda usage, threshold: usage >= threshold,
 }
-"""Comparison by alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparison of usage and threshold, by `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 
 def threshold_of(cycle: Cycle) -> Percent:
@@ -76,7 +76,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "one": just_one,
     "every": Cycle.movable,
 }
-"""Function by alternative of the reading `overload-amount`. [OVERLOAD-13]"""
+"""The function that selects a broker's bundles, by `overload-amount`. [OVERLOAD-13]"""
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:

@@ -16,7 +16,7 @@ HASHES = FULL_UPPER + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
 HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
-"""Note on the hashes in a derivation, since the documents name no hash function."""
+"""Note on the hashes in a derivation; the documents name no hash function."""
 
 
 def hex_of(value: int) -> str:
@@ -137,10 +137,10 @@ def without_partition(topic: str) -> tuple[str, int]:
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
-"""Function by alternative of the reading `partitions`."""
+"""The function that returns the index of a topic's range, by the reading `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""Hashed name and offset in bundles, by the reading `partitions`."""
+"""The function that returns the name to hash and an offset in bundles, by `partitions`."""

@@ -32,7 +32,7 @@ THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
 MIN_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 MAX_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MAX_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-"""Settings of when reports are written, and of how many bundles."""
+"""Settings for when load data are written, and for the number of bundles in a report."""
 
 SHOWN = 60
 """Maximum number of characters of a wrong value in an error."""
@@ -41,7 +41,7 @@ BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
 class Unreadable(ValueError):
-    """An invalid load report; the message gives the problem and the field."""
+    """Raised for an invalid load report; the message gives the problem and the field."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read(report: object) -> Report:
 
 
 def manager_of_report(report: Mapping[str, Any]) -> str:
-    """Return which load manager wrote a report, by where its resources are. [REPORT-01, 02]
+    """Return the load manager that wrote a report, as its resources show. [REPORT-01, 02]
 
     The modular load manager writes resources at the top level. Pulsar's simple reports repeat them
     there, so `systemResourceUsage` decides.

@@ -67,7 +67,7 @@ class CycleSequence:
         return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return that cycle without history, for a strategy that keeps its own."""
+        """Return the cycle after these unloads, for a strategy that keeps its own history."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -75,9 +75,7 @@ class CycleSequence:
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, in a cycle or before the first
-        one.
-        """
+        """Return the minutes since each bundle was last unloaded, in or before earlier cycles."""
         place = len(unloads)
         found: dict[str, Minutes] = {}
         for earlier in range(place + 1):

@@ -46,7 +46,7 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
     "message-rate": lambda rates: rates.messages,
 }
-"""Measure of traffic, by the reading `shed-measure`. [SHED-07]"""
+"""The function that measures traffic, by the reading `shed-measure`. [SHED-07]"""
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Time frame of a bundle's traffic, by the reading `shed-window`."""
@@ -55,7 +55,9 @@ CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
     "reported": lambda _cycle, broker: broker.rates,
     "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
 }
-"""Rates of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03, UNIFORM-01]"""
+"""The function that returns a broker's rates, by the reading `broker-rates`. [OVERLOAD-02,
+THRESHOLD-03, UNIFORM-01]
+"""
 
 WRITTEN: Mapping[str, Callable[[Rate], str]] = {
     "throughput": throughput,
@@ -66,11 +68,11 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""True if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
+"""Predicate that is true if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
 
 
 def names_extensible(settings: Mapping[str, Any]) -> bool:
-    """True if the settings select the extensible load manager, whatever its package."""
+    """True if the settings select the extensible load manager, in any package."""
     return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
 
 
@@ -97,7 +99,7 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if the extensible load manager is set, and no strategy. [TRANSFER-18]"""
+        """True if the extensible load manager is set and no shedding strategy is. [TRANSFER-18]"""
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
         return not named and names_extensible(self.settings.given)
 
@@ -191,7 +193,7 @@ def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
-    """Return recent unloads that covered a bundle's range, such as those of its parent."""
+    """Return recent unloads of bundles that contained a bundle's range, such as its parent."""
     part = HashRange.parse(bundle)
     return [
         moved
@@ -214,7 +216,7 @@ class Unloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     to: Mapping[str, str] = field(default_factory=dict)
-    """The next owner of each bundle, if the strategy names one. [TRANSFER-09, PLANNED-01]"""
+    """The destination of each bundle, if the strategy names one. [TRANSFER-09, PLANNED-01]"""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.bundles)

@@ -10,7 +10,7 @@ from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]
-"""Returns the reason why a movable bundle stays, given the traffic shed so far."""
+"""Function that returns why a movable bundle stays, given the traffic shed so far."""
 
 
 def bundle_steps(

@@ -102,7 +102,7 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
     "equal": middle_by_size,
     "by-name": middle_by_name,
 }
-"""Function by alternative of the reading `range-halves`."""
+"""The function that returns the middle of a range, by the reading `range-halves`."""
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:

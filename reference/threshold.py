@@ -36,13 +36,14 @@ OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
     "reaches": lambda usage, limit: usage >= limit,
 }
-"""Comparison by alternative of the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""Comparison of usage and limit, by `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
 
 TARGET: Mapping[str, Callable[[Percent], Percent]] = {
     "points": lambda average: average - BELOW_AVERAGE,
     "percent": lambda average: average * (100 - BELOW_AVERAGE) / 100,
 }
-"""Target usage of a shedding broker, by the reading `threshold-target`. [THRESHOLD-03]"""
+"""Function that returns the target usage, given the average, by `threshold-target`. [THRESHOLD-03]
+"""
 
 BELOW_WRITTEN: Mapping[str, str] = {"points": "5 points", "percent": "5 % of it"}
 
@@ -77,7 +78,7 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
 """Unloads of the busiest broker for idle brokers, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
 
 FEW = 2
-"""Up to this many consecutive equal usages are printed one by one."""
+"""Maximum number of consecutive equal usages that are printed one by one."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ MORE_SHARES = (
 IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields of a case in which the order of entries matters, or might matter."""
 
-COPIES = 20
+MAX_COPIES = 20
 """Maximum number of transformed copies that are asked together with a case."""
 
 TRANSFORMED_SHARES = {
@@ -180,7 +180,7 @@ def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
-        return Trial((question, *copies_of(question, COPIES, random)))
+        return Trial((question, *copies_of(question, MAX_COPIES, random)))
 
     return st.builds(arranged, asked, randoms)
 

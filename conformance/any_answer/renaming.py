@@ -22,7 +22,7 @@ def _by_zeros(number: int) -> str:
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 
-LONG = "a" * 100
+LONG_PART = "a" * 100
 PORTS = 3
 """Number of brokers that have the same address and differ only in their ports."""
 
@@ -36,7 +36,7 @@ BROKERS: Mapping[str, Renaming] = {
         "broker-{}", "Broker-{}", "BROKER-{}"
     ),
     "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
-    "brokers whose long names differ in the middle": (LONG + "-{}-" + LONG).format,
+    "brokers whose long names differ in the middle": (LONG_PART + "-{}-" + LONG_PART).format,
     "brokers with names beyond ASCII": "brøker-{}-東京".format,
 }
 NAMESPACES: Mapping[str, Renaming] = {
@@ -47,7 +47,9 @@ NAMESPACES: Mapping[str, Renaming] = {
         "acme/app-{}", "acme/App-{}", "ACME/app-{}"
     ),
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
-    "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
+    "namespaces whose long names differ in the middle": (
+        "acme/" + LONG_PART + "-{}-" + LONG_PART
+    ).format,
 }
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,

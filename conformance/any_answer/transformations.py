@@ -38,7 +38,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
-MANY = 1_100
+ENTRIES_ADDED = 1_100
 """Number of entries added before those of the case; more than a usual table or page holds."""
 
 ADDITION_WEIGHT = 0.2
@@ -58,13 +58,13 @@ WITHOUT_EFFECT: Json = {"clusterName": "standalone", "numHttpServerThreads": 8}
 
 DEFAULTS = specs.load().defaults("unwritten-3.0")
 
+WIDTH = HASHES // ENTRIES_ADDED
 UNOWNED = [
-    f"elsewhere/apps/{HashRange(HASHES // MANY * n, HASHES // MANY * (n + 1)).name}"
-    for n in range(MANY)
+    f"elsewhere/apps/{HashRange(WIDTH * n, WIDTH * (n + 1)).name}" for n in range(ENTRIES_ADDED)
 ]
 """Bundles that occur in no case."""
 
-ELSEWHERE = [f"elsewhere/app-{n}" for n in range(MANY)]
+ELSEWHERE = [f"elsewhere/app-{n}" for n in range(ENTRIES_ADDED)]
 """Namespaces that occur in no case."""
 
 
@@ -219,16 +219,16 @@ SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
 SETTINGS = (Transformation("settings that concern no load", _set_without_effect), WRITTEN_OUT)
 KNOWN_ELSEWHERE = Transformation(
-    f"data of {MANY} bundles that no broker has", _known_elsewhere, adds=True
+    f"data of {ENTRIES_ADDED} bundles that no broker has", _known_elsewhere, adds=True
 )
 UNLOADED_ELSEWHERE = Transformation(
-    f"{MANY} recent unloads of bundles that no broker has", _unloaded_elsewhere, adds=True
+    f"{ENTRIES_ADDED} recent unloads of bundles that no broker has", _unloaded_elsewhere, adds=True
 )
 COUNTED_ELSEWHERE = Transformation(
-    f"{MANY} namespaces without a broker", _counted_elsewhere, adds=True
+    f"{ENTRIES_ADDED} namespaces without a broker", _counted_elsewhere, adds=True
 )
 GROUPED_ELSEWHERE = Transformation(
-    f"{MANY} namespaces of a group without a broker", _grouped_elsewhere, adds=True
+    f"{ENTRIES_ADDED} namespaces of a group without a broker", _grouped_elsewhere, adds=True
 )
 BROKERS_ELSEWHERE = Transformation(
     f"{BROKERS_ADDED} brokers that are no candidates", _brokers_elsewhere, adds=True

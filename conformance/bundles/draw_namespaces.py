@@ -1,4 +1,4 @@
-"""Drawing namespaces to create, and topics to locate in their bundles."""
+"""Draws namespaces to create, and topics to locate in their bundles."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ counts = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 10, 16, 31, 64, 100, 128, 255, 10
 def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
-    """A namespace to create, with or without a requested number of bundles."""
+    """Return a strategy for trials that create a namespace with these bundles and settings."""
     case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
     return case.map(lambda drawn: Trial.of("bundles.create", drawn))
 
 
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
-    """A namespace created by the system, with or without settings for its number of bundles."""
+    """Return a strategy for trials in which `creator` creates a namespace."""
     settings: st.SearchStrategy[Json] = st.one_of(
         st.just({}), st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]})
     )
@@ -50,7 +50,7 @@ COORDINATORS = [
 
 
 def coordinators() -> st.SearchStrategy[Trial]:
-    """Topics of transaction coordinators in any order, and as many bundles as documented."""
+    """Return a strategy for trials that locate the topics of transaction coordinators."""
     topics = randoms.map(lambda random: random.sample(COORDINATORS, len(COORDINATORS)))
     return st.builds(
         lambda count, names_: Trial.of(
@@ -62,12 +62,12 @@ def coordinators() -> st.SearchStrategy[Trial]:
 
 
 def default_bundles() -> st.SearchStrategy[Json]:
-    """The default number of bundles, set or absent."""
+    """Return a strategy for settings with or without a default number of bundles."""
     return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
 
 
 def draw_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of equal or random widths."""
+    """Return the boundaries of `count` bundles of equal or random widths."""
     return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
 
 
@@ -78,7 +78,7 @@ def location_case(ends: list[str], topics: list[str]) -> Json:
 
 @st.composite
 def locate(draw: st.DrawFn) -> Trial:
-    """Topics to locate in a namespace's bundles."""
+    """Draw topics to locate in a namespace's bundles."""
     random, count = draw(randoms), draw(counts)
     topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
     if random.random() < 0.3:
@@ -88,7 +88,7 @@ def locate(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """Topics to locate, then some of them with others in another order."""
+    """Draw topics to locate, then some of them again, with others and in another order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = draw_boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     second = random.sample(topics, random.randint(1, len(topics)))
@@ -98,7 +98,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_finer(draw: st.DrawFn) -> Trial:
-    """Topics to locate in coarse bundles, then in finer ones."""
+    """Draw topics to locate in wide bundles, then in narrower parts of these."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
@@ -108,7 +108,7 @@ def located_finer(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_bundle_split(draw: st.DrawFn) -> Trial:
-    """Topics to locate before and after one of several bundles is split."""
+    """Draw topics to locate before and after one of several bundles is split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
     ends, topics = draw_boundaries(random, count), names.topics(random, 20)
     place = random.randrange(count)
@@ -120,7 +120,7 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned(draw: st.DrawFn) -> Trial:
-    """All partitions of a topic, up to one per bundle."""
+    """Draw all partitions of a topic to locate, at most as many as bundles."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
@@ -128,7 +128,7 @@ def partitioned(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned_widely(draw: st.DrawFn) -> Trial:
-    """Many partitions of a topic to locate in many bundles."""
+    """Draw many partitions of a topic to locate in many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
     partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
@@ -142,7 +142,7 @@ topic.
 
 @st.composite
 def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
-    """Partitions of several topics to locate in 64 bundles."""
+    """Draw partitions of several topics to locate in 64 bundles."""
     random = draw(randoms)
     topics = [names.partitions(random, FEW_PARTITIONS) for _ in range(SEVERAL_TOPICS)]
     every = [partition for partitions in topics for partition in partitions]
@@ -151,14 +151,14 @@ def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
-    """1000 topics in 64 bundles, the number recommended for 16 brokers."""
+    """Draw 1000 topics to locate in 64 bundles, the number recommended for 16 brokers."""
     topics = names.topics(draw(randoms), 1000)
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), topics))
 
 
 @st.composite
 def on_a_boundary(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 is a boundary between bundles, and others."""
+    """Draw topics, some of which have a boundary between bundles as CRC-32."""
     random = draw(randoms)
     topics = names.topics(random, draw(st.integers(1, 8)))
     inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}
@@ -168,7 +168,7 @@ def on_a_boundary(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def at_the_end(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 is the highest hash."""
+    """Draw topics whose CRC-32 is the highest hash."""
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]
@@ -177,7 +177,7 @@ def at_the_end(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
-    """Partitions of a topic, as many as there are bundles."""
+    """Draw as many partitions of a topic as there are bundles."""
     count = draw(st.sampled_from([64, 128, 256]))
     ends, partitions = names.equal_boundaries(count), names.partitions(draw(randoms), count)
     return Trial.of("bundles.locate", location_case(ends, partitions))

@@ -1,4 +1,4 @@
-"""Drawing bundles to split."""
+"""Draws bundles to split."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from pulsar_conformance.reference.splitting import (
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-CELLS = 4096
-"""Number of ranges in which topics are counted, so narrow that topics rarely share one."""
+NARROW_RANGES = 4096
+"""Number of ranges in which topics are located; topics rarely share such a narrow range."""
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
 """Numbers of topics in a namespace."""
 
 IN_ORDER = 0.3
-"""Share of splits whose topics are listed in the order of their hashes."""
+"""Share of splits whose topics are listed in hash order."""
 
 callers = st.sampled_from(("admin", "broker"))
 algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a `bundles.split` case, by default requested by an administrator, without topics."""
+    """Return a `bundles.split` case; by default, an administrator asks, and there are no topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
@@ -67,7 +67,7 @@ def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
 
 @st.composite
 def halves(draw: st.DrawFn) -> Trial:
-    """A range to split in half."""
+    """Draw a range to split in half."""
     random = draw(randoms)
     part = some_range(random)
     case = split_case(part.name, RANGE, topics=topics_in(random, part))
@@ -76,14 +76,14 @@ def halves(draw: st.DrawFn) -> Trial:
 
 
 def counted_topics(split: Json) -> Trial:
-    """Split a whole namespace, and locate its topics in narrow ranges."""
-    found = location_case(names.equal_boundaries(CELLS), split["topics"])
+    """Return a trial that splits a whole namespace, and locates its topics in narrow ranges."""
+    found = location_case(names.equal_boundaries(NARROW_RANGES), split["topics"])
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
 
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """A whole namespace to split by topics; it contains every topic, whatever the hash function."""
+    """Draw a whole namespace to split by topics; it contains all topics under any hash function."""
     count, by = draw(counts_of_topics), draw(callers)
     random = draw(randoms)
     topics = names.topics(random, count)
@@ -109,7 +109,7 @@ numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
-    """Two topics with consecutive hashes, alone or with equally many topics on both sides."""
+    """Draw two topics with consecutive hashes, alone or with equally many topics on both sides."""
     pair, more, by = list(draw(pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
@@ -125,7 +125,7 @@ def neighbours(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def positions(draw: st.DrawFn) -> Trial:
-    """Positions inside the bundle, at its bounds, outside it, and repeated."""
+    """Draw positions to split at: inside the bundle, at its bounds, outside it, and repeated."""
     random = draw(randoms)
     part = some_range(random)
     inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
@@ -137,13 +137,13 @@ def positions(draw: st.DrawFn) -> Trial:
 
 
 def topic_splits() -> st.SearchStrategy[Trial]:
-    """Splits by topics, including pairs with consecutive hashes."""
+    """Return a strategy for splits by topics, including pairs with consecutive hashes."""
     return st.one_of(topic_halves(), neighbours()).map(_first_question)
 
 
 @st.composite
 def any_split(draw: st.DrawFn) -> Trial:
-    """Splits by any algorithm."""
+    """Draw splits by any algorithm."""
     return draw(st.one_of(halves(), positions(), topic_halves().map(_first_question)))
 
 
@@ -153,14 +153,14 @@ def _first_question(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Specified positions requested by the broker, although only the admin API may do so."""
+    """Draw splits at positions that the broker requests, although only the admin API may do so."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
 
 @st.composite
 def positions_as_default(draw: st.DrawFn) -> Trial:
-    """A split with specified positions as the default algorithm."""
+    """Draw a split for which the default algorithm is the one for specified positions."""
     [(operation, case)] = draw(positions()).questions
     settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
     by = draw(st.sampled_from(["admin", "broker"]))
@@ -170,7 +170,7 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
 ROUND_RATES = (0, 1, 10, 100, 100, 200, 250, 300, 400, 500, 600, 1000)
 """Messages and megabytes per second of a topic: round numbers, so that sums meet limits."""
 
-MOST = {
+LIMITS_OF_A_PART = {
     MAX_MESSAGES: (100, 300, 450, 500, 1000, 1100, 1900, 30000),
     MAX_MEGABYTES: (90, 100, 110, 200, 1000, 5000),
 }
@@ -181,10 +181,10 @@ MARGINS = (None, 0, 10, 50)
 
 @st.composite
 def by_loads(draw: st.DrawFn) -> Trial:
-    """A whole namespace to split by its topics' traffic, and the topics in narrow ranges."""
+    """Draw a whole namespace to split by its topics' traffic, whose topics are also located."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
-    settings: Json = {name: random.choice(limits) for name, limits in MOST.items()}
+    settings: Json = {name: random.choice(limits) for name, limits in LIMITS_OF_A_PART.items()}
     if (margin := random.choice(MARGINS)) is not None:
         settings[FLOW_MARGIN] = margin
     named = random.random() < NAMED
@@ -206,7 +206,7 @@ def by_loads(draw: st.DrawFn) -> Trial:
 
 
 NAMED, LOADED = 0.8, 0.97
-"""Share of splits by load that name the algorithm, and share of topics that have a load."""
+"""Share of splits by traffic that name the algorithm, and share of topics that have traffic."""
 
 
 def topic_load(random: Random) -> Json:
@@ -234,7 +234,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
 
 @st.composite
 def selected_by(draw: st.DrawFn, setting: str) -> Trial:
-    """A split without an algorithm, and the same split by each algorithm."""
+    """Draw a split without an algorithm, and the same split by each algorithm."""
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
     other = RANGE if chosen == TOPICS else TOPICS
@@ -251,7 +251,7 @@ def selected_by(draw: st.DrawFn, setting: str) -> Trial:
 
 @st.composite
 def automatic(draw: st.DrawFn) -> Trial:
-    """A split that the broker starts automatically."""
+    """Draw a split that the broker starts automatically."""
     algorithm = draw(st.none() | algorithms)
     settings = dict.fromkeys((DEFAULT, SUPPORTED), draw(algorithms))
     count = draw(st.sampled_from((2, 3, 10, 100)))
@@ -266,7 +266,7 @@ def whole_range_by_range(_random: Random) -> Json:
 
 
 def several_positions(random: Random) -> Json:
-    """Return several positions inside a bundle, which leave no other reason for a refusal."""
+    """Return a split at several positions inside a bundle; only their number could be refused."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
     return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))

@@ -1,4 +1,4 @@
-"""SPLIT: which bundles the leader splits automatically."""
+"""SPLIT: the bundles that the leader splits automatically."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIMITS: Mapping[str, float] = {
 }
 """The documented thresholds."""
 
-LOW: Mapping[str, float] = {
+LOW_LIMITS: Mapping[str, float] = {
     MAX_TOPICS: 3,
     MAX_SESSIONS: 10,
     MAX_MESSAGES: 500,
@@ -44,7 +44,7 @@ LOW: Mapping[str, float] = {
 }
 """Thresholds lower than the documented ones."""
 
-VAST: Mapping[str, float] = {
+ABOVE_32_BITS: Mapping[str, float] = {
     MAX_TOPICS: 2**31 - 1,
     MAX_SESSIONS: 2**31,
     MAX_MESSAGES: 2**31,
@@ -52,10 +52,10 @@ VAST: Mapping[str, float] = {
 }
 """Thresholds beyond 32 bits; 2048 binary megabytes are 2^31 bytes."""
 
-VASTER: Mapping[str, float] = {**VAST, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33}
+ABOVE_53_BITS: Mapping[str, float] = {**ABOVE_32_BITS, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33}
 """Thresholds beyond 53 bits."""
 
-NOTHING: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
+ZERO_LIMITS: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
 """Thresholds that any load exceeds."""
 
 ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
@@ -64,12 +64,14 @@ ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
-"""Limit above which a difference of 1 is too small for some types of number."""
+"""Limit above which some types of number cannot express a difference of 1."""
 
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
 
-limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER, NOTHING, *ABOUT_ASSUMED))
+limits = st.sampled_from(
+    (LIMITS, LIMITS, LOW_LIMITS, ABOVE_32_BITS, ABOVE_53_BITS, ZERO_LIMITS, *ABOUT_ASSUMED)
+)
 maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
 rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
@@ -81,7 +83,7 @@ def _around(random: Random, limit: float) -> float:
     return random.choice((limit, limit + step, below, limit / 2, limit * 1.5, limit * 20, 0))
 
 
-class _Grower:
+class _LoadDrawer:
     """Draws bundle loads near one threshold, or near all of them."""
 
     def __init__(self, random: Random, grows: str | None, limits: Mapping[str, float]) -> None:
@@ -129,11 +131,11 @@ class _Grower:
 def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:
-    """Draw one run with bundles near the threshold `grows`, or near any if it is None."""
+    """Draw a run of automatic splits, with bundles near the threshold `grows` (None: near any)."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
     random = draw(randoms)
-    grower = _Grower(random, grows, chosen)
+    grower = _LoadDrawer(random, grows, chosen)
     bundles = names.bundles(random, max(size.bundles, 1))
     waiting = iter(bundles)
     brokers: Json = {}
@@ -179,25 +181,26 @@ def _bundle_counts(
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """A run with bundles near the threshold `grows`, or near any if it is None.
+    """Return a strategy for runs of automatic splits, with bundles near the threshold `grows`.
 
-    If `full`, namespaces have the maximum number of bundles or nearly so.
+    If it is None, they are near any threshold. If `full`, namespaces have the maximum number of
+    bundles or nearly so.
     """
     return _draw_growth(grows, full, settings or {})
 
 
 def switched_off() -> st.SearchStrategy[Trial]:
-    """A run with automatic splits disabled."""
+    """Return a strategy for runs with automatic splits disabled."""
     return growths(settings={AUTO_SPLIT: False})
 
 
 def kept_loaded() -> st.SearchStrategy[Trial]:
-    """A run in which split bundles are not to be unloaded."""
+    """Return a strategy for runs in which the unloading of split bundles is disabled."""
     return growths(settings={AUTO_UNLOAD: False})
 
 
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
-    """A run in which the unloading of split bundles is enabled or not set."""
+    """Return a strategy for runs in which the unloading of split bundles is enabled or not set."""
     return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))
 
 
@@ -216,7 +219,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
 
 
 def busy_once(random: Random) -> Json:
-    """Return a bundle with a high message rate either in the short or in the long term."""
+    """Return a case of a bundle with a high message rate, in the short or in the long term."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
     return _cluster_of_one_bundle(
@@ -225,13 +228,13 @@ def busy_once(random: Random) -> Json:
 
 
 def between_the_megabytes(random: Random) -> Json:
-    """Return a bundle with more than 100 decimal but less than 100 binary megabytes per second."""
+    """Return a case of a bundle between 100 decimal and 100 binary megabytes per second."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
     return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:
-    """Return a bundle without samples, and a limit between 100 decimal and 100 binary kilobytes.
+    """Return a case of a bundle without samples, with a limit near its assumed traffic.
 
     The bundle's assumed rate is on different sides of the limit in the two units.
     """
@@ -261,7 +264,7 @@ def _crowded_namespaces(growth: Growth) -> set[str]:
 
 def is_a_candidate(name: str, case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds the threshold is split if its namespace may have more bundles."""
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     full = _crowded_namespaces(case)
     for bundle in case.stats:
         over = exceeds(case, bundle, name) and namespace_of(bundle) not in full
@@ -283,7 +286,7 @@ for rule, limited in {
 @SPLIT_CANDIDATES.check("SPLIT-05", draws=growths())
 def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds no threshold is not split."""
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     growing = set(_may_split(case))
     expect.reached(len(growing) < len(case.stats))
     wrong = [bundle for bundle in answer.split if bundle not in growing]
@@ -292,8 +295,8 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
 
 @SPLIT_CANDIDATES.check("SPLIT-31", draws=growths(MAX_SESSIONS, settings={MAX_SESSIONS: -1}))
 def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With a limit of -1, no bundle is split because of its sessions."""
-    expect.given(case.enabled, "the leader splits by itself")
+    """With a limit of -1, no bundle is split because of its number of sessions."""
+    expect.given(case.enabled, "automatic splits are switched on")
     expect.given(case.limits[MAX_SESSIONS] == UNLIMITED, "sessions have no limit")
     growing = set(_may_split(case))
     expect.reached(any(one.sessions for name, one in case.stats.items() if name not in growing))
@@ -304,7 +307,7 @@ def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=growths(full=True))
 def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
     """The splits of a run leave each namespace within its maximum number of bundles."""
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     chosen = Counter(map(namespace_of, set(answer.split)))
     growing = Counter(map(namespace_of, _may_split(case)))
     for namespace, count in growing.items():
@@ -325,7 +328,7 @@ def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect:
 @SPLIT_CANDIDATES.check("SPLIT-08", draws=unloaded_at_once())
 def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect) -> None:
     """By default, exactly the split bundles are unloaded."""
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     expect.given(case.settings.flag(AUTO_UNLOAD), "split bundles are unloaded")
     if expect.reached(bool(answer.split)):
         expect.equal(sorted(set(answer.unload)), sorted(set(answer.split)), "unloaded")
@@ -334,7 +337,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
 @SPLIT_CANDIDATES.check("SPLIT-09", draws=kept_loaded())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With unloading disabled, split bundles are not unloaded."""
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     off = not case.settings.flag(AUTO_UNLOAD)
     if expect.reached(off and bool(case.candidates)):
         expect.nothing(answer.unload, "split bundles are not unloaded")
@@ -365,7 +368,7 @@ def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: 
     """A bundle with two topics that exceeds a limit is split if its namespace may have more
     bundles.
     """
-    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(case.enabled, "automatic splits are switched on")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
     full = _crowded_namespaces(case)
     for bundle, stats in case.stats.items():

@@ -1,4 +1,4 @@
-"""Operations on bundles: create, locate, split, and choose the bundles to split."""
+"""Operations on bundles: create them, locate topics in them, split them, choose those to split."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _creation_problems(case: Json, settings: Settings) -> Problems:
         name = SYSTEM_NUMBER if creator == "system" else NUMBER
         count, place = settings.number(name), f"case.settings.{name}"
     elif creator != "admin":
-        yield f"case.bundles: only an administrator asks for a number, and not {creator}"
+        yield f"case.bundles: only an administrator requests a number, and not {creator}"
     if count != int(count) or not 1 <= count < HASHES:
         yield f"{place}: {float(count):g} bundles cannot be made of {HASHES} hashes"
 
@@ -86,7 +86,7 @@ class Locating(FlatCase):
 
 @dataclass(frozen=True)
 class Located:
-    """The answered bundle of each topic."""
+    """An answer: the bundle of each topic."""
 
     case: Locating
     bundles: tuple[str, ...]
@@ -114,7 +114,7 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
 
 
 def _location_determined(case: Locating, readings: Readings) -> bool:
-    """True if topics are hashed by name; no document defines how partitions are spread."""
+    """True if all topics are hashed by name: no document says how else partitions are spread."""
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
 
@@ -182,7 +182,7 @@ def _needs_an_algorithm(case: Json, settings: Settings, readings: Readings) -> N
 
 
 def _same_parts(allowed: Json, answer: Json) -> bool:
-    """Compare the parts as sets, because no document defines their order."""
+    """True if two answers have the same parts in any order, as no document defines the order."""
     return sorted(allowed["bundles"]) == sorted(answer.get("bundles", ()))
 
 
@@ -216,7 +216,7 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The answered bundles to split, and those whose parts are unloaded."""
+    """An answer: the bundles to split, and those whose parts are unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
@@ -240,7 +240,7 @@ def _candidate_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _same_candidates(allowed: Json, answer: Json) -> bool:
-    """Compare the bundles as sets."""
+    """True if two answers have the same bundles, in any order."""
     return all(set(allowed[name]) == set(answer[name]) for name in ("split", "unload"))
 
 

@@ -1,4 +1,4 @@
-"""BUNDLE: a namespace's bundles, and the bundle of each topic."""
+"""BUNDLE: the bundles of a namespace, and the bundle of each topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.reference.ranges import FULL_UPPER, PARTITION, HashRange
 
 Boundaries: TypeAlias = list[str]
 
-ADVISED = 1000, 64, 16
+RECOMMENDED_SIZES = 1000, 64, 16
 """Numbers of topics, bundles and brokers that the documents recommend together."""
 
 CHI_SQUARE_63 = 131.4
@@ -62,7 +62,7 @@ def a_namespace_gets_the_number_it_asks_for(
 def _creates(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
     """Return the expected number of bundles when this creator requests none."""
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
-    expect.given(case["bundles"] is None, "no number is asked for")
+    expect.given(case["bundles"] is None, "no number of bundles is requested")
     expect.reached()
     return case.settings.number(number) if number else Fraction(1)
 
@@ -92,7 +92,8 @@ def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expec
 @LOCATE.check("BUNDLE-17", draws=namespaces.coordinators())
 def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expect) -> None:
     """The 16 transaction coordinators are in 16 of 64 bundles, or in 8 of 16."""
-    expect.given(set(case["topics"]) == {*namespaces.COORDINATORS}, "it is about the coordinators")
+    coordinators = set(case["topics"]) == {*namespaces.COORDINATORS}
+    expect.given(coordinators, "the topics are those of transaction coordinators")
     widths = {part.width for part in case.ranges}
     expect.given(max(widths) - min(widths) <= 1, "the bundles are of equal width")
     wanted = {64: 16, 16: 8}.get(len(case.ranges))
@@ -129,7 +130,7 @@ def _no_partitions(topics: list[str], expect: Expect) -> None:
 def the_same_topic_stays_in_its_bundle(
     asked: Sequence[Asked[Locating, Located]], expect: Expect
 ) -> None:
-    """A topic stays in the same bundle, whatever other topics are located with it."""
+    """A topic is in the same bundle, no matter which other topics are located with it."""
     first, second = _both(asked, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
     expect.given(same, "the bundles are the same")
@@ -159,7 +160,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions share bundles as random hashes do: not all, not none, no pair in every topic.
+    """Partitions share bundles as random hashes do: some share one, but no pair in every topic.
 
     By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
     partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
@@ -228,7 +229,7 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
 
     The test assumes that topic names were chosen independently of their hashes.
     """
-    topics, bundles, brokers = ADVISED
+    topics, bundles, brokers = RECOMMENDED_SIZES
     expect.given(len(case["topics"]) == topics, "1000 topics")
     expect.given(
         len(case.ranges) == bundles and _equal_width(case.ranges), "64 bundles of one width"

@@ -71,7 +71,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
     size = _size_by_name if by_name else _size
     lower, upper = map(size, answer.ranges)
     if by_name and bundle.last:
-        # Parts rounded up would really be equal: that is the other reading.
+        # Equal numbers of hashes on both sides are the other alternative of the reading.
         expect.that(lower == size(bundle) // 2, f"{size(bundle) // 2} hashes below", answer)
     odd = size(bundle) % 2
     halves = f"parts of {size(bundle) // 2} hashes{', one of them one more' if odd else ''}"
@@ -86,9 +86,9 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the possible numbers of topics below a cut that are closest to half, sorted.
+    """Return the numbers of topics below a cut, of those possible, that are closest to half.
 
-    Topics with the same hash cannot be separated.
+    Topics with the same hash cannot be separated. The numbers are sorted.
     """
     places = {
         topic: HashRange.parse(one).lower for topic, one in zip(topics, found.bundles, strict=True)
@@ -101,7 +101,7 @@ def _halves(topics: Sequence[str], found: Located) -> list[int]:
 
 @check_exchanges("SPLIT-11", draws=(splits.topic_halves(), splits.neighbours()))
 def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Both parts have the same number of topics, by the implementation's own hash function."""
+    """Both parts have equally many topics, as located by the implementation's own hash function."""
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
     (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
@@ -128,7 +128,8 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
 @SPLIT.check("SPLIT-12", draws=splits.positions())
 def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The bundle is cut at every usable position, and nowhere else."""
-    expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
+    by_admin = case["algorithm"] == POSITIONS and case["by"] == "admin"
+    expect.given(by_admin, "an administrator requests a split at positions")
     _splittable(case, expect)
     usable = _usable(case)
     plain = len(usable) == len(set(case["positions"])) and not case.settings.given
@@ -253,7 +254,7 @@ def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, d
     """Return the limits of a part and each topic's traffic, if the case has them."""
     _assume_not_refused(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
-    expect.given(FLOW_MARGIN in case.settings.defaults, "the documents know that algorithm")
+    expect.given(FLOW_MARGIN in case.settings.defaults, "the documents describe that algorithm")
     expect.given(expect.readings["split-key"] == "default", "the default selects it")
     given = case.case.get("topicLoads", {})
     loads = {topic: Rates.read(given.get(topic, {})) for topic in case["topics"]}

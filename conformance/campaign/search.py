@@ -1,4 +1,4 @@
-"""Search: ask the parts of a campaign, here or in Spark tasks, and merge the results.
+"""Asks the parts of a campaign, in this process or in Spark tasks, and merges the results.
 
 A part is a section of a bounded world, or a number of cases drawn from its own seed. Its result
 depends on nothing else, so it does not matter where and when it is asked.
@@ -38,7 +38,7 @@ SECTION = 10_000
 """Number of cases in a part of a bounded world."""
 
 MAX_FAULTS = 3
-"""Maximum number of cases of a rule that a part reports as faults."""
+"""Maximum number of faults of a rule that a part returns."""
 
 MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
@@ -47,7 +47,7 @@ SEEDS_APART = 2**32
 """Distance between the seeds of consecutive parts."""
 
 EXAMPLES = 20
-"""Number of cases for each rule from which open readings are found before a search."""
+"""Number of cases drawn for each rule to find open readings before a search."""
 
 Found = dict[tuple[str, str, str], Searched]
 """Results by adapter, profile and rule."""
@@ -55,7 +55,7 @@ Found = dict[tuple[str, str, str], Searched]
 
 @dataclass(frozen=True)
 class Part:
-    """A part: the cases `start` to `stop` of a world, or of the drawn cases."""
+    """A part of a campaign: cases `start` to `stop`, exclusive, of a world or of drawn cases."""
 
     profile: str
     world: str
@@ -142,7 +142,7 @@ class Connected:
             return self._open[key]
 
     def close(self) -> None:
-        """Disconnect from all."""
+        """Disconnect from all implementations."""
         for one in self._open.values():
             one.close()
         self._open.clear()
@@ -279,7 +279,7 @@ class _Tally:
 
 
 def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
-    """Return empty results for every rule that may be judged."""
+    """Return empty results for all rules by which an implementation may be judged."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): Searched()
@@ -306,7 +306,7 @@ def merge_parts(parts: Iterable[Found]) -> Found:
 
 
 class StoredParts:
-    """Results of completed parts: one file each, in a folder for this search."""
+    """Results of completed parts, each in a file of a folder that belongs to the search."""
 
     def __init__(self, folder: Path, plan: Plan, readings: Choices, *, resume: bool) -> None:
         listed = [[*key, dict(choices)] for key, choices in readings.items()]
@@ -336,14 +336,14 @@ class StoredParts:
 
 
 Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
-"""Applies a function to texts and yields each text with its result, in any order."""
+"""Function that applies a function to texts, and yields each text with its result in any order."""
 
 
 def _asked_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
     """Ask parts in this process, in order.
 
-    Two parts of bounded worlds at a time: one is judged while an implementation answers the other.
-    Drawn ones follow one another, since Hypothesis draws in one thread only.
+    Two parts of bounded worlds are asked at a time: one is judged while an implementation answers
+    the other. Drawn parts follow one another, because Hypothesis draws in one thread only.
     """
     if not all(part.world for part in parts.values()):
         yield from ((text, work(text)) for text in parts)
@@ -362,9 +362,9 @@ def search(
 ) -> Found:
     """Ask the parts that have no stored result yet; return the results of all.
 
-    `ask` asks them elsewhere; by default, they are asked in this process, of
-    implementations that stay connected. `report` is called with the number of completed parts.
-    Errors: `AdapterError`.
+    `ask` asks them in other processes; by default, they are asked in this process, and the
+    implementations stay connected. `report` is called with the number of completed parts. Errors:
+    `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)

@@ -33,7 +33,7 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Key = tuple[Any, ...]
-"""A case before it is written as JSON."""
+"""Compact form of a case, from which its JSON is built."""
 
 MB = 1_000_000
 
@@ -45,7 +45,7 @@ class BoundedWorld:
     name: str
     operation: str
     bounds: str
-    """The bounds as text, to follow "up to"."""
+    """The bounds as text that follows the words "up to"."""
     keys: Callable[[], Iterator[Key]]
     case: Callable[[Key], Json]
     strategy: str | None = None
@@ -356,7 +356,7 @@ def in_words(values: Sequence[Any]) -> str:
 
 
 OVERLOADED, ABOVE_AVERAGE = (0, 40, 84, 85, 86, 100), (40, 50, 59, 60, 61, 70)
-"""Usages in percent around an overload threshold of 85, and of 10 points above the average."""
+"""Usages in percent around an overload threshold of 85, and around 10 points above average."""
 
 TRAFFIC = tuple(product((1000, 1499, 1500, 1501), (10, 39, 40, 41)))
 

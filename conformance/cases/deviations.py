@@ -96,11 +96,11 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
     rules = specs.load().rules
     for index, entry in enumerate(entries(file, sheet)):
         if entry["rule"] not in rules:
-            raise _wrong(sheet, index, unknown(entry["rule"], "rule", rules))
+            raise _error_at_rule(sheet, index, unknown(entry["rule"], "rule", rules))
         _check_readings(sheet, index)
         deviation = _deviation(entry, list(_cases(sheet, index, file, entry)))
         if _is_listed(found, deviation):
-            raise _wrong(sheet, index, f"{deviation.rule} is listed twice")
+            raise _error_at_rule(sheet, index, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
 
@@ -233,7 +233,7 @@ def _deviation(entry: Mapping[str, Any], cases: Sequence[Path]) -> Deviation:
     )
 
 
-def _wrong(sheet: Sheet, place: int, problem: str) -> specs.SpecError:
+def _error_at_rule(sheet: Sheet, place: int, problem: str) -> specs.SpecError:
     return sheet.error((place, "rule"), problem)
 
 

@@ -251,8 +251,8 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
 def _data_of_many(file: Path) -> dict[str, Json]:
     data = json_content(file)
     if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
-        lacking = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
-        raise BadSnapshot(f"{file}: {lacking}")
+        problem = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
+        raise BadSnapshot(f"{file}: {problem}")
     return {name: _averages_of(file, one) for name, one in data.items()}
 
 

@@ -170,7 +170,7 @@ PROJECT_FILES = ("pulsar-conformance.toml", "pyproject.toml")
 WITH_ADAPTER_FORMATS = frozenset({"run", "ask", "check", "diff", "predict", "simulate"})
 """Commands whose help lists the formats of an implementation's name."""
 
-COLOURED = frozenset({"run"})
+WITH_COLORS = frozenset({"run"})
 """Commands whose output comes from pytest and has colors; all others print plain text."""
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -205,7 +205,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return complain(str(error))
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(HYPOTHESIS_FOLDER))
     try:
-        with nullcontext() if args.command in COLOURED else plain_streams():
+        with nullcontext() if args.command in WITH_COLORS else plain_streams():
             status = status_of(lambda: args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:

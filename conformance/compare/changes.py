@@ -33,17 +33,17 @@ SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum number of smaller cases asked of the models, and of the releases if no model helps."""
+"""Maximum number of smaller cases to ask the models, and the releases if no model predicts them."""
 
 Progress = Callable[[str], None]
-"""Called with messages about the progress."""
+"""Function that is called with messages about the progress."""
 
 
 class Cause(NamedTuple):
     """The cause of a changed decision."""
 
     factors: tuple[Factor, ...]
-    """The changed ways, readings and defaults that explain it; empty if none do."""
+    """The changed ways, readings and defaults that explain it; empty if none does."""
     rules: tuple[str, ...]
     """If no factor explains it, the rules that one of the two releases breaks on the case."""
 
@@ -151,7 +151,7 @@ class Comparison:
         return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
 
     def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Add hidden settings with values without effect to every second shedding trial."""
+        """Add hidden settings, with values that have no effect, to every second shedding trial."""
         hidden = [specs.load().profile(one).hidden for one in self.profiles]
         neutral = {
             name: value
@@ -202,8 +202,8 @@ class Comparison:
         if any(one.kind == "setting" and one.older is None for one in cause.factors):
             older, newer = (), ()  # Rules about a setting that the older release does not have.
         elif cause.factors:
-            # An implementation that fails breaks every rule of the operation, which identifies
-            # none.
+            # An implementation that fails breaks every rule of the operation, so that no rule
+            # is the cause.
             older, newer = (
                 () if "failed" in answer else rules
                 for rules, answer in zip((older, newer), small.answers, strict=True)
@@ -213,8 +213,8 @@ class Comparison:
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, they search first, because they are a thousand times
-        faster; their result counts if the releases confirm it.
+        If the models predict the cause, it is searched for with them first, because they are a
+        thousand times faster; the result counts if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -271,7 +271,7 @@ def cause_name(cause: Cause) -> str:
 
 
 def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """Return the causes that combine several others."""
+    """Return the causes that are combinations of other causes."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 

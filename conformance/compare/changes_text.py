@@ -24,7 +24,7 @@ Versions = tuple[str, str]
 CONFIGURATION = "ServiceConfiguration"
 """The class of Pulsar that defines the defaults."""
 
-UNSPOKEN = "no document mentions it, and no recorded way or reading explains it"
+UNEXPLAINED = "no document mentions it, and no recorded way or reading explains it"
 
 UNFORESEEN = "The model does not predict this answer, and cannot explain it."
 
@@ -70,7 +70,7 @@ def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
 
 
 def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """Yield these changes as text, each with its place in the source."""
+    """Yield changes that no case shows as text, each with its place in the source."""
     if not changed:
         return
     yield from ("", "changed as well, and shown by no drawn case")
@@ -108,7 +108,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Add settings that changed but are only annotated in the releases, not documented."""
+    """Return changed settings, including those that are annotated in the source, not documented."""
     if not {*versions} <= {*every_release()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -183,7 +183,7 @@ def summary_as_json(
                 "breaks": dict(zip(versions, map(list, one.broken), strict=True)),
                 "factors": [_with_places(factor) for factor in one.cause.factors],
                 "places": {
-                    version: _from_code(one.cause, profile)
+                    version: _reasons_in_source(one.cause, profile)
                     for version, profile in zip(versions, map(profile_of, versions), strict=True)
                 },
             }
@@ -223,7 +223,7 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
             source = ", ".join(every.sources_of(every.rules[rule], profiles[index]))
             yield from paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
     if not change.cause.factors and not any(change.broken):
-        yield from paragraph(f"{UNSPOKEN}.", 4)
+        yield from paragraph(f"{UNEXPLAINED}.", 4)
 
 
 def _describe_decision(
@@ -238,7 +238,7 @@ def _describe_decision(
         yield from paragraph(f"{one.name}: {means}" if means else one.name, 6)
         if where := _place(one, place):
             yield from paragraph(where, 6)
-    for why in _from_code(change.cause, profiles[place]):
+    for why in _reasons_in_source(change.cause, profiles[place]):
         yield from paragraph(why, 6)
     yield from _derivation(change, place, profiles[place])
     yield "      answer"
@@ -289,8 +289,8 @@ def _place(one: Factor, place: int) -> str:
     return alternatives[own].place or alternatives[other].place
 
 
-def _from_code(cause: Cause, profile: str) -> list[str]:
-    """Return the known reasons why a release violates rules, with class and method."""
+def _reasons_in_source(cause: Cause, profile: str) -> list[str]:
+    """Return the known reasons why a release violates a cause's rules, with class and method."""
     known = specs.load().profile(profile).without
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 

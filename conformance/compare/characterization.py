@@ -96,11 +96,11 @@ def _finding(
 
 
 def _why_unasked(reading: str) -> str:
-    """Return why no case aims at a reading."""
+    """Return the reason why no case can decide a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
-    return "no case aims at it yet"
+    return "there are no cases yet that would decide it"
 
 
 def print_characterization(plan: Plan) -> int:
@@ -128,9 +128,7 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
 
 
 def _notes(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the number of readings determined, and a line per reading that is not or is
-    misdeclared.
-    """
+    """Yield the number of readings found, and a line for each undecided or misdeclared one."""
     failed = [finding for finding in findings if finding.fails]
     open_ones = [finding for finding in findings if finding.found == "undecided"]
     counts = (

@@ -23,7 +23,7 @@ from pulsar_conformance.reference.released.configuration import (
 from pulsar_conformance.reference.released.release import ReleasedWays
 
 DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
-"""Operations that may choose at random between equals, and the field of a case that lists these."""
+"""Field of a case with the brokers among which an operation may choose at random."""
 
 
 class Difference(NamedTuple):
@@ -127,7 +127,7 @@ def factors(older: str, newer: str) -> tuple[Factor, ...]:
 
 
 def version_of_profile(profile: str) -> Version:
-    """Return the version of a released profile; that of no release is empty."""
+    """Return the version of a released profile; an empty version for other profiles."""
     release = ReleasedWays.of(profile)
     return release.version if release else ()
 
@@ -155,8 +155,8 @@ class Causes:
     def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...] | None:
         """Return the smallest set of factors found that explains the differing answers.
 
-        Empty if none do, or if the models do not predict both answers; None if only the order of
-        bundles with equal traffic explains them.
+        Empty if no set does, or if the models do not predict both answers. None if the answers
+        differ only in the order of bundles with equal traffic.
         """
         older, newer = answers
         first, second = self.models

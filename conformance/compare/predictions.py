@@ -1,4 +1,4 @@
-"""The share of an implementation's decisions that the model predicts, and causes of the rest."""
+"""Measures how many of an implementation's decisions the model predicts, and why it misses some."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
 
 OPEN = "no rule is broken: random choice, rounding, or an open question of the documents"
-"""Explanation if two correct answers differ."""
+"""Explanation of a difference between two answers that are both allowed."""
 
 UNLOADED = "no rule is broken: {} {}"
-"""Explanation for unloads; the placeholders are the strategy and the difference from the model."""
+"""Explanation of unloads; the placeholders are the strategy and the difference from the model."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Predictor:
                 applied = AppliedRule(rule, self.subject)
                 [blame] = attribute_faults(applied, [Fault(trial, [answer], outcome)])
                 return self._describe_rule(blame.rule or rule.id)
-        for name, value, model in self._otherwise:
+        for name, value, model in self._models_of_alternatives:
             try:
                 predicted = model.answer(trial.operation, trial.questions[0].case)
             except MissingSetting:
@@ -138,7 +138,7 @@ class Predictor:
         ]
 
     @cached_property
-    def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
+    def _models_of_alternatives(self) -> Sequence[tuple[str, str, Model]]:
         """The model under each alternative not in force, with reading and alternative."""
         chosen = self.subject.evaluator.readings
         return [
@@ -196,9 +196,9 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
         {(one["broker"], one["bundle"]) for one in a["unload"]} for a in (predicted, answer)
     )
     if ours == theirs:
-        return UNLOADED.format(strategy, "unloads the same in another order")
+        return UNLOADED.format(strategy, "unloads the same bundles in another order")
     if {broker for broker, _ in ours} == {broker for broker, _ in theirs}:
-        return UNLOADED.format(strategy, "takes other bundles of the same brokers")
+        return UNLOADED.format(strategy, "unloads other bundles of the same brokers")
     if not theirs:
         return UNLOADED.format(strategy, "unloads nothing")
     return UNLOADED.format(strategy, "unloads from other brokers")

@@ -1,4 +1,4 @@
-"""Replay of saved cases: which rules each reaches, and which cases are fixed."""
+"""Replays saved cases: finds the rules that apply to each, and the cases that are fixed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Replayed:
     implementation: str = ""
     profile: str = ""
     rules: tuple[str, ...] = ()
-    """The rules that the case breaks; if it breaks none, all rules that it reaches."""
+    """The rules that the case breaks; if it breaks none, all rules that apply to it."""
     why: str = ""
     status: int = 0
-    """Contribution to the exit status; a broken rule that is not a `must` only warns."""
+    """Exit status that the case causes; 0 for a broken rule that is not a `must`."""
 
     def line(self) -> str:
         """Format the outcome, the file and the reason on one line."""

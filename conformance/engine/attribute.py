@@ -146,18 +146,18 @@ def attribute(
         for rule in rules
         if rule.id in outcomes
     }
-    handed: dict[str, list[Fault]] = {name: [] for name in findings}
+    received: dict[str, list[Fault]] = {name: [] for name in findings}
     for rule in dependents_first([one.applied.rule for one in findings.values()]):
         mine = findings[rule.id]
         try:
-            blames = attribute_faults(mine.applied, [*_content_faults(mine), *handed[rule.id]])
+            blames = attribute_faults(mine.applied, [*_content_faults(mine), *received[rule.id]])
         except AdapterError as error:
             findings[rule.id] = replace(mine, error=error)
             continue
         own = [one.fault for one in blames if one.rule is None]
         for blame in blames:
-            if blame.root_fault is not None and blame.rule in handed:
-                handed[blame.rule].append(blame.root_fault)
+            if blame.root_fault is not None and blame.rule in received:
+                received[blame.rule].append(blame.root_fault)
         aside = Counter(one.rule for one in blames if one.rule is not None)
         findings[rule.id] = replace(mine, own=own, aside=aside)
     return _with_unanswered(rules, findings)
@@ -207,21 +207,21 @@ def _with_unanswered(
     This is `ANSWERING` if that rule is judged; otherwise the first rule that has an unanswered case
     and no other fault.
     """
-    lacking: dict[str, dict[str, Fault]] = {}
+    unanswered: dict[str, dict[str, Fault]] = {}
     holders: dict[str, str] = {}
     for rule in rules:
         if rule.id not in findings:
             continue
         for fault in _unanswered_faults(findings[rule.id]):
             [question] = fault.trial.questions
-            known = lacking.setdefault(question.operation, {})
+            known = unanswered.setdefault(question.operation, {})
             known.setdefault(canonical(question.case), fault)
             holder = holders.setdefault(question.operation, rule.id)
             if findings[holder].own and not findings[rule.id].own:
                 holders[question.operation] = rule.id
     about = specs.load().rules[ANSWERING].operations
     found = dict(findings)
-    for operation, faults in lacking.items():
+    for operation, faults in unanswered.items():
         general = ANSWERING in findings and operation in about
         holder = ANSWERING if general else holders[operation]
         found[holder] = replace(found[holder], own=[*found[holder].own, *faults.values()])
@@ -233,10 +233,10 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
     for (tried, answers), outcome in zip(findings.answered, findings.outcomes, strict=True):
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):
-                if (lacking := why_unanswered(question, answer)) is not None:
-                    yield Fault(Trial((question,)), [answer], without_answer(lacking))
+                if (reason := why_unanswered(question, answer)) is not None:
+                    yield Fault(Trial((question,)), [answer], without_answer(reason))
 
 
-def without_answer(lacking: str) -> Outcome:
+def without_answer(reason: str) -> Outcome:
     """Return the outcome of an unanswered case."""
-    return Outcome("violated", "an answer", lacking, unanswered=True)
+    return Outcome("violated", "an answer", reason, unanswered=True)

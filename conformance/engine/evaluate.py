@@ -105,8 +105,8 @@ class RuleEvaluator:
             check.predicate.demand(exchanges, expect)
         except NotReached as outside:
             return Outcome("not_reached", why=str(outside))
-        except LeftUnanswered as lacking:
-            return Outcome("violated", lacking.allowed, lacking.answered, unanswered=True)
+        except LeftUnanswered as missing:
+            return Outcome("violated", missing.allowed, missing.answered, unanswered=True)
         except Violated as violated:
             return Outcome("violated", violated.allowed, violated.answered)
         return ALLOWED if expect.was_reached else UNREACHED
@@ -145,9 +145,9 @@ def _demand_answers(exchanges: Sequence[Exchange]) -> None:
     A refusal is an answer where a rule covers refused requests.
     """
     for one in exchanges:
-        lacking = why_unanswered(Question(one.operation, one.case), one.answer)
-        if lacking is not None:
-            raise LeftUnanswered("an answer", lacking)
+        reason = why_unanswered(Question(one.operation, one.case), one.answer)
+        if reason is not None:
+            raise LeftUnanswered("an answer", reason)
 
 
 def why_unanswered(question: Question, answer: Json) -> str | None:

@@ -258,8 +258,8 @@ class Implementation:
                 from pulsar_conformance.conformance.engine.isolate import problem_of_case
 
                 return error.index, f"failed: {problem_of_case(error)}"
-        lacking = map(why_unanswered, questions, answers)
-        return next(((index, text) for index, text in enumerate(lacking) if text), None)
+        reasons = map(why_unanswered, questions, answers)
+        return next(((index, text) for index, text in enumerate(reasons) if text), None)
 
     def _open_connection(self) -> Connection:
         with self._connecting:

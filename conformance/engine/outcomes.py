@@ -235,21 +235,21 @@ def shared_faults(
     """
     if judged.implementation.is_model:
         return {}
-    lacking = {
+    unviolated = {
         name: AppliedRule(specs.load().rules[name], judged)
         for name, own in outcomes.items()
         if not any(outcome.violated for outcome in own)
     }
-    lacking = {name: applied for name, applied in lacking.items() if not applied.costly}
-    found: dict[str, list[AnsweredTrial]] = {name: [] for name in lacking}
+    unviolated = {name: applied for name, applied in unviolated.items() if not applied.costly}
+    found: dict[str, list[AnsweredTrial]] = {name: [] for name in unviolated}
     for source, one, answers in _answers_unlike_model(asked, judged):
-        for name, applied in list(lacking.items()):
+        for name, applied in list(unviolated.items()):
             judges = source != name and checks()[name].judges(one.trial)
             if judges and applied.outcome(one.trial, answers).violated:
                 found[name].append((one, answers))
             if len(found[name]) == MAX_SHARED_FAULTS:
-                del lacking[name]
-        if not lacking:
+                del unviolated[name]
+        if not unviolated:
             break
     return {name: faults for name, faults in found.items() if faults}
 

@@ -149,8 +149,8 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
     if applied.rule.id != ANSWERING and judged.applies_to_trial(fault.trial):
         search.may_be_asked = judged.applies_to_trial
     small = reduce(fault.trial, search)
-    lacking = search.outcomes.get(small.fingerprint, fault.outcome.answered)
-    return Fault(small, fault.answers, without_answer(lacking))
+    reason = search.outcomes.get(small.fingerprint, fault.outcome.answered)
+    return Fault(small, fault.answers, without_answer(reason))
 
 
 class _UnansweredSearch:
@@ -202,7 +202,7 @@ class _UnansweredSearch:
             return None
         self._left -= 1
         questions: list[Question] = [one.questions[0] for one in trials]
-        lacking = self._judged.implementation.first_unanswered(questions)
-        if lacking is not None and len(trials) == 1:
-            self.outcomes[trials[0].fingerprint] = lacking[1]
-        return lacking
+        unanswered = self._judged.implementation.first_unanswered(questions)
+        if unanswered is not None and len(trials) == 1:
+            self.outcomes[trials[0].fingerprint] = unanswered[1]
+        return unanswered

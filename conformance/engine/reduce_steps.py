@@ -286,17 +286,19 @@ def plainer_than(number: float) -> list[float]:
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
         magnitude = math.floor(math.log10(abs(number)))
-        candidates += [_tidy(round(number, digits - magnitude)) for digits in (0, 1)]
+        candidates += [
+            _without_zero_fraction(round(number, digits - magnitude)) for digits in (0, 1)
+        ]
     candidates.append(round(number))
-    plainer = (one for one in candidates if _plainness(one) < _plainness(number))
+    plainer = (one for one in candidates if _simplicity(one) < _simplicity(number))
     return list(dict.fromkeys(plainer))
 
 
-def _tidy(number: float) -> float:
+def _without_zero_fraction(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _plainness(number: float) -> tuple[int, int, float]:
+def _simplicity(number: float) -> tuple[int, int, float]:
     """Return a sort key for numbers: round ones first, then those with fewer digits, then small
     ones.
     """

@@ -68,8 +68,8 @@ def _missing_setting(trial: Trial, model: Model) -> str | None:
     try:
         for question in trial.questions:
             model.derive(*question)
-    except MissingSetting as lacking:
-        return lacking.name
+    except MissingSetting as error:
+        return error.name
     return None
 
 

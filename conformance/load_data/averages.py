@@ -16,17 +16,17 @@ from pulsar_conformance.reference.averages import FRAMES, Average, samples_count
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 
-USUAL = (10, 1000)
+USUAL_WINDOWS = (10, 1000)
 """Numbers of samples in the short and the long term in the documents' example."""
 
-WINDOWS = (USUAL, USUAL, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
+WINDOWS = (USUAL_WINDOWS, USUAL_WINDOWS, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
 """Numbers of samples in the short and the long term."""
 
-LARGE = 0.04
-"""Share of cases with a thousand samples."""
+SHARE_WITH_MANY_SAMPLES = 0.04
+"""Share of cases that have a thousand samples."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
-"""Chooses a number of samples, given the two windows."""
+"""Function that chooses a number of samples, given the two windows."""
 
 
 def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
@@ -39,7 +39,7 @@ KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
 
 
 def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
-    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or only one direction."""
+    """Return a sample: rates are whole, fractional, tiny, huge, zero, or incoming only."""
     kind = random.choice(kinds)
     if kind == "nothing":
         return dict.fromkeys(RATE_FIELDS, 0)
@@ -68,7 +68,7 @@ def _within(random: Random, windows: tuple[int, int]) -> int:
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
     small = [count for count in small if 1 <= count <= min(longest, 100)]
-    return longest if random.random() < LARGE else random.choice(small)
+    return longest if random.random() < SHARE_WITH_MANY_SAMPLES else random.choice(small)
 
 
 def _beyond(random: Random, windows: tuple[int, int]) -> int:
@@ -76,7 +76,7 @@ def _beyond(random: Random, windows: tuple[int, int]) -> int:
     shortest, longest = sorted(windows)
     if longest < 100 and random.random() < 0.5:
         return longest + random.choice((1, 1, 2, longest, 3 * longest))
-    if random.random() < 2 * LARGE:
+    if random.random() < 2 * SHARE_WITH_MANY_SAMPLES:
         return longest + random.choice((1, 1, 7))
     return shortest + random.choice((1, 1, 2, shortest, 3 * shortest))
 
@@ -90,7 +90,7 @@ def _any_number(random: Random, windows: tuple[int, int]) -> int:
 
 
 def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
-    """A bundle with as many samples as `counting` chooses."""
+    """Return a strategy for trials of a bundle with as many samples as `counting` chooses."""
 
     def trial(random: Random, windows: tuple[int, int]) -> Trial:
         count = counting(random, windows)
@@ -100,35 +100,35 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
 
 
 def filling() -> st.SearchStrategy[Trial]:
-    """At most as many samples as fit into a window."""
+    """Return a strategy for trials with at most as many samples as fit into a window."""
     return bundle_after_samples(_within)
 
 
 def overflowing() -> st.SearchStrategy[Trial]:
-    """More samples than fit into a window."""
+    """Return a strategy for trials with more samples than fit into a window."""
     return bundle_after_samples(_beyond)
 
 
 def any_number() -> st.SearchStrategy[Trial]:
-    """No samples, one, up to a window, or more."""
+    """Return a strategy for trials with no samples, one, up to a window, or more."""
     return bundle_after_samples(_any_number)
 
 
 def first_samples() -> st.SearchStrategy[Trial]:
-    """One, two, three or twelve samples."""
+    """Return a strategy for trials with one, two, three or twelve samples."""
     return bundle_after_samples(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
 
 
 def never_measured() -> st.SearchStrategy[Trial]:
-    """No samples, with any windows."""
+    """Return a strategy for trials without samples, with any windows."""
     window = st.integers(1, 2000)
-    windows = st.one_of(st.just(USUAL), st.tuples(window, window))
+    windows = st.one_of(st.just(USUAL_WINDOWS), st.tuples(window, window))
     return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))
 
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """The same samples twice, with one window changed."""
+    """Draw the same samples twice, with one window changed."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -181,7 +181,7 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """A broker with its bundles, some of them without samples."""
+    """Return a strategy for trials of a broker's bundles; a share `unmeasured` have no samples."""
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,
@@ -191,7 +191,7 @@ def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
 
 @st.composite
 def gaining_or_losing(draw: st.DrawFn) -> Trial:
-    """A broker before and after it gains or loses a bundle."""
+    """Draw a broker before and after it gains or loses a bundle."""
     random, count = draw(randoms), draw(_counts())
     with_it = broker_case(random, count + 1, random.choice((0, 0.2)))
     gone = random.choice(with_it["owned"])
@@ -200,19 +200,19 @@ def gaining_or_losing(draw: st.DrawFn) -> Trial:
 
 
 def full_of_old_samples(random: Random) -> Json:
-    """A full short window of different samples, after many very different ones."""
+    """Return a case whose short window is full, after many very different samples."""
     before = dict.fromkeys(RATE_FIELDS, 1000 * random.randint(10, 20))
     after = [dict.fromkeys(RATE_FIELDS, 10 * random.randint(1, 9)) for _ in range(10)]
-    return average_case([before] * random.choice((10, 30)) + after, USUAL)
+    return average_case([before] * random.choice((10, 30)) + after, USUAL_WINDOWS)
 
 
 def without_samples(_random: Random) -> Json:
-    """A bundle without samples."""
-    return average_case([], USUAL)
+    """Return a case of a bundle without samples."""
+    return average_case([], USUAL_WINDOWS)
 
 
 def owning_unmeasured(random: Random) -> Json:
-    """A broker whose bundles have no samples."""
+    """Return a case of a broker whose bundles have no samples."""
     return broker_case(random, random.randint(1, 5), unmeasured=1)
 
 
@@ -223,8 +223,8 @@ AIMED = (
 )
 
 
-RESIDUE = Fraction(1, 10**9)
-"""Error that floating point may leave in a sum or difference, as a share of the largest sample."""
+MAX_ROUNDING_ERROR = Fraction(1, 10**9)
+"""Largest error of a sum in floating point, as a fraction of the largest sample."""
 
 MESSAGES, BYTES = RATE_FIELDS[:2], RATE_FIELDS[2:]
 
@@ -248,9 +248,9 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand rates, up to rounding; `among` are the rates that they were computed from."""
+    """Demand equal rates, up to rounding; `among` are the rates from which they were computed."""
     found, wanted = _by_name(answered), _by_name(allowed)
-    residue = RESIDUE * _largest(among)
+    residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:
         close = same(found[name], wanted[name]) or abs(found[name] - wanted[name]) <= residue
         expect.that(close, f"{frame}.{name}: {plain(wanted[name], 6)}", plain(found[name], 6))
@@ -316,7 +316,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
     columns = dict(
         zip(RATE_FIELDS, zip(*(one.each() for one in case.samples), strict=True), strict=True)
     )
-    residue = RESIDUE * _largest(case.samples)
+    residue = MAX_ROUNDING_ERROR * _largest(case.samples)
     for frame, known in answer.items():
         for name, rate in _by_name(known.rates).items():
             expect.reached()

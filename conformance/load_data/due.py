@@ -1,4 +1,4 @@
-"""REPORT: when a broker writes its load data, and which bundles it reports."""
+"""REPORT: when a broker writes its load data, and which bundles its report contains."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class LoadChange:
 
     @property
     def surely_changed(self) -> dict[str, bool]:
-        """True for each documented measure that certainly exceeds the threshold.
+        """For each documented measure, true if its change certainly exceeds the threshold.
 
-        Usage must exceed it both in points and as a fraction, both weighted and unweighted.
+        Usage must exceed it in points and as a fraction, each with and without weights.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -102,7 +102,7 @@ class LoadChange:
 
     @property
     def surely_within(self) -> bool:
-        """True if certainly no measure exceeds the threshold, in either direction of traffic."""
+        """True if certainly no measure changed by more than the threshold, in either direction."""
         before, now = self._brokers
         least = self.threshold - POINTS
         pairs = [
@@ -186,7 +186,7 @@ def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
-    """A load that changed by a multiple of the threshold, at one of these moments."""
+    """Draw a load that changed by a multiple of the threshold, at one of these moments."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     percent, millis, minutes = draw(st.sampled_from(SETTINGS))
     settings = {THRESHOLD: percent, MIN_MILLIS: millis, MAX_MINUTES: minutes}
@@ -203,11 +203,11 @@ def due_reports(
 
 
 SETTINGS = ((10, 5000, 15), (10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (25, 30_000, 30))
-"""Thresholds in percent, shortest intervals in milliseconds, longest ones in minutes."""
+"""Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
-    """Return seconds: below `least` if "soon", at least `most` if "late", else in between."""
+    """Return a time in seconds: below `least` if "soon", from `most` on if "late", else between."""
     if moment == "soon":
         return random.choice((0, least / 2, least - 0.5))
     if moment == "late":
@@ -217,7 +217,7 @@ def _seconds(random: Random, moment: str, least: float, most: float) -> float:
 
 @st.composite
 def first_reports(draw: st.DrawFn) -> Trial:
-    """A broker that has not written load data yet, loaded or idle."""
+    """Draw a broker that has not written load data yet, loaded or idle."""
     random, idle = draw(randoms), draw(st.booleans())
     now = {"numBundles": 0} if idle else _load(random)
     seconds = draw(st.sampled_from((5, 60, 3600)))
@@ -267,7 +267,7 @@ def the_shortest_interval_comes_first(case: LoadChange, due: bool, expect: Expec
 def load_data_are_written_a_first_time(case: LoadChange, due: bool, expect: Expect) -> None:
     """A broker that has not written load data yet writes them."""
     if expect.reached(case.first):
-        expect.that(due, "due: nobody knows the broker's load", due)
+        expect.that(due, "due: the broker has never written its load data", due)
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ TOP = Operation(
 
 @st.composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
-    """Bundles of one or several brokers, with loads far apart or equal."""
+    """Draw bundles of one or several brokers, with loads far apart or equal."""
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
     brokers = draw(st.integers(1, 3))

@@ -35,7 +35,7 @@ COMMON: Json = {
     "brokerVersionString": "3.0.0",
     "protocols": {},
 }
-"""Fields of real reports that brokers in the protocol do not have."""
+"""Fields of real reports that have no counterpart in the protocol."""
 
 MODULAR: Json = {
     **COMMON,
@@ -141,26 +141,26 @@ def reading(report: Json) -> Question:
 
 @st.composite
 def modular_reports(draw: st.DrawFn) -> Trial:
-    """A report by the modular load manager."""
+    """Draw a report by the modular load manager."""
     random = draw(randoms)
     return Trial((reading(modular(random, _unmeasured(random, resources(random)))),))
 
 
 @st.composite
 def simple_reports(draw: st.DrawFn) -> Trial:
-    """A report by the simple load manager."""
+    """Draw a report by the simple load manager."""
     random = draw(randoms)
     return Trial((reading(simple(random, _unmeasured(random, resources(random)))),))
 
 
 def any_report() -> st.SearchStrategy[Trial]:
-    """A report by either load manager."""
+    """Return a strategy for reports by either load manager."""
     return st.one_of(modular_reports(), simple_reports())
 
 
 @st.composite
 def monitored(draw: st.DrawFn) -> Trial:
-    """A load report, and a question about the usage of its resources."""
+    """Draw a load report, and a question about the usage of its resources."""
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
     report = draw(st.sampled_from((modular, simple)))(random, used)

@@ -47,7 +47,7 @@ def _broker(random: Random) -> Json:
 
 @st.composite
 def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
-    """A broker whose busiest resource is asked for."""
+    """Draw a question about a broker's busiest resource."""
     random = draw(randoms)
     settings = draw_weights(random) if weighted and random.random() < 0.8 else {}
     if not weighted and draw(st.booleans()):
@@ -57,13 +57,13 @@ def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
 
 @st.composite
 def any_broker(draw: st.DrawFn) -> Trial:
-    """A broker whose busiest resource is asked for, weighted or not."""
+    """Draw a question about a broker's busiest resource, weighted or not."""
     return draw(brokers(draw(st.booleans())))
 
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """A broker that uses a single resource, with five different weights."""
+    """Draw a question about a broker that uses one resource, with five different weights."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))
@@ -138,7 +138,7 @@ for rule, asked_weighted, weighted in (
 
 
 def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
-    """A network interface with its reported speed, and one of the overrides."""
+    """Return a strategy for trials of a network interface with a reported speed and an override."""
     return st.builds(
         lambda speed, settings: Trial.of(
             NIC.id, {"settings": settings, "nics": [{"reportedGbps": speed}]}

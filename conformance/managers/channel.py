@@ -62,7 +62,7 @@ class ChannelTurn(NamedTuple):
 
     @property
     def is_foreign(self) -> bool:
-        """True if the change comes from another broker than the one that has the bundle."""
+        """True if the change comes from a broker that does not have the bundle."""
         has = self.owner if self.finds("owned") else self.before and self.before.source
         return self.change.source not in (None, has)
 
@@ -182,7 +182,7 @@ ASSIGNMENTS = ("assignment", "reassignment", "unload")
 SPLITS = ("splitting - a", "splitting - b")
 INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
 FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b", "assigning c b")
-"""Changes by a broker that does not know what is under way."""
+"""Changes that a broker sends without owning the bundle, in states that do not allow them."""
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
@@ -223,7 +223,7 @@ def channel_logs(
     intruders: Sequence[str] = INTRUDERS,
     whole: float = 0.7,
 ) -> Trial:
-    """Bundles assigned, transferred and split amid other changes, a fraction `whole` to the end."""
+    """Draw logs of bundle changes, mixed with invalid ones; a share `whole` of them is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):
@@ -330,7 +330,7 @@ def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> No
 
 
 def _only_the_owner(answer: Applied, expect: Expect, change: str, then: str) -> None:
-    """Demand that a change in a state is ignored if another broker sends it."""
+    """Demand that a change in a state is ignored if a broker that is not the owner sends it."""
     for turn in answer.turns():
         if turn.change.name == change and turn.finds(then) and turn.is_foreign:
             turn.demand(False, expect)
@@ -370,7 +370,7 @@ def the_last_change_that_counts_holds(case: Json, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-09", draws=channel_logs())
 def lookups_find_the_owner(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A lookup of an owned bundle is redirected to its owner, whichever broker is asked."""
+    """A lookup of an owned bundle is redirected to its owner by every broker."""
     for of, state, _, found in answer.found():
         if state is not None and expect.reached(state.name == "owned"):
             expect.equal(found, {"does": "redirect", "to": state.to}, of)

@@ -1,4 +1,4 @@
-"""MANAGER: which load manager runs."""
+"""MANAGER: the load manager that runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def manager_case(conf: str | None, dynamic: str | None) -> Json:
 
 
 TYPING_ERRORS = ("", "x", "twice", "other case")
-"""Letters and markers by which a typing error replaces a letter."""
+"""Replacements of a letter by a typing error: letters, or markers for doubling and other case."""
 
 classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
@@ -80,7 +80,7 @@ letters = st.sampled_from(TYPING_ERRORS)
 
 @st.composite
 def typing_errors(draw: st.DrawFn) -> str:
-    """A class name with one letter missing, doubled, replaced, or in the wrong case."""
+    """Draw a class name with one letter missing, doubled, replaced, or in the wrong case."""
     right, what = draw(classes), draw(letters)
     place = draw(places) % len(right)
     letter = right[place]
@@ -120,12 +120,12 @@ one_in_ten = st.integers(0, 9)
 
 
 def by_conf(*names: str) -> st.SearchStrategy[Trial]:
-    """One of these names in broker.conf, without a dynamic setting."""
+    """Return a strategy for cases with one of these names in broker.conf, not set dynamically."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
 def dynamically(*names: str) -> st.SearchStrategy[Trial]:
-    """One of these names as a dynamic setting, with anything in broker.conf."""
+    """Return a strategy for cases with one of these names set dynamically, and any broker.conf."""
     return st.builds(
         lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
@@ -134,13 +134,13 @@ def dynamically(*names: str) -> st.SearchStrategy[Trial]:
 
 
 def without_dynamic_setting() -> st.SearchStrategy[Trial]:
-    """Anything or nothing in broker.conf, without a dynamic setting."""
+    """Return a strategy for cases with anything in broker.conf, and no dynamic setting."""
     return any_name.map(lambda conf: Trial.of(CHOOSE.id, manager_case(conf, None)))
 
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """An invalid or, sometimes, ambiguous name in the place that decides."""
+    """Draw an invalid or, sometimes, ambiguous name in the place that decides."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -152,7 +152,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 @st.composite
 def there_and_back(draw: st.DrawFn) -> Trial:
-    """A manager, then others set in the same way, then the first again."""
+    """Draw a manager, then others set in the same way, then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
@@ -160,7 +160,7 @@ def there_and_back(draw: st.DrawFn) -> Trial:
 
 
 def modular_in_conf_alone(_random: Random) -> Json:
-    """Return a manager other than the default in broker.conf, without a dynamic setting."""
+    """Return a case with the modular manager in broker.conf, and no dynamic setting."""
     return manager_case(MODULAR, None)
 
 
@@ -189,7 +189,7 @@ def in_use(case: Places, expect: Expect) -> str | None:
 
 
 def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
-    """Assume no mistake in the other place; no document says whether it would matter."""
+    """Assume no mistake in the place that does not decide: no document says if it would matter."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
@@ -234,7 +234,7 @@ def no_dynamic_setting_enables_the_extensible_one(
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
     ignored = in_use(Places(case.conf, None), expect)
     sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
-    expect.given(sure, "broker.conf is clear")
+    expect.given(sure, "it is clear which manager broker.conf selects")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
     if case.conf is None:
         allowed.add("modular")  # No document says which value broker.conf has at first.
@@ -267,7 +267,7 @@ def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expec
 
 @CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
 def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, the simple manager runs, whatever broker.conf says."""
+    """Without a dynamic setting, the simple manager runs, even if broker.conf names another one."""
     if expect.reached(case.dynamic is None):
         _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 

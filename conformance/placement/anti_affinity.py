@@ -275,7 +275,7 @@ MAX_TOPICS, EVENLY, LATER = (
     "loadBalancerDistributeBundlesEvenlyEnabled",
     "preferLaterVersions",
 )
-MOST = 50_000
+DEFAULT_MAX_TOPICS = 50_000
 """Default maximum number of topics on a broker."""
 
 
@@ -326,7 +326,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
-        most = case.settings.given.get(MAX_TOPICS, MOST)
+        most = case.settings.given.get(MAX_TOPICS, DEFAULT_MAX_TOPICS)
         expect.that(
             answer.broker in within, either(within), f"{answer}, with more than {most} topics"
         )
@@ -370,7 +370,7 @@ def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
 
 
 def _crowded(case: Assigning, name: str) -> bool:
-    most = case.settings.given.get(MAX_TOPICS, MOST)
+    most = case.settings.given.get(MAX_TOPICS, DEFAULT_MAX_TOPICS)
     return bool(case.case["brokers"][name].get("numTopics", 0) > most)
 
 

@@ -117,7 +117,7 @@ def several_groups(random: Random) -> Json:
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
-    case = _nobody_placed(random)
+    case = _without_placements(random)
     rooms = {group: random.choice(list(case["domains"])) for group in (*GROUPS, None)}
     for domain, brokers in case["domains"].items():
         for broker in brokers:
@@ -131,7 +131,7 @@ def one_broker_much_fuller(random: Random) -> Json:
 
     The other brokers of its domain serve none.
     """
-    case = _nobody_placed(random)
+    case = _without_placements(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
         most = len(case["candidates"]) if broker == full else 0 if broker in home else 1
@@ -139,7 +139,7 @@ def one_broker_much_fuller(random: Random) -> Json:
     return case
 
 
-def _nobody_placed(random: Random) -> Json:
+def _without_placements(random: Random) -> Json:
     world = _unserved(random, _sizes(random), 0)
     del world["ungrouped"]
     return world
@@ -214,9 +214,9 @@ def domains_changed(random: Random, case: Json) -> Json:
     return case
 
 
-WHOLE = "place.broker"
+ASSIGN_OPERATION = "place.broker"
 NAMESPACE = "shop/new"
-ROOM = 256
+BUNDLES_OF_NAMESPACE = 256
 """Number of bundles of the namespace whose bundle is assigned."""
 
 Detail = Callable[[Json, Random], None]
@@ -230,12 +230,12 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
         bare = {name: value for name, value in case.items() if name != "candidates"}
         bare["settings"].pop(PLACEMENT_STRATEGY, None)
         moved = bare["bundles"].pop(bare["bundle"], None)
-        bare["bundle"] = equal_bundles(NAMESPACE, ROOM)[0]
+        bare["bundle"] = equal_bundles(NAMESPACE, BUNDLES_OF_NAMESPACE)[0]
         bare["bundles"] |= {} if moved is None else {bare["bundle"]: moved}
         whole = {**bare, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
         for change in changes:
             change(whole, random)
-        return Trial.of(WHOLE, whole)
+        return Trial.of(ASSIGN_OPERATION, whole)
 
     return st.builds(made, clusters, randoms)
 
@@ -275,7 +275,7 @@ def served(case: Json, random: Random) -> None:
     counts = [random.randint(1, most) for _ in brokers]
     counts[random.randrange(len(brokers))] = random.randint(0, most - 1)
     owners = [name for name, count in zip(brokers, counts, strict=True) for _ in range(count)]
-    for index, name in enumerate(owners[: ROOM - 1], start=1):
+    for index, name in enumerate(owners[: BUNDLES_OF_NAMESPACE - 1], start=1):
         _serve(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
 
 
@@ -311,7 +311,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
     """Give a broker one more bundle without load; with `ahead`, it has not been reported yet."""
-    bundle = equal_bundles(namespace, ROOM)[place]
+    bundle = equal_bundles(namespace, BUNDLES_OF_NAMESPACE)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)
     else:

@@ -135,7 +135,7 @@ def _parts(random: Random, whole: int, count: int) -> list[int]:
 
 
 OPERATION = "place.select"
-ASKS = 60
+REPETITIONS = 60
 """Number of times that a question with a random answer is repeated."""
 
 WORLDS = 16
@@ -205,7 +205,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
         at = threshold + off
         levels = [random.choice((5, 40, at)) for _ in range(size.brokers)]
         levels[: size.brokers : 2] = [at] * len(levels[: size.brokers : 2])
-        return _tempting(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})
+        return _with_tempting_broker(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})
     levels = [
         random.choice((threshold, *loads.EXACT)) if exactly else loads.draw_near(random, threshold)
         for _ in range(size.brokers)
@@ -268,7 +268,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     random = draw(randoms)
     levels = [random.choice((5, between)) for _ in range(size.brokers)]
     levels[:3] = random.sample((5, between, 100), min(3, size.brokers))
-    return _tempting(random, size, levels, between, {OVERLOAD_THRESHOLD: threshold})
+    return _with_tempting_broker(random, size, levels, between, {OVERLOAD_THRESHOLD: threshold})
 
 
 @st.composite
@@ -278,10 +278,10 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
     levels[:3] = random.sample((20, near, 100), min(3, size.brokers))
-    return _tempting(random, size, levels, near, {})
+    return _with_tempting_broker(random, size, levels, near, {})
 
 
-def _tempting(
+def _with_tempting_broker(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
     """Return brokers at usage `at` with almost no load, full ones with none, and loaded ones."""
@@ -341,7 +341,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
         random = Random(number)
         size = Size(random.randint(5, 8), 20) if number % 2 else Size(random.randint(2, 4), 3)
         case = all_overloaded(random, size).case()
-        return Trial.of(OPERATION, *[case] * ASKS)
+        return Trial.of(OPERATION, *[case] * REPETITIONS)
 
     return st.integers(0, WORLDS - 1).map(world)
 

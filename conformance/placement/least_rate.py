@@ -259,7 +259,7 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
     for one in comparison.candidates:
         better = next((other for other in considered if _better(comparison, other, one)), None)
         if better is not None and expect.reached(is_left_out(comparison, one) is not True):
-            allowed = f"{_standing(better)} before {_standing(one)}"
+            allowed = f"{_usage_and_rate(better)} before {_usage_and_rate(one)}"
             expect.that(answer.broker != one.name, allowed, answer)
 
 
@@ -274,7 +274,7 @@ def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBro
     return used_less and (fewer or (weighs and ZERO < one.rate <= other.rate))
 
 
-def _standing(one: ComparedBroker) -> str:
+def _usage_and_rate(one: ComparedBroker) -> str:
     return f"{one.name} ({plain(one.usage)} %, {plain(one.rate)} msg/s)"
 
 
@@ -335,5 +335,5 @@ def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expec
     if expect.reached(bool(overloaded and certainly(comparison, out=False))):
         usage = case.candidates[str(answer.broker)].usage
         least = min(overloaded, key=lambda one: one.usage)
-        allowed = f"a broker used less than {_standing(least)}"
+        allowed = f"a broker used less than {_usage_and_rate(least)}"
         expect.that(usage < least.usage, allowed, f"{answer} at {plain(usage)} %")

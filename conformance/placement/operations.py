@@ -29,9 +29,9 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import Aim, aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.placement.draw_placements import (
-    ASKS,
     LEAST_RATE_CLASS,
     OPERATION,
+    REPETITIONS,
 )
 from pulsar_conformance.conformance.placement.quantities import (
     assigning_is_determined,
@@ -370,7 +370,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
     random, level = draw(randoms), draw(st.sampled_from([25, 50, 75]))
     above = random.sample([percent for percent in (50, 75, 100) if percent > level], 1)
     case = _placing_cluster(random, level, (level, *above), (100, 10), more=100)
-    return Trial.of(OPERATION, *[case] * ASKS)
+    return Trial.of(OPERATION, *[case] * REPETITIONS)
 
 
 def served_by_no_candidate(random: Random) -> Json:

@@ -197,7 +197,7 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
         if not attempts:
             del case["plan"]
         case["candidates"] = random.sample(list(case["brokers"]), random.choice((2, 3)))
-        return Trial.of(PLACE.id, *[case] * draws.ASKS)
+        return Trial.of(PLACE.id, *[case] * draws.REPETITIONS)
 
     return st.integers(0, draws.WORLDS - 1).map(world)
 

@@ -74,7 +74,7 @@ TAGGED = (
 """Verdicts that become tags for filtering, because Allure has no status for them."""
 
 
-class _Bare:
+class _UnquotedValue:
     """A parameter value that Allure prints without quotation marks."""
 
     def __init__(self, text: str) -> None:
@@ -117,9 +117,9 @@ def attach(
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
-    allure.dynamic.parameter("implementation", _Bare(name), excluded=True)
-    allure.dynamic.parameter("adapter", _Bare(verdict.implementation))
-    allure.dynamic.parameter("profile", _Bare(verdict.profile))
+    allure.dynamic.parameter("implementation", _UnquotedValue(name), excluded=True)
+    allure.dynamic.parameter("adapter", _UnquotedValue(verdict.implementation))
+    allure.dynamic.parameter("profile", _UnquotedValue(verdict.profile))
     allure.dynamic.description(_description(rule, verdict, name))
     if verdict.warns or verdict.verdict in TAGGED:
         allure.dynamic.tag(_word(verdict))
@@ -129,7 +129,7 @@ def attach(
         return
     for setting in failure.settings:
         called, _, value = setting.partition("=")
-        allure.dynamic.parameter(called, _Bare(value), excluded=True)
+        allure.dynamic.parameter(called, _UnquotedValue(value), excluded=True)
     _text(text or "", "failure")
     _text("\n".join(failure.derivation), "derivation")
     case = json.dumps(saved_case(plan, failure), indent=1, ensure_ascii=False)

@@ -70,7 +70,7 @@ VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
 NOTES = "notes"
 UNCHOSEN = "unchosen_faults"
-ENDED = (
+COMPLETED = (
     pytest.ExitCode.OK,
     pytest.ExitCode.TESTS_FAILED,
     pytest.ExitCode.NO_TESTS_COLLECTED,
@@ -176,13 +176,13 @@ class Reporter:
         """Write the stream and set the exit status from the verdicts."""
         if self.crashes:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        replayed = self.plan.replay is not None and session.exitstatus in ENDED
+        replayed = self.plan.replay is not None and session.exitstatus in COMPLETED
         if session.exitstatus == INTERRUPTED:
             self._print_interrupted()
         if not self.found and not replayed:
             return
         write_stream(self._directory, self.first_line, self.verdicts)
-        if session.exitstatus in ENDED:
+        if session.exitstatus in COMPLETED:
             statuses = [verdict.exit_status(self.plan.enough) for verdict in self.verdicts]
             session.exitstatus = max([int(bool(self.unchosen)), *statuses])
 

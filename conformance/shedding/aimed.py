@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import aim, loads, names
-from pulsar_conformance.conformance.shedding.draw_clusters import NEEDED, WEIGHTS, Sketch
+from pulsar_conformance.conformance.shedding.draw_clusters import NO_DEFAULT, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -67,7 +67,7 @@ def far_over(random: Random) -> Json:
 
 def all_overloaded_alike(random: Random) -> Json:
     """Return a case of equally overloaded brokers, none of which is above the average."""
-    settings = {**NEEDED, OVERLOAD_THRESHOLD: 60}
+    settings = {**NO_DEFAULT, OVERLOAD_THRESHOLD: 60}
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
 

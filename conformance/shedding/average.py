@@ -136,31 +136,31 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
     return found
 
 
-def _over(hit: Hit, name: str) -> bool | None:
+def _exceeds(hit: Hit, name: str) -> bool | None:
     """True if a cycle's difference exceeds the threshold in a setting; None if rounding decides."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
 
 
-def _in_a_row(hits: list[Hit], name: str) -> int:
+def _certain_hits(hits: list[Hit], name: str) -> int:
     """Return how many of the last cycles certainly exceed a threshold with the same two brokers."""
     found = 0
     for one in reversed(hits):
         same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
-        if not same_pair or _over(one, name) is not True:
+        if not same_pair or _exceeds(one, name) is not True:
             break
         found += 1
     return found
 
 
-def _at_most(hits: list[Hit], name: str) -> int:
+def _possible_hits(hits: list[Hit], name: str) -> int:
     """Return how many of the last cycles possibly exceed a threshold, with any two brokers."""
-    over = (_over(one, name) is not False for one in reversed(hits))
+    over = (_exceeds(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
 
 
-def _need(hit: Hit) -> Rate:
+def _amount_to_move(hit: Hit) -> Rate:
     """Return the messages per second to move from the most to the least used broker."""
     cycle = hit.unloading.cycle
     rates = (cycle.rates_of(broker).messages for broker in (hit.busy, hit.idle))
@@ -168,10 +168,10 @@ def _need(hit: Hit) -> Rate:
     return (most - least) * cycle.settings.number(MAX_SHARE)
 
 
-def _enough(hit: Hit) -> bool:
+def _can_move_enough(hit: Hit) -> bool:
     """True if the amount to move is above the minimum, and some bundle fits into it."""
     cycle = hit.unloading.cycle
-    need, least = _need(hit), cycle.settings.number(MIN_MESSAGES)
+    need, least = _amount_to_move(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
     fits = any(0 < one < need * (1 - SHARE) or one == need for one in movable)
     return need > least * (1 + SHARE) and fits
@@ -184,7 +184,7 @@ HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
 def _often_enough(hits: list[Hit]) -> bool:
     """True if either threshold was possibly exceeded in enough cycles in a row."""
     number = hits[0].unloading.cycle.settings.number
-    found = ((_at_most(hits, one), number(times)) for one, times in HITS)
+    found = ((_possible_hits(hits, one), number(times)) for one, times in HITS)
     return any(count > 0 and count >= wanted for count, wanted in found)
 
 
@@ -196,10 +196,10 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
     begun = 0
     for index in range(1, len(hits) + 1):
         hit, wanted = hits[index - 1], hits[0].unloading.cycle.settings.number(times)
-        found = _in_a_row(hits[begun:index], threshold)
+        found = _certain_hits(hits[begun:index], threshold)
         begun = index if _often_enough(hits[begun:index]) else begun
         due = found > 0 and found >= wanted
-        if due and expect.reached(_enough(hit)):
+        if due and expect.reached(_can_move_enough(hit)):
             count = plain(hit.unloading.cycle.settings.number(threshold))
             allowed = (
                 f"{hit.busy.name} unloads: {plain(wanted)} cycles in a row over {count} points"
@@ -228,8 +228,10 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
     """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
     for index in range(1, len(hits) + 1):
-        few = all(_at_most(hits[:index], one) < row.settings.number(times) for one, times in HITS)
-        if expect.reached(few and _over(hits[index - 1], AVERAGE_LOW) is True):
+        few = all(
+            _possible_hits(hits[:index], one) < row.settings.number(times) for one, times in HITS
+        )
+        if expect.reached(few and _exceeds(hits[index - 1], AVERAGE_LOW) is True):
             expect.nothing(
                 hits[index - 1].unloading, "too few cycles in a row exceeded the threshold"
             )
@@ -243,7 +245,7 @@ def nothing_goes_within_the_low_threshold(
     lower = row.settings.number(AVERAGE_LOW) <= row.settings.number(AVERAGE_HIGH)
     expect.given(lower, "the low threshold is the lower one")
     for hit in _hits(row, answer, expect):
-        if expect.reached(_over(hit, AVERAGE_LOW) is False):
+        if expect.reached(_exceeds(hit, AVERAGE_LOW) is False):
             expect.nothing(hit.unloading, f"{plain(hit.apart)} points are within the threshold")
 
 
@@ -251,7 +253,7 @@ def nothing_goes_within_the_low_threshold(
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """The unloaded bundles carry at most the configured share of the difference in messages."""
     for hit in _hits(row, answer, expect):
-        cycle, need = hit.unloading.cycle, _need(hit)
+        cycle, need = hit.unloading.cycle, _amount_to_move(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
         if expect.reached(gone > 0 and need > cycle.settings.number(MIN_MESSAGES) * (1 + SHARE)):
             expect.that(gone <= need * (1 + SHARE), f"at most {messages(need)}", messages(gone))

@@ -16,10 +16,10 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESH
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
-NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}
+NO_DEFAULT: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}
 """Values of settings that the strategies need and that have no documented default."""
 
-OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
+OTHER_STRATEGIES = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
 """Strategies that do not use the overload threshold."""
 
 graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45, 0)).map(
@@ -30,7 +30,7 @@ graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 
 BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
-PART = 0.4
+OFFSET = 0.4
 """Minutes by which some times differ from the grace period; rounding to minutes loses them."""
 
 MAX_TO_SHED = 90
@@ -230,8 +230,8 @@ class Sketch:
     ) -> dict[str, float]:
         """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
-        within = (0, grace / 4, grace / 2, max(grace - PART, 0))
-        around = (*within, max(grace - 1, 0), grace, grace + PART, grace + 1, grace * 3, 1440)
+        within = (0, grace / 4, grace / 2, max(grace - OFFSET, 0))
+        around = (*within, max(grace - 1, 0), grace, grace + OFFSET, grace + 1, grace * 3, 1440)
         share = random.choice((0, self.recent, self.recent))
         recent = {
             bundle: random.choice(around)
@@ -319,7 +319,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     rate, factor = draw(rate_thresholds), draw(multipliers)
     settings: dict[str, Any] = {RATE_THRESHOLD: rate, THROUGHPUT_THRESHOLD: factor, **draw(graces)}
     if way == "any":
-        return with_ignored_inputs(_anyhow(draw(randoms), size, settings))
+        return with_ignored_inputs(_without_aim(draw(randoms), size, settings))
     percent, more, larger = draw(in_percent), draw(off), draw(off)
     random = draw(randoms)
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
@@ -345,7 +345,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         for whole, count in zip(carried, counts, strict=True)
     ]
     given = {
-        index: _shared_out(random, whole, count)
+        index: _divided(random, whole, count)
         for index, (whole, count) in enumerate(zip(carried, counts, strict=True))
     }
     levels = _levels(random, carried)
@@ -367,7 +367,7 @@ def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
     return [of[place] for place in range(len(carried))]
 
 
-def _anyhow(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketch:
+def _without_aim(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketch:
     levels, counts = (
         [random.randrange(100) for _ in range(size.brokers)],
         loads.bundles_per_broker(random, *size),
@@ -385,7 +385,7 @@ def _between(random: Random, low: Carried, high: Carried) -> Carried:
     )
 
 
-def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
+def _divided(random: Random, whole: Carried, count: int) -> Traffic:
     """Divide a broker's traffic over `count` bundles."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts

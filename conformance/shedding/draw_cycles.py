@@ -11,9 +11,9 @@ from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
     DEFAULT_GRACE,
-    NEEDED,
-    OTHERS,
-    PART,
+    NO_DEFAULT,
+    OFFSET,
+    OTHER_STRATEGIES,
     Need,
     Sketch,
     carrying,
@@ -116,8 +116,8 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw overloaded brokers, with a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
-    sketch.strategy = draw(OTHERS)
-    sketch.settings = {**NEEDED, **sketch.settings}
+    sketch.strategy = draw(OTHER_STRATEGIES)
+    sketch.settings = {**NO_DEFAULT, **sketch.settings}
     return sketch
 
 
@@ -197,7 +197,7 @@ def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
 
 
 def _without_ties(sketch: Sketch) -> Sketch:
-    sketch.settings = {**NEEDED, **sketch.settings}
+    sketch.settings = {**NO_DEFAULT, **sketch.settings}
     sketch.traffic, sketch.recent = "different", 0
     return sketch
 
@@ -257,7 +257,7 @@ def with_another_long_term(random: Random, case: Json) -> Json:
     return case
 
 
-SEEN = ("brokers", "bundles", "recentlyUnloaded")
+CYCLE_FIELDS = ("brokers", "bundles", "recentlyUnloaded")
 LONGEST = 4
 """Maximum number of cycles in a row."""
 
@@ -274,7 +274,7 @@ def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
 
 
 def _row(case: Json, length: int, random: Random) -> Json:
-    first = {"minutes": 0, **{name: case[name] for name in SEEN}}
+    first = {"minutes": 0, **{name: case[name] for name in CYCLE_FIELDS}}
     for report in first["brokers"].values():
         report.pop("usageHistory", None)
     settings = {HISTORY_SHARE: random.choice((0.9, 0.5, 0)), **case["settings"]}
@@ -287,7 +287,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 def _later(before: Json, grace: float, random: Random) -> Json:
     """Return the next cycle, in which time has passed and bundles may have moved."""
     cycle: Json = copied(before)
-    cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + PART, grace * 3))
+    cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + OFFSET, grace * 3))
     cycle["recentlyUnloaded"] = {}
     for change in random.choice(CHANGES):
         change(cycle, random)
@@ -377,7 +377,7 @@ def _decided_by_history(draw: st.DrawFn) -> Trial:
             traffic="different",
         )  # fmt: skip
         case = sketch.case()
-        found.append({"minutes": 1 if found else 0, **{name: case[name] for name in SEEN}})
+        found.append({"minutes": 1 if found else 0, **{name: case[name] for name in CYCLE_FIELDS}})
     strategy, whole = case["strategy"], case["settings"]
     return Trial.of(CYCLES.id, {"strategy": strategy, "settings": whole, "cycles": found})
 

@@ -110,7 +110,7 @@ def _overloaded(random: Random) -> tuple[Loads, Json]:
     }
 
 
-def _stepped(random: Random) -> tuple[Loads, Json]:
+def _uneven_after_moves(random: Random) -> tuple[Loads, Json]:
     """Return loads that remain uneven after several brokers have unloaded, and settings."""
     high = random.sample(range(60, 85), 4)
     low = random.sample(range(5, 30), 4)
@@ -223,7 +223,7 @@ def untransferred(random: Random) -> Json:
 
 def few_brokers(random: Random) -> Json:
     """Return a cycle in which more brokers could unload than the limit allows."""
-    loads, settings = _stepped(random)
+    loads, settings = _uneven_after_moves(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MAX_BROKERS: most}
     return {"settings": {**settings, **limit}, **cluster(random, loads)}
@@ -324,7 +324,7 @@ def _used(report: Json, percent: float) -> Json:
     return {**traffic, "cpu": {"usage": percent, "limit": 100}}
 
 
-DIRECT = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
+WITHOUT_HISTORY = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
 """Settings under which the load is the current usage, and loads 90 points apart are uneven."""
 
 
@@ -344,7 +344,11 @@ def hits_in_a_row(random: Random) -> Trial:
     course = course or [True]
     limit = {} if count is None else {HITS: count}
     cycles = _row(random, course, [random.choice((1, 1, 2)) for _ in course])
-    case = {"strategy": TRANSFER_SHEDDER, "settings": {**DIRECT, **limit}, "cycles": cycles}
+    case = {
+        "strategy": TRANSFER_SHEDDER,
+        "settings": {**WITHOUT_HISTORY, **limit},
+        "cycles": cycles,
+    }
     return Trial.of(CYCLES.id, case)
 
 
@@ -361,7 +365,7 @@ def after_an_unload(random: Random) -> Trial:
         reports = cycles[1]["brokers"].items()
         cycles[1]["brokers"] = {name: {**one, "age": age} for name, one in reports}
     limit = {} if delay is None else {DELAY: delay}
-    settings = {**DIRECT, HITS: 0, **limit}
+    settings = {**WITHOUT_HISTORY, HITS: 0, **limit}
     return Trial.of(
         CYCLES.id, {"strategy": TRANSFER_SHEDDER, "settings": settings, "cycles": cycles}
     )

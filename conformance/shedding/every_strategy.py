@@ -60,7 +60,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
     expect.nothing(wrong, f"unloaded within the last {case.grace} minutes")
 
 
-def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
+def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
     """Assume that both questions are about the same cluster, whose answer is determined."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
@@ -70,8 +70,8 @@ def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> 
     expect.given(quantities.has_one_busiest(case), "one broker is the busiest")
 
 
-def _as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    _alike(asked, expect)
+def _expect_same_as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
+    _assume_same_cluster(asked, expect)
     (_, answer), (_, named) = asked
     if expect.reached(bool(named.pairs)):
         allowed = f"as {named.cycle.strategy}: {quantities.determined_part(named)}"
@@ -89,7 +89,7 @@ def threshold_shedder_is_the_default(
     expect.given(nowhere, "no strategy is named")
     both = named.case.strategy == unnamed.case.strategy == "ThresholdShedder"
     expect.given(both, "against ThresholdShedder")
-    _as_named([unnamed, named], expect)
+    _expect_same_as_named([unnamed, named], expect)
 
 
 @SHED.check_together("SHED-06", draws=draws.pairs(draws.by_settings, draws.without_ties))
@@ -104,7 +104,7 @@ def the_setting_selects_the_strategy(
     expect.given(named.case.case["strategy"] is not None, "the case names a strategy")
     expect.given(by_setting.case.case["strategy"] is None, "the setting names it")
     expect.given(named.case.strategy == by_setting.case.strategy, "both name the same strategy")
-    _as_named([by_setting, named], expect)
+    _expect_same_as_named([by_setting, named], expect)
 
 
 @SHED.check("SHED-07", draws=draws.cycle_after_change(draws.with_another_long_term, draws.overload))

@@ -324,18 +324,18 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
     if decides is None or len(brokers) < 2:
         return False
-    apart = all(_apart(map(case.rates, case.movable(broker))) for broker in brokers)
+    apart = all(_all_differ(map(case.rates, case.movable(broker))) for broker in brokers)
     everywhere = case.readings["overload-scope"] == "all"
     return apart and decides(case) and (not everywhere or _overload(case))
 
 
-def _apart(rates: Iterable[Rates]) -> bool:
+def _all_differ(rates: Iterable[Rates]) -> bool:
     """True if no two rates are equal in messages or bytes."""
     known = list(rates)
     return not _tied(one.messages for one in known) and not _tied(one.throughput for one in known)
 
 
-def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
+def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
     """True if no number of a broker's busiest bundles carries exactly what the broker must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
@@ -345,7 +345,7 @@ def _overload(case: SheddingCycle) -> bool:
     """True if it is certain which brokers are overloaded and how much they shed."""
     return all(
         is_overloaded(case, broker) is not None
-        and _clear(case, broker, overload_need(case, broker))
+        and _never_exactly_enough(case, broker, overload_need(case, broker))
         for broker in case.brokers.values()
     )
 
@@ -355,7 +355,11 @@ def _threshold(case: SheddingCycle) -> bool:
     levels = UsageLevels(case)
     over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
     certain = all(above is not None for _, above in over)
-    clear = all(_clear(case, broker, levels.need_of(broker)) for broker, above in over if above)
+    clear = all(
+        _never_exactly_enough(case, broker, levels.need_of(broker))
+        for broker, above in over
+        if above
+    )
     return certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
 
 
@@ -383,7 +387,7 @@ def _uniform(case: SheddingCycle) -> bool:
     multiple = case.settings.number(THROUGHPUT_THRESHOLD)
     bounds += [(most, least * multiple), (most, least * (multiple + 1))]
     doubtful = any(same(amount, bound) for amount, bound in bounds)
-    return _apart(own) and not doubtful and all(number.denominator == 1 for number in numbers)
+    return _all_differ(own) and not doubtful and all(number.denominator == 1 for number in numbers)
 
 
 STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {

@@ -216,7 +216,7 @@ def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: 
             )
 
 
-def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
+def _assume_none_above(levels: UsageLevels, expect: Expect) -> None:
     brokers = levels.cycle.brokers.values()
     expect.given(all(levels.over(b) is False for b in brokers), "no broker is above the limit")
     alone = not any(may_shed_for_overload(levels.cycle, broker) for broker in brokers)
@@ -230,7 +230,7 @@ def idle_brokers_trigger_nothing_by_default(
     """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
     levels = levels_without_history(case, expect)
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
-    _nobody_above(levels, expect)
+    _assume_none_above(levels, expect)
     far_below = min(levels.usage.values()) < levels.average - levels.threshold - POINTS
     if expect.reached(far_below):
         expect.nothing(answer, f"no broker is above {plain(levels.limit)} %")
@@ -240,7 +240,7 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     """Return the brokers with the highest usage, assuming that one is below the lower boundary."""
     brokers = levels.cycle.brokers.values()
     expect.given(levels.cycle.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
-    _nobody_above(levels, expect)
+    _assume_none_above(levels, expect)
     idle = any(levels.idle(usage) for usage in levels.usage.values())
     expect.given(idle, "a broker is under the lower boundary")
     most = max(levels.usage.values())
@@ -271,7 +271,7 @@ def nothing_goes_while_nobody_is_idle(
     """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     levels = levels_without_history(case, expect)
     expect.given(case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
-    _nobody_above(levels, expect)
+    _assume_none_above(levels, expect)
     idle = [levels.idle(usage) is not False for usage in levels.usage.values()]
     if expect.reached(not any(idle)):
         expect.nothing(answer, f"no broker is below {plain(levels.bound)} %")

@@ -83,7 +83,7 @@ def _ends(case: SheddingCycle, expect: Expect) -> Ends:
     return Ends(case.brokers[most], case.brokers[least], high, low)
 
 
-def _together(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
+def _total_amount(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
     rates = list(map(case.rates, bundles))
     return Amount(total(one.messages for one in rates), total(one.throughput for one in rates))
 
@@ -167,11 +167,11 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
-    whole = _together(case, ends.most.bundles)
+    whole = _total_amount(case, ends.most.bundles)
     known = all(map(case.measured, ends.most.bundles))
     fits = all(one <= two * (1 + SHARE) for one, two in zip(whole, ends.high, strict=True))
     expect.given(known and fits, "the broker reports no less traffic than its bundles")
-    gone = _together(case, answer.owned(ends.most))
+    gone = _total_amount(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
         allowed = f"less than the gap between {ends.most.name} and {ends.least.name}"
@@ -205,7 +205,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
     """By messages or bytes, the most loaded broker sheds at most a set share of the gap."""
     _limits_given(case, expect)
     ends = _ends(case, expect)
-    gone = _together(case, answer.owned(ends.most))
+    gone = _total_amount(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         share = case.settings.number(MAX_SHARE)
         fits = any(

@@ -1,4 +1,4 @@
-"""Plots of stories: overload, growing bundles, anti-affinity groups, reports, bundle data."""
+"""Draws the plots of stories: overload, growing bundles, anti-affinity groups, load data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 def overloaded_before_a_late_cycle(draft: StoryDraft) -> None:
     """Overload a broker as `overloaded` does, but long before the first cycle."""
     overloaded(draft, looks=(4, 5, 7))
-    _wait_on(draft)
+    _wait_for_cycles(draft)
 
 
 def above_the_average_before_a_late_cycle(draft: StoryDraft) -> None:
     """Load a broker as `above_the_average` does, but long before the first cycle."""
     above_the_average(draft, looks=(4, 5, 7))
-    _wait_on(draft)
+    _wait_for_cycles(draft)
 
 
 def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
@@ -48,7 +48,7 @@ def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) ->
 
 
 def overloaded_again(draft: StoryDraft) -> None:
-    """Make shed bundles overload the next broker, within the grace period or after it."""
+    """Make bundles that were shed overload their next broker, within the grace period or later."""
     _intervals(draft)
     draft.settings[GRACE] = draft.random.choice((5, 30, 30))
     if draft.large:
@@ -71,20 +71,20 @@ def _what_was_shed_grows(draft: StoryDraft) -> None:
 
 
 def _everything_on_one(draft: StoryDraft) -> None:
-    """Crash one of two brokers, so that the other owns all bundles."""
+    """Crash one of two brokers, so that the other one owns all bundles."""
     _one_with_all(draft, 90, crew_of=1, parts=draft.random.randint(2, 3))
     _wait(draft)
     for _ in range(draft.random.randint(1, 2)):
         for broker in draft.random.sample(draft.brokers, 1):
-            draft.say("broker_down", broker=broker)
+            draft.add_event("broker_down", broker=broker)
             if draft.random.random() < 0.2:
                 draft.tick(draft.random.choice((draft.settings[GRACE], draft.settings[GRACE] + 1)))
-            draft.say("broker_up", broker=broker, capacity=CAPACITY)
+            draft.add_event("broker_up", broker=broker, capacity=CAPACITY)
         _wait(draft)
 
 
 def too_much_for_any(draft: StoryDraft) -> None:
-    """Add load that overloads any owner and so moves in every cycle; cycles are infrequent."""
+    """Add load that overloads every owner, and so moves in every cycle; cycles are infrequent."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -109,7 +109,7 @@ def beside_a_giant(draft: StoryDraft) -> None:
     draft.up(draft.random.randint(3, 5) if draft.large else 1)
     _wait(draft)
     draft.noise()
-    _wait_on(draft)
+    _wait_for_cycles(draft)
 
 
 def switched_off(draft: StoryDraft) -> None:
@@ -119,13 +119,13 @@ def switched_off(draft: StoryDraft) -> None:
     _intervals(draft)
     if later:
         draft.up(2)
-        draft.say(
+        draft.add_event(
             "setting", name=ENABLED, value=False, how=draft.random.choice(("conf", "dynamic"))
         )
         for broker in draft.brokers:
-            draft.say(draft.random.choice(("restart", "broker_down")), broker=broker)
+            draft.add_event(draft.random.choice(("restart", "broker_down")), broker=broker)
         for broker in draft.brokers:
-            draft.say("broker_down", broker=broker)
+            draft.add_event("broker_down", broker=broker)
     _one_with_all(draft, draft.random.choice((86, 95, 120)))
     _wait(draft)
     draft.noise()
@@ -143,11 +143,11 @@ def another_strategy(draft: StoryDraft) -> None:
         _one_with_all(draft, level, crew_of=None if draft.large else 1)
     draft.tick(draft.settings[REPORT_INTERVAL] + 1)
     how = draft.random.choice(("dynamic", "dynamic", "conf"))
-    draft.say("setting", name=STRATEGY, value=after, how=how)
+    draft.add_event("setting", name=STRATEGY, value=after, how=how)
     _wait(draft)
     if draft.random.random() < 0.7:
         for broker in draft.brokers:
-            draft.say("restart", broker=broker)
+            draft.add_event("restart", broker=broker)
         _wait(draft)
     draft.noise()
 
@@ -226,8 +226,8 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
         draft.tick(draft.settings[REPORT_INTERVAL])
 
 
-def _wait_on(draft: StoryDraft) -> None:
-    """Let several cycles pass, so that a broker that sheds at random does so in one."""
+def _wait_for_cycles(draft: StoryDraft) -> None:
+    """Let several cycles pass, so that even a broker that sheds at random sheds in one of them."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
@@ -260,7 +260,7 @@ def another_group(draft: StoryDraft) -> None:
     waiting = _grouped(draft, "apart", 1)
     _used(draft, old)
     for space in draft.random.sample(old, draft.random.randint(1, len(old))):
-        draft.say("group", namespace=space, group=draft.random.choice(("away", "away", None)))
+        draft.add_event("group", namespace=space, group=draft.random.choice(("away", "away", None)))
     _used(draft, [*new, *waiting] if draft.random.random() < 0.5 else [*waiting, *new])
     draft.noise()
 
@@ -274,12 +274,12 @@ def other_domains(draft: StoryDraft) -> None:
     gone = draft.random.choice(list(homes))
     if draft.random.random() < 0.3:
         for name in homes:
-            draft.say("domain", name=name, brokers=[])
+            draft.add_event("domain", name=name, brokers=[])
     else:
         moved = homes.pop(gone)
-        draft.say("domain", name=gone, brokers=[])
+        draft.add_event("domain", name=gone, brokers=[])
         heir = draft.random.choice([*homes, "far"])
-        draft.say("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
+        draft.add_event("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
     _used(draft, spaces[half:])
     draft.noise()
 
@@ -289,7 +289,7 @@ def an_outage(draft: StoryDraft) -> None:
     homes = _brokers(draft)
     _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
     for broker in homes[draft.random.choice(list(homes))]:
-        draft.say("broker_down", broker=broker)
+        draft.add_event("broker_down", broker=broker)
     draft.noise()
 
 
@@ -300,14 +300,14 @@ def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
     count = draft.random.randint(2, min(4, len(draft.brokers)))
     homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
     for name, brokers in homes.items():
-        draft.say("domain", name=name, brokers=brokers)
+        draft.add_event("domain", name=name, brokers=brokers)
     return homes
 
 
 def _grouped(draft: StoryDraft, group: str, count: int) -> list[str]:
     spaces = [draft.space() for _ in range(count)]
     for space in spaces:
-        draft.say("group", namespace=space, group=group)
+        draft.add_event("group", namespace=space, group=group)
     return spaces
 
 
@@ -329,7 +329,7 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
     topic = draft.use(space, draft.random.choice((2, 5)))
     light = draft.use(draft.space(), 1)
     draft.tick(2)
-    draft.say("unload", bundleOf=topic)
+    draft.add_event("unload", bundleOf=topic)
     draft.tick(draft.random.choice((0, 1)))
     draft.change(topic, draft.random.choice((90, 95, 110)))
     draft.change(light, 0.5)
@@ -343,12 +343,12 @@ def registered_twice(draft: StoryDraft) -> None:
     draft.up(draft.random.randint(3, 5))
     draft.backdrop()
     half = draft.random.randint(1, len(draft.brokers) - 1)
-    draft.say("domain", name="north", brokers=draft.brokers[:half])
+    draft.add_event("domain", name="north", brokers=draft.brokers[:half])
     if draft.random.random() < 0.5:
-        draft.say("domain", name="south", brokers=draft.brokers[half:])
+        draft.add_event("domain", name="south", brokers=draft.brokers[half:])
     for _ in range(draft.random.randint(0, 2)):
         _use_one_of_the_group(draft)
-    draft.say("domain", name="west", brokers=[draft.random.choice(draft.brokers[:half])])
+    draft.add_event("domain", name="west", brokers=[draft.random.choice(draft.brokers[:half])])
     for _ in range(draft.random.randint(1, 3)):
         _use_one_of_the_group(draft)
     draft.noise()
@@ -357,7 +357,7 @@ def registered_twice(draft: StoryDraft) -> None:
 def _use_one_of_the_group(draft: StoryDraft) -> None:
     """Use another namespace of the group."""
     space = draft.space()
-    draft.say("group", namespace=space, group="apart")
+    draft.add_event("group", namespace=space, group="apart")
     draft.use(space, draft.random.choice((0, 1)))
 
 
@@ -383,7 +383,7 @@ def with_changes(draft: StoryDraft) -> None:
     draft.any_event()
     draft.up()
     draft.tick(draft.settings[REPORT_INTERVAL] + 1)
-    draft.say("leader_lost")
+    draft.add_event("leader_lost")
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)
     draft.noise()
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)

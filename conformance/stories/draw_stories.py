@@ -1,4 +1,4 @@
-"""Drafts of stories: a growing list of events, and plots about the owners of bundles."""
+"""Draws stories: lists of events that are built step by step, and plots about bundle owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MESSAGES = 100
 """Messages per megabyte, so that both measures give the same order."""
 
 CAPACITY = 100 * MEGABYTE
-"""Capacity of a broker that uses 1 % at 1 MB/s."""
+"""Capacity of a broker whose usage is 1 % at 1 MB/s, in bytes per second."""
 
 CALM: Mapping[str, Any] = {
     REPORT_INTERVAL: 1,
@@ -36,7 +36,9 @@ CALM: Mapping[str, Any] = {
     candidates.AUTO_SPLIT: False,
     **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
 }
-"""Every setting on which a story may depend, such that brokers do nothing by themselves."""
+"""All settings on which a story may depend, with values under which brokers do nothing on their
+own.
+"""
 
 SHEDDING: Mapping[str, Any] = {
     **CALM,
@@ -45,7 +47,7 @@ SHEDDING: Mapping[str, Any] = {
     HISTORY_SHARE: 0,
     **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
 }
-"""The same settings with shedding switched on."""
+"""The same settings with shedding enabled."""
 
 
 @dataclass
@@ -64,7 +66,7 @@ class StoryDraft:
         """Return the case in the protocol's format."""
         return {"settings": self.settings, "events": self.events}
 
-    def say(self, kind: str, **about: Any) -> None:
+    def add_event(self, kind: str, **about: Any) -> None:
         """Add an event."""
         self.events.append({kind: about})
 
@@ -72,13 +74,13 @@ class StoryDraft:
         """Add `count` brokers."""
         for _ in range(count):
             self.brokers.append(f"broker-{len(self.brokers) + 1}")
-            self.say("broker_up", broker=self.brokers[-1], capacity=capacity)
+            self.add_event("broker_up", broker=self.brokers[-1], capacity=capacity)
 
     def space(self, bundles: int | None = 1) -> str:
         """Create a namespace."""
         self.spaces.append(f"shop/ns-{len(self.spaces) + 1}")
         about = {} if bundles is None else {"bundles": bundles}
-        self.say("namespace", name=self.spaces[-1], **about)
+        self.add_event("namespace", name=self.spaces[-1], **about)
         return self.spaces[-1]
 
     def use(self, space: str, megabytes: float) -> str:
@@ -90,7 +92,7 @@ class StoryDraft:
     def change(self, topic: str, megabytes: float) -> None:
         """Change a topic's traffic."""
         share = self.random.choice((0, 0.5, 1))
-        self.say(
+        self.add_event(
             "topic",
             topic=topic,
             msgRateIn=megabytes * MESSAGES * share,
@@ -101,7 +103,7 @@ class StoryDraft:
 
     def tick(self, minutes: float = 1) -> None:
         """Let time pass."""
-        self.say("tick", minutes=minutes)
+        self.add_event("tick", minutes=minutes)
 
     def backdrop(self) -> None:
         """Add unrelated namespaces if the story is large."""
@@ -111,10 +113,10 @@ class StoryDraft:
 
     def any_event(self) -> None:
         """Add a random event, even an impossible one."""
-        self.random.choice(ANYTHING)(self)
+        self.random.choice(RANDOM_EVENTS)(self)
 
     def noise(self, most: int = 3) -> None:
-        """Add none, one or `most` random events."""
+        """Add no, one or `most` random events."""
         for _ in range(self.random.choice((0, 0, 1, most))):
             self.any_event()
 
@@ -134,30 +136,30 @@ def _some_broker(draft: StoryDraft) -> str:
 def _unload(draft: StoryDraft) -> None:
     what = draft.random.choice(("topic", "namespace", "bundleOf"))
     named = _some_space(draft) if what == "namespace" else _some_topic(draft)
-    draft.say("unload", **{what: named})
+    draft.add_event("unload", **{what: named})
 
 
 def _split(draft: StoryDraft) -> None:
     algorithm = draft.random.choice((None, RANGE, TOPICS, POSITIONS))
     positions = [hex_of(draft.random.getrandbits(32)) for _ in range(draft.random.randint(0, 3))]
-    draft.say("split", bundleOf=_some_topic(draft), algorithm=algorithm, positions=positions)
+    draft.add_event("split", bundleOf=_some_topic(draft), algorithm=algorithm, positions=positions)
 
 
 def _join_again(draft: StoryDraft) -> None:
     capacity = draft.random.choice((CAPACITY, CAPACITY, 2 * CAPACITY))
-    draft.say("broker_up", broker=_some_broker(draft), capacity=capacity)
+    draft.add_event("broker_up", broker=_some_broker(draft), capacity=capacity)
 
 
 def _domain(draft: StoryDraft) -> None:
     brokers = draft.random.sample(
         draft.brokers, draft.random.randint(0, min(3, len(draft.brokers)))
     )
-    draft.say("domain", name=draft.random.choice(("north", "south")), brokers=brokers)
+    draft.add_event("domain", name=draft.random.choice(("north", "south")), brokers=brokers)
 
 
 def _group(draft: StoryDraft) -> None:
     group = draft.random.choice(("apart", "away", None))
-    draft.say("group", namespace=_some_space(draft), group=group)
+    draft.add_event("group", namespace=_some_space(draft), group=group)
 
 
 def _setting(draft: StoryDraft) -> None:
@@ -171,18 +173,18 @@ def _setting(draft: StoryDraft) -> None:
             (ENABLED, False),
         )
     )
-    draft.say("setting", name=name, value=value, how=draft.random.choice(("conf", "dynamic")))
+    draft.add_event("setting", name=name, value=value, how=draft.random.choice(("conf", "dynamic")))
 
 
-ANYTHING: tuple[Callable[[StoryDraft], object], ...] = (
+RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
     lambda draft: draft.tick(draft.random.choice((0, 0.5, 1, 1, 2, 7))),
     lambda draft: draft.change(_some_topic(draft), draft.random.choice((0, 1, 5, 20, 40))),
     lambda draft: draft.use(_some_space(draft), draft.random.choice((0, 1, 5, 20))),
     lambda draft: draft.space(draft.random.choice((None, 1, 1, 2, 4))),
-    lambda draft: draft.say("namespace", name=_some_space(draft), bundles=2),
-    lambda draft: draft.say("broker_down", broker=_some_broker(draft)),
-    lambda draft: draft.say("restart", broker=_some_broker(draft)),
-    lambda draft: draft.say("leader_lost"),
+    lambda draft: draft.add_event("namespace", name=_some_space(draft), bundles=2),
+    lambda draft: draft.add_event("broker_down", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("restart", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("leader_lost"),
     _join_again,
     _unload,
     _unload,
@@ -195,12 +197,15 @@ ANYTHING: tuple[Callable[[StoryDraft], object], ...] = (
 
 Plot = Callable[[StoryDraft], None]
 
-LONG = 200
+LONG_STORY = 200
 """Number of events of a long story."""
 
 
 def stories(*plots: Plot, settings: Mapping[str, Any] = CALM) -> st.SearchStrategy[Trial]:
-    """Stories with one of the plots: 1 % without events, 2 % long ones, 60 % with many brokers."""
+    """Return a strategy for stories with one of the plots.
+
+    1 % are without events, 2 % are long, and 60 % have many brokers.
+    """
     return st.builds(
         lambda plot, random, kind: _story(
             plot, StoryDraft(random, dict(settings), kind >= 40), kind
@@ -215,7 +220,7 @@ def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
     if kind:
         plot(draft)
     if kind in (1, 2):
-        while len(draft.events) < LONG:
+        while len(draft.events) < LONG_STORY:
             draft.any_event()
     return Trial.of("cluster.replay", draft.case())
 
@@ -243,7 +248,7 @@ def without_brokers(draft: StoryDraft) -> None:
     draft.use(space, 5)
     crew(draft)
     for broker in list(draft.brokers):
-        draft.say("broker_down", broker=broker)
+        draft.add_event("broker_down", broker=broker)
     draft.use(space, 1)
     draft.up(draft.random.randint(1, 2))
     draft.tick()
@@ -256,7 +261,9 @@ def crashes(draft: StoryDraft) -> None:
     crew(draft, fewest=2)
     _use_namespaces(draft, (1, 1, 2), topics=(1, 2))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, len(draft.brokers))):
-        draft.say(draft.random.choice(("broker_down", "broker_down", "restart")), broker=broker)
+        draft.add_event(
+            draft.random.choice(("broker_down", "broker_down", "restart")), broker=broker
+        )
         if draft.random.random() < 0.5:
             draft.tick(draft.random.choice((0, 1)))
     draft.noise()
@@ -272,7 +279,7 @@ def story_with_unloads(draft: StoryDraft) -> None:
         what = draft.random.choice(("topic", "namespace", "bundleOf"))
         spaces = draft.spaces if draft.random.random() < 0.1 else draft.spaces[-2:]
         named = draft.random.choice(spaces if what == "namespace" else draft.topics)
-        draft.say("unload", **{what: named})
+        draft.add_event("unload", **{what: named})
     draft.noise()
 
 
@@ -290,7 +297,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
         draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5, 20)))
     for _ in range(draft.random.randint(1, 4)):
         to = draft.random.choice((*draft.brokers, *draft.brokers, "broker-99"))
-        draft.say("unload", bundleOf=draft.random.choice(draft.topics), to=to)
+        draft.add_event("unload", bundleOf=draft.random.choice(draft.topics), to=to)
 
 
 def stops(draft: StoryDraft) -> None:
@@ -298,15 +305,15 @@ def stops(draft: StoryDraft) -> None:
     crew(draft, fewest=2)
     _use_namespaces(draft, (1, 4, 16))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
-        draft.say("broker_stop", broker=broker)
+        draft.add_event("broker_stop", broker=broker)
         draft.tick(draft.random.choice((0, 1)))
 
 
 def one_is_idle(draft: StoryDraft) -> None:
     """Load one broker heavily and others little or not at all.
 
-    The heavily loaded broker is alone when its bundles are first used, so it gets them however
-    brokers are chosen.
+    The heavily loaded broker is alone when its bundles are first used, so that no other can get
+    them.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.up()
@@ -322,9 +329,9 @@ def one_is_idle(draft: StoryDraft) -> None:
     if what == "use":
         draft.use(draft.space(draft.random.choice((1, 4))), 2)
     elif what == "down":
-        draft.say("broker_down", broker=draft.random.choice(draft.brokers[1:]))
+        draft.add_event("broker_down", broker=draft.random.choice(draft.brokers[1:]))
     else:
-        draft.say("unload", **{what: light if what == "namespace" else first})
+        draft.add_event("unload", **{what: light if what == "namespace" else first})
     draft.noise()
 
 
@@ -337,11 +344,11 @@ def leaders(draft: StoryDraft) -> None:
             ("leader_lost", "leader_lost", "broker_down", "restart", "tick")
         )
         if event == "leader_lost":
-            draft.say("leader_lost")
+            draft.add_event("leader_lost")
         elif event == "tick":
             draft.tick()
         else:
-            draft.say(event, broker=draft.random.choice(draft.brokers[:2]))
+            draft.add_event(event, broker=draft.random.choice(draft.brokers[:2]))
     draft.use(draft.space(), 1)
     draft.noise()
 

@@ -1,4 +1,4 @@
-"""MANAGER, REPORT, DATA: the leader, and the data that leader and brokers write."""
+"""MANAGER, REPORT, DATA: the leader, and the data that the leader and brokers write."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expec
 
 
 LEEWAY = Fraction(1)
-"""Minutes by which an interval may be exceeded, since writers check the clock periodically."""
+"""Minutes by which an interval may be exceeded, because brokers check the time periodically."""
 
 PLOTS = (plots.undisturbed, plots.with_changes)
 
@@ -106,7 +106,7 @@ def _in_time(
 
 
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if interval and data are known; nothing is written while time stands still."""
+    """True if time passes in a scene, and the interval and the written data are known."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.passes)
 
@@ -119,10 +119,10 @@ def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect
             continue
         for broker, report in (scene.now.reports or {}).items():
             if report["minutes"] and expect.reached(broker in scene.after.brokers):
-                _adds_up(scene, broker, report["last"], expect)
+                _check_totals(scene, broker, report["last"], expect)
 
 
-def _adds_up(scene: Scene, broker: str, report: Mapping[str, Any], expect: Expect) -> None:
+def _check_totals(scene: Scene, broker: str, report: Mapping[str, Any], expect: Expect) -> None:
     topics = [topic for topic, owner in scene.now.owners.items() if owner == broker]
     carried = together(scene.after.topics[topic] for topic in topics)
     for name, rate in zip(RATE_FIELDS, carried.each(), strict=True):
@@ -148,7 +148,7 @@ class BundleDataWrite:
     minute: Fraction
     counts: Mapping[str, Any] = field(default_factory=dict)
     reports: dict[str, list[Fraction]] = field(default_factory=dict)
-    """Times of the reports of each broker since then."""
+    """Times, in minutes, of each broker's reports since the write."""
 
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))

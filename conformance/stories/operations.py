@@ -1,4 +1,4 @@
-"""Stories as an operation: a cluster's events, and the answered steps."""
+"""The operation on stories: its cases are events in a cluster, and its answers are steps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Division:
-    """A bundle that was split."""
+    """A bundle that was split, with its parts and the reason."""
 
     bundle: str
     into: tuple[str, ...]
@@ -70,7 +70,7 @@ class Division:
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """An answered step; bundles that it does not mention keep their owners."""
+    """The answer about one event; bundles that it does not mention keep their owners."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -81,7 +81,7 @@ class StepAnswer:
     leader: str | None
     decided_by: str | None
     leader_node: str | None = None
-    """The broker that the node of the leader names, or None if unknown."""
+    """The broker named in the leader's node of the metadata store; None if unknown."""
     reports: Mapping[str, Json] | None = None
     """The local data that brokers wrote in this step; None if unknown."""
     written: Json | None = None
@@ -129,7 +129,7 @@ class Scene:
     before: Moment
     after: Moment
     then: StepAnswer
-    """The step before."""
+    """The answer about the event before."""
     now: StepAnswer
 
     @property
@@ -156,7 +156,7 @@ NOTHING_YET = StepAnswer({}, (), (), (), None, None, None)
 
 @dataclass(frozen=True)
 class Course:
-    """An answered story, scene by scene."""
+    """A story with its answer: one scene for each event."""
 
     story: Story
     scenes: tuple[Scene, ...]
@@ -210,7 +210,7 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
 
 
 A_DAY = 24 * 60
-"""Maximum length of a story in minutes, since the model plays every cycle."""
+"""Maximum length of a story in minutes; the model computes every cycle."""
 
 LIMITS = (
     candidates.MAX_TOPICS,
@@ -245,11 +245,11 @@ def _passing(case: Json, settings: Settings) -> Problems:
     """Yield a problem for each setting that is missing although time passes."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
-    if _ever(case, settings, candidates.AUTO_SPLIT):
+    if _is_ever_on(case, settings, candidates.AUTO_SPLIT):
         for name in LIMITS:
             settings.number(name)
         _algorithm(settings)
-    if not _ever(case, settings, ENABLED):
+    if not _is_ever_on(case, settings, ENABLED):
         return
     settings.number(GRACE)
     strategies = {settings.text(STRATEGY).removeprefix(PACKAGE), *named_strategies(case)}
@@ -268,7 +268,7 @@ def _algorithm(settings: Settings) -> None:
         settings.text(name)
 
 
-def _ever(case: Json, settings: Settings, switch: str) -> bool:
+def _is_ever_on(case: Json, settings: Settings, switch: str) -> bool:
     """True if a switch is on at any time in the story."""
     changed: Iterator[Mapping[str, Any]] = (
         event["setting"] for event in case["events"] if "setting" in event

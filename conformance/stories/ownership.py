@@ -60,7 +60,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """Topics change owners only with their bundle, and go to the broker that it is assigned to."""
+    """Topics change owners only with their bundle, and go to the broker to which it is assigned."""
     for scene in answer:
         for space in scene.after.spaces:
             if answer.whole(space, scene):
@@ -156,11 +156,11 @@ def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> N
 
 
 FAR_LESS = 4
-"""Factor by which a broker must have less load, by every measure, to have far less."""
+"""Factor by which a broker's load must be lower, by every measure, to count as far lower."""
 
 
 def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield possible requests to unload one of `what`, with the namespace concerned."""
+    """Yield the valid events that unload a topic, bundle or namespace, with the namespace."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             kind, named = next(one for one in scene.about.items() if one[0] != "to")
@@ -275,7 +275,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
         expect.reached(bool(_pairs(scene, unchanged, averages)))
         fine = any(one.broker not in worse for one in assigned)
         found = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
-        allowed = f"{scene}: the first to be assigned goes to {', '.join(worse.values())}"
+        allowed = f"{scene}: the first assigned bundle goes to {', '.join(worse.values())}"
         expect.that(fine, f"{allowed}, which carries far less", found)
 
 
@@ -289,7 +289,7 @@ def _chosen_by_load(scene: Scene) -> bool:
 
 
 def _may_be_random(scene: Scene) -> bool:
-    """True if AvgShedder may both shed and place: what it did not shed goes to a random broker."""
+    """True if AvgShedder may both shed and place: other bundles then go to random brokers."""
     settings = scene.after.settings()
     return PLACEMENT_STRATEGY in settings.defaults and all(
         not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
@@ -309,7 +309,7 @@ def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[
 def _far_better(
     scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
 ) -> list[str]:
-    """Return brokers that may get bundles and certainly have far less load than this one."""
+    """Return the brokers that may get bundles and certainly have far less load than this one."""
     pace = courses.intervals(scene)
     if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
         return []
@@ -335,7 +335,7 @@ def _far_better(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if the broker has been unchanged, in all these respects, since before a moment."""
+    """True if a broker's last changes, in all these respects, were before a time in minutes."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -344,7 +344,7 @@ def _spaces(scene: Scene, broker: str) -> set[str]:
 
 
 def _came_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from the broker, so that it need not return there."""
+    """True if a bundle was unloaded from a broker in a scene, so that it need not return there."""
     return any(one.broker == broker for one in scene.now.unloaded)
 
 

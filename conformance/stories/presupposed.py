@@ -1,8 +1,8 @@
-"""Questions about single moments of a story, for the rules that its rules presuppose.
+"""Questions about single moments of a story, which test the rules that a story's rules presuppose.
 
-A balancer that sheds nothing violates a rule about a single moment, and so fails in every story.
-Its answers to these questions show that, so that the fault is not counted against a rule about
-time. The last part has stories that tell a reading's alternatives apart.
+A balancer that sheds nothing violates a rule about single moments, and so fails in every story.
+Its answers to these questions show this, so that its faults do not count against rules about
+stories. The last part has stories that tell the alternatives of readings apart.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions about moments of a story, for a rule's operations."""
+    """Return questions about the latest moments of a story, one of each operation of a rule."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -111,7 +111,10 @@ def _placing(course: Course, scene: Scene) -> Iterator[Question]:
     }
     for bundle in dict.fromkeys(one.bundle for one in scene.now.assigned):
         brokers = {
-            name: {**case["brokers"][name], "bundles": _but(case["brokers"][name], bundle)}
+            name: {
+                **case["brokers"][name],
+                "bundles": _bundles_without(case["brokers"][name], bundle),
+            }
             for name in up
         }
         about = {"bundle": bundle, "candidates": up, "brokers": brokers, "bundles": data}
@@ -119,7 +122,7 @@ def _placing(course: Course, scene: Scene) -> Iterator[Question]:
         yield Question(PLACE.id, _plain({"settings": given, **about, "preallocated": {}}))
 
 
-def _but(broker: Mapping[str, Any], bundle: str) -> list[str]:
+def _bundles_without(broker: Mapping[str, Any], bundle: str) -> list[str]:
     return [one for one in broker["bundles"] if one != bundle]
 
 
@@ -142,7 +145,7 @@ MAKERS: Mapping[str, Maker] = {
     SPLIT_CANDIDATES.id: _growing,
     PLACE.id: _placing,
 }
-"""Builders of questions about one moment, by operation."""
+"""For each operation, the function that yields questions about a moment."""
 
 PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)
 
@@ -158,26 +161,29 @@ def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
 
 
 def a_topic_is_unloaded(random: Random) -> Json:
-    """A topic is unloaded; it is alone in its bundle or shares it with others."""
+    """Return a story in which a topic is unloaded, which may share its bundle with others."""
     draft, light = _heavy_and_light(random)
     for _ in range(random.randint(1, 3)):
         draft.use(light, 1)
-    draft.say("unload", topic=random.choice(draft.topics))
+    draft.add_event("unload", topic=random.choice(draft.topics))
     return draft.case()
 
 
 def the_light_one_is_unloaded(random: Random) -> Json:
-    """A bundle on a lightly loaded broker is unloaded; by load alone, it would return there."""
+    """Return a story in which a bundle is unloaded from a lightly loaded broker.
+
+    By load alone, it would return there.
+    """
     draft, light = _heavy_and_light(random)
     topic = draft.use(light, 1)
     draft.tick(2)
     about = random.choice(({"namespace": light}, {"bundleOf": topic}))
-    draft.say("unload", **about)
+    draft.add_event("unload", **about)
     return draft.case()
 
 
 def the_light_one_is_split(random: Random) -> Json:
-    """A bundle on a lightly loaded broker exceeds its limit and is split."""
+    """Return a story in which a bundle on a lightly loaded broker exceeds a limit and is split."""
     draft, light = _heavy_and_light(random)
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
     for _ in range(2):
@@ -193,14 +199,14 @@ def _draft(random: Random, settings: Mapping[str, Any]) -> StoryDraft:
 
 
 def shed_although_unloaded_by_hand(random: Random) -> Json:
-    """A broker is overloaded, but an administrator has just unloaded its only heavy bundle."""
+    """Return a story of an overloaded broker whose only heavy bundle was just unloaded by hand."""
     draft = _draft(random, SHEDDING)
     unloaded_by_hand(draft)
     return draft.case()
 
 
 def in_two_domains(random: Random) -> Json:
-    """A broker is registered in a second domain."""
+    """Return a story in which a broker is registered in a second domain."""
     draft = _draft(random, CALM)
     registered_twice(draft)
     return draft.case()

@@ -1,4 +1,4 @@
-"""Quantities of stories: load by the answered owners, and times of the last changes."""
+"""Quantities of stories: load given the answered owners, and times of the last changes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Owners = Mapping[str, str | None]
 
 @dataclass
 class Unchanged:
-    """The time of the last change of each part of the cluster before a scene."""
+    """The times, in minutes, of the last changes in a cluster before a scene, by kind."""
 
     loads: Fraction = ZERO
     """Any change of brokers, topics, rates or owners."""
     settings: Fraction = ZERO
     """Any change of settings or leader."""
     broker: dict[str, Fraction] = field(default_factory=dict)
-    """A change of the broker's load."""
+    """A change of a broker's load, by broker."""
     at_least: dict[str, Fraction] = field(default_factory=dict)
-    """A loss of load: a topic that left the broker, or traffic that fell."""
+    """A decrease of a broker's load: a topic left it, or traffic fell."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
-    """An assignment to the broker; an empty bundle counts until it is reported."""
+    """An assignment to a broker; until it is reported, a bundle counts with an assumed load."""
 
 
 def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
@@ -74,7 +74,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
 
 
 def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """Return a broker's load at a moment, except for topics of some namespaces."""
+    """Return a broker's load at a moment, without the topics of the namespaces `but`."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -104,9 +104,9 @@ class KnownAverages:
     """Namespaces whose long-term averages follow from their current traffic."""
 
     equal: frozenset[str]
-    """Namespaces whose average equals the present traffic, since all topics started together."""
+    """Namespaces whose average equals the current traffic, because all topics started together."""
     no_higher: frozenset[str]
-    """Namespaces whose average is at most the present traffic, since no topic changed."""
+    """Namespaces whose average is at most the current traffic, because no topic changed."""
 
 
 def known_averages(course: Course) -> KnownAverages:
@@ -129,7 +129,7 @@ def known_averages(course: Course) -> KnownAverages:
 
 
 def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
-    """Return the reporting and the shedding interval; None if unknown or changed."""
+    """Return the reporting and the shedding interval in minutes; None if unknown or changed."""
     settings = scene.after.settings()
     known = {*settings.given, *settings.defaults}
     if {REPORT_INTERVAL, SHEDDING_INTERVAL} & set(scene.after.changed) or not {

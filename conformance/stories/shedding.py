@@ -27,7 +27,7 @@ from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, STRATEGY
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 
-UNSETTLING = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost", "setting")
+DISTURBING_EVENTS = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost", "setting")
 
 
 def _certain(scene: Scene) -> bool:
@@ -68,7 +68,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
     """An overloaded broker sheds within an interval, and no broker sheds twice within one."""
     shedding: list[Scene] = []
     for scene, unchanged in courses.with_unchanged(answer):
-        if scene.kind in UNSETTLING and scene.after.valid:
+        if scene.kind in DISTURBING_EVENTS and scene.after.valid:
             shedding = []
         if not scene.passes:
             continue
@@ -84,7 +84,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
-    """The former strategy applies until brokers restart, then the new one."""
+    """The former strategy applies until brokers restart; then the new one applies."""
     for scene, unchanged in courses.with_unchanged(answer):
         changed = STRATEGY in scene.before.changed and _certain(scene)
         pace = courses.intervals(scene)
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """Return the brokers with less load by every measure, including newly assigned bundles."""
+    """Return the brokers that, with newly assigned bundles, have less load by every measure."""
     source = _carries(scene, broker)
     return [
         name

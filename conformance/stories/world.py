@@ -1,4 +1,4 @@
-"""The cluster as determined by events alone: brokers, used topics, effective settings."""
+"""The part of a cluster's state that events alone determine: brokers, topics in use, settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Changed:
     former: Value
     latest: Value
     waiting: frozenset[str]
-    """Brokers that have been running since before the change."""
+    """Brokers that were started before the change and have not been restarted."""
     mixed: bool
     """True if some brokers started before the change, and some after it."""
     how: str
@@ -32,7 +32,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and the part of the cluster's state after it that no balancer decides."""
+    """An event, and the part of the cluster's state after it that no load balancer decides."""
 
     base: Settings
     place: int = 0
@@ -50,7 +50,7 @@ class Moment:
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     domains_unknown: bool = False
-    """True after a broker was registered in a second domain, which may be refused or move it."""
+    """True after a broker was registered in a second domain: the balancer may refuse or move it."""
     changed: Mapping[str, Changed] = field(default_factory=dict)
 
     @classmethod
@@ -210,4 +210,4 @@ AFTER = {
     "group": _grouped,
     "tick": _later,
 }
-"""The change of the cluster by each kind of event."""
+"""For each kind of event, the function that returns the changed fields of a moment."""

@@ -41,4 +41,4 @@ ANSWERS: Mapping[str, Answer] = {
     **stories.ANSWERS,
     **{name: partial(_of_extensions, name) for name in SINCE_4_0},
 }
-"""Functions by operation."""
+"""The function that answers each operation, by the operation's ID."""

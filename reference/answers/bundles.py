@@ -30,7 +30,7 @@ SETTING_OF: Mapping[str, str | None] = {
     "system": SYSTEM,
     "heartbeat": None,
 }
-"""Setting for the bundles of a namespace, by creator; without one it is not divided. [BUNDLE-16]"""
+"""Setting for the number of bundles, by the namespace's creator; None means one. [BUNDLE-16]"""
 
 
 def create(context: Context, case: Case) -> Derivation:

@@ -27,7 +27,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, exact, jsonable, plain
 
 PLACES = 4
-"""Decimal places of printed percentages, enough to tell apart all values that a check does."""
+"""Decimal places of printed percentages, enough to show each difference that a check detects."""
 
 
 def maximum(context: Context, case: Case) -> Derivation:
@@ -75,10 +75,10 @@ def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
 
 
 RATE_PLACES = 6
-"""Decimal places of printed rates, enough to tell apart all values that a check does."""
+"""Decimal places of printed rates, enough to show each difference that a check detects."""
 
 SHOWN = 6
-"""Maximum number of values printed in a sum; of a longer one, the first two and the last."""
+"""Maximum number of values printed in a sum; of a longer sum, the first two and the last are."""
 
 
 def bundle(context: Context, case: Case) -> Derivation:

@@ -24,7 +24,7 @@ MANAGERS_NOW: Mapping[str, str] = {
     MODULAR: "modular",
     IN_EXTENSIONS: "extensible",
 }
-"""The load manager that each class implements, since 5.0. [MANAGER-14]"""
+"""The load manager that each class implements, according to documents of 5.0. [MANAGER-14]"""
 
 NOT_DYNAMIC = frozenset({EXTENSIBLE, IN_EXTENSIONS})
 """Classes that a dynamic setting does not enable. [MANAGER-04]"""
@@ -33,7 +33,9 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""Class in use without a dynamic setting, from that of broker.conf, by `absent-manager`."""
+"""Functions that return the class in use without a dynamic setting, given that in broker.conf, by
+alternatives of the reading `absent-manager`.
+"""
 
 
 def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:

@@ -35,13 +35,13 @@ PREFACES: Mapping[str, Preface] = {
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
 }
-"""Derivation steps of a strategy that concern all brokers together."""
+"""For some strategies, the function that yields derivation steps about all brokers together."""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Strategies whose unloads are added to those of any other, by `overload-scope`. [SHED-08]"""
+"""Strategies whose unloads are added to those of every strategy, by `overload-scope`. [SHED-08]"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -95,7 +95,8 @@ def _select(cycle: Cycle) -> Derivation:
 
 
 LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
-"""Strategies that some documents describe, by a setting of these documents."""
+"""Strategies that only some documents describe, each with a setting that only these documents have.
+"""
 
 
 def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Format an event briefly: its name, its destination, and its time."""
+    """Format the main fields of an event: its name, its destination, and its time."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     named = [value for name, value in about.items() if name != "to" and isinstance(value, str)]

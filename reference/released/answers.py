@@ -31,7 +31,7 @@ from pulsar_conformance.reference.splitting import Split
 from pulsar_conformance.reference.usage import nic_speed
 
 PARTS_OF_TOPIC = 2
-"""Number of slashes in a topic's name after its domain."""
+"""Number of slashes in a topic's name after its domain, such as `persistent://`."""
 NO_CANDIDATES = "division by the number of candidates, 0"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 

@@ -29,7 +29,7 @@ PLACE = "AvgShedder.findBundlesForUnloading"
 
 @dataclass(frozen=True)
 class _Pair:
-    """A busy broker, the idle broker that it sheds to, and the amount."""
+    """A busy broker, the idle broker that gets its bundles, and the amount to move."""
 
     idle: str
     busy: str
@@ -41,7 +41,7 @@ class _Pair:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of pairs of brokers: busiest with least busy, and inward from there."""
+    """Yield the unloads of pairs of brokers: busiest with least busy, second busiest, and so on."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
     planned = _planned(view, pairs.values())
@@ -53,7 +53,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
-    """Return the planned broker of each bundle; since 4.0, bundles with equal averages share it."""
+    """Return the destination of each bundle; since 4.0, bundles with equal averages share it."""
     planned = {bundle: pair.idle for pair in pairs for bundle in pair.chosen}
     if view.known.way("average-plans") == "by-bundle":
         return planned

@@ -39,7 +39,8 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """The first release with each default; the earliest of them introduced the field."""
+    """Defaults, each by the first version that has it; the earliest version introduced the field.
+    """
 
 
 def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:

@@ -27,13 +27,14 @@ SPARED = {
     "own": re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+"),
     "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:/]+:\d+"),
 }
-"""Namespaces of the brokers themselves, heartbeat and SLA monitor, by `spared-namespaces`."""
+"""Patterns of the brokers' own namespaces, for heartbeats and monitoring, by `spared-namespaces`.
+"""
 
 FRAMES = ("shortTermData", "longTermData")
 AVERAGED = ("numSamples", "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
-"""Assumed rates, each way, of a bundle without samples."""
+"""Assumed rates, in each direction, of a bundle without samples."""
 
 SHARE_OF_HEAP = "memory"
 
@@ -46,10 +47,10 @@ class Leader:
     settings: Settings
     release: ReleasedWays
     tables: dict[str, int] = field(default_factory=dict)
-    """Capacities of its maps of brokers and of bundles, which grow from cycle to cycle."""
+    """Capacities of the leader's hash maps by name; they grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
-        """Return the alternative that the release takes for a way."""
+        """Return the alternative of a way that the release follows."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
@@ -94,7 +95,7 @@ class Leader:
         return in_map(one for one in stored if not self.is_own(one))
 
     def is_own(self, bundle: str) -> bool:
-        """True if a bundle belongs to a namespace of the brokers themselves."""
+        """True if a bundle belongs to one of the brokers' own namespaces."""
         spared = SPARED[self.way("spared-namespaces")]
         return spared.fullmatch(bundle.rpartition("/")[0]) is not None
 
@@ -119,7 +120,7 @@ class Leader:
         return self.tables[table]
 
     def averages(self, bundle: str) -> tuple[tuple[float, ...], ...]:
-        """Return the samples and rates of both averages, which make data equal."""
+        """Return the samples and rates of both averages; bundle data with equal ones are equal."""
         found = self.case["bundles"].get(bundle, {})
         measured = (found.get(frame, {"numSamples": 0}) for frame in FRAMES)
         return tuple(

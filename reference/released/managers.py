@@ -16,7 +16,7 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 FILE = Path(specs.__file__).parent / "classes.yaml"
 NOOP = f"{PACKAGE}NoopLoadManager"
-"""A load manager of its tests, which decides nothing."""
+"""A load manager in the tests of releases; it decides nothing."""
 
 MANAGERS: Mapping[str, str] = {
     managers.SIMPLE: "simple",

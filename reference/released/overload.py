@@ -19,7 +19,7 @@ from pulsar_conformance.reference.released.strategy import (
 )
 
 MARGIN = 0.05
-"""Share that is shed in addition to the excess."""
+"""Fraction of its traffic that a broker sheds in addition to its excess."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class ReleasedPlacement:
     instead: str | None = None
     """The strategy to use instead of the one that is set."""
     table: int | None = None
-    """Capacity of the hash set of candidates; None if the set was built only from them."""
+    """Capacity of the hash set of candidates; None if it is that of a set built from them."""
 
     @cached_property
     def strategy(self) -> str:
@@ -96,9 +96,7 @@ class ReleasedPlacement:
         return self.strategy == "AvgShedder" and not self.candidates
 
     def _rate(self, name: str) -> float:
-        """Return a candidate's message rate: its own bundles and those assigned but not yet
-        reported.
-        """
+        """Return a candidate's message rate, of its reported and of newly assigned bundles."""
         owned = self.known.owned(name)
         given = self.known.case["preallocated"].get(name, ())
         ahead = [one for one in given if one not in owned]
@@ -171,9 +169,7 @@ def _first(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the planned destination if it is a candidate, whatever became of the attempt; else
-    all.
-    """
+    """Return the planned destination if it is a candidate, even after the attempt; else all."""
     plan = placing.known.case.get("plan")
     return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)
 
@@ -184,4 +180,4 @@ CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     IN_TURN: _first,
     "AvgShedder": _as_planned,
 }
-"""Candidates of which one is chosen, by the strategy."""
+"""For each strategy, the function that returns the candidates of which one is chosen."""

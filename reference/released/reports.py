@@ -1,4 +1,4 @@
-"""Load reports in a release: when one is written, and how it is read."""
+"""Load reports in a release: when they are written, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
 LONG = 2**63
 V4 = (4,)
-"""Since this release a simple report may have more than 2^31 topics."""
+"""The first version whose simple reports may have more than 2^31 topics."""
 
 SUMMED: Mapping[str, str] = {
     "msgRateIn": "msgRateIn",
@@ -65,7 +65,7 @@ class _ReleasedDue(ReportDue):
 
     @property
     def too_soon(self) -> bool:
-        """True before the minimum interval has passed, which 2.4 has as a constant."""
+        """True before the minimum interval has passed; in 2.4, that is a constant."""
         if MIN_MILLIS in self.settings.defaults:
             return super().too_soon
         return exact(self.case["seconds"]) < MIN_SECONDS
@@ -154,7 +154,7 @@ def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
 
 
 def _check(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -> None:
-    """Check that fields parse; their values are not used."""
+    """Check that fields can be parsed; their values are not used."""
     for name in names:
         if name in report:
             parse(report[name])

@@ -23,10 +23,10 @@ from pulsar_conformance.reference.shedding import (
 )
 
 BALANCING = "loadBalancerEnabled"
-"""A setting of releases that switches off all load balancing; it is undocumented."""
+"""An undocumented setting of releases that switches off all load balancing."""
 
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
-"""Namespaces that are never shed, ModularLoadManagerImpl.doLoadShedding."""
+"""Setting for namespaces that are never shed, see ModularLoadManagerImpl.doLoadShedding."""
 
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,
@@ -34,7 +34,7 @@ STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "UniformLoadShedder": uniform.sheds,
     "AvgShedder": average_shedder.sheds,
 }
-"""The modelled strategies."""
+"""The function that yields the unloads of each modelled strategy."""
 
 
 V3 = (3,)
@@ -119,7 +119,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
     "all-and-average": frozenset(STRATEGIES),
     "overload": frozenset({"OverloadShedder"}),
 }
-"""Shedders by alternative of the way `shedders`."""
+"""The shedding strategies that a release has, by alternatives of the way `shedders`."""
 
 
 def _off(cycle: Cycle) -> str:

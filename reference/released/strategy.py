@@ -74,7 +74,7 @@ class BrokerUnloads:
     bundles: tuple[str, ...]
     explain: Callable[[], Iterator[Step]]
     planned: Mapping[str, str] = field(default_factory=dict)
-    """The next owner of each bundle, if the strategy also places bundles."""
+    """The destination of each bundle, if the strategy also places bundles."""
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:

@@ -22,13 +22,13 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY
 LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
 MEBIBYTE = 1024.0 * 1024.0
 MARGIN = 0.05
-"""Share that is shed in addition to the excess."""
+"""Fraction of its traffic that a broker sheds in addition to its excess."""
 
 HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources that can express an earlier usage; the first with a weight does."""
+"""Resources of which one stands for earlier usage: the first that has a weight."""
 
 
 @dataclass(frozen=True)

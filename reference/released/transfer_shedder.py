@@ -36,10 +36,10 @@ THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 DEBUG = "loadBalancerDebugModeEnabled"
 MINUTE = 60
 ENOUGH = 0.75
-"""Share of its throughput to which an exchange has to reduce the busier broker."""
+"""Fraction of its throughput to which a swap of bundles must reduce the busier broker."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
-"""Steps in which NamespaceBundleStats.compareTo compares, in its order."""
+"""Granularity with which NamespaceBundleStats.compareTo compares each rate, in its order."""
 
 
 class Smoothed(NamedTuple):
@@ -109,7 +109,7 @@ class ReleasedTransfer:
         return [names[one] for one in in_map(names, concurrent=True)]
 
     def update(self) -> None:
-        """Smooth the loads after the reports of this cycle; a broker that left loses its own."""
+        """Smooth the loads with this cycle's reports; drop the loads of brokers that have left."""
         self.memory.loads = {name: self._smoothed(name) for name in self.brokers}
 
     def decide(self) -> list[Unload]:
@@ -214,7 +214,7 @@ class ReleasedTransfer:
         return sum(self._carried(one.bundle) for one in unloads if one.source == source)
 
     def _counted(self, gained: float) -> float:
-        """Return the traffic that came back, which a release counts only while it logs details."""
+        """Return the traffic sent back in swaps, which a release counts only in its debug mode."""
         return gained if self.known.settings.flag(DEBUG) else 0.0
 
     def _pair(

@@ -27,7 +27,7 @@ CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 10
 NEAR_NOTHING = 1e-6
 SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
 MORE = 1000
-"""Traffic by which a bundle may exceed the remaining need."""
+"""Traffic by which a bundle may exceed the amount that is left to move."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,10 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return both measures of the last broker with more, and with less, than the one chosen so far.
+    """Return the highest and lowest traffic by both measures, compared as releases do.
 
-    Either measure suffices, so that the other may be lower than before, or higher.
+    A later broker replaces the highest one if it has more by either measure, even if it has less by
+    the other; likewise for the lowest one.
     """
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
@@ -134,7 +135,7 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Yield bundles that fit into the amount left, most traffic first; sums overflow as ints."""
+    """Yield bundles that fit into the amount left, most traffic first; sums overflow 32 bits."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))

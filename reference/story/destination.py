@@ -27,7 +27,7 @@ from pulsar_conformance.reference.threshold import Levels
 from pulsar_conformance.reference.usage import Usage
 
 OTHER: Mapping[str, bool] = {"any": False, "other": True}
-"""True if a bundle may not return, by `unload-destination` and `split-destination`."""
+"""True if a bundle must go to another broker, by `unload-destination` or `split-destination`."""
 
 
 def assign(
@@ -56,7 +56,9 @@ def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return the brokers that were less loaded than `broker` and still are. [SHED-11]"""
+    """Return the brokers that were less loaded than `broker` before the cycle and still are.
+    [SHED-11]
+    """
     return [
         name
         for name, member in world.brokers.items()
@@ -151,15 +153,15 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
     world.last_cycle = seen
 
 
-def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> None:
+def _move(world: World, result: EventResult, bundle: str, less_loaded_brokers: list[str]) -> None:
     """Move a bundle to a less loaded broker. [OWN-12, SHED-11]"""
-    if not idler:
+    if not less_loaded_brokers:
         result.note(bundle, "stays: no other broker is less loaded")
         return
     owner = world.release(bundle)
     world.unloaded_at[bundle] = world.clock
     result.unloaded.append({"bundle": bundle, "from": owner, "reason": "shed"})
-    assign(world, result, bundle, idler)
+    assign(world, result, bundle, less_loaded_brokers)
 
 
 def _case(world: World) -> dict[str, Any]:

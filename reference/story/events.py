@@ -29,7 +29,7 @@ LEAST = {
     "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
     "defaultNumberOfNamespaceBundles": 1,
 }
-"""Minimum value of each setting that makes sense."""
+"""Minimum meaningful value of some settings, by name."""
 
 MAX_BUNDLES = 65536
 
@@ -68,7 +68,7 @@ def change_setting(world: World, name: str, value: Value, how: str) -> str:
 
 
 Event = Callable[[World, Mapping[str, Any], EventResult], None]
-"""Applies an event. Errors: `Ignored` if it makes no sense, `Refused` if it is rejected."""
+"""Function that applies an event. Errors: `Ignored` if it is impossible, `Refused`."""
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
 """True if an administrator's unload starts the grace period, by `grace-starts`. [SHED-12, 14]"""
@@ -272,4 +272,4 @@ EVENTS: Mapping[str, Event] = {
         tick,
     )
 }
-"""Events by their names in the protocol."""
+"""The function that applies each event, by the event's name in the protocol."""

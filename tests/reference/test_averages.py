@@ -51,7 +51,7 @@ def test_samples_are_drawn_around_the_ends_of_the_windows():
         for strategy in (draws.any_number(), draws.filling(), draws.overflowing())
         for trial in draw(strategy, 200, "averages")
         for _, case in trial.questions
-        if (case["shortSamples"], case["longSamples"]) == draws.USUAL
+        if (case["shortSamples"], case["longSamples"]) == draws.USUAL_WINDOWS
     }
     assert {0, 1, 9, 10, 11, 1000, 1001} <= drawn
 

@@ -125,9 +125,9 @@ def _which(program):
 
 
 def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
-    from pulsar_conformance.conformance.engine.plan import set_up
+    from pulsar_conformance.conformance.engine.plan import with_settings_added
 
-    named = set_up(["reference", "pulsar:3.0.7"], ["minUnloadMessage=7"])
+    named = with_settings_added(["reference", "pulsar:3.0.7"], ["minUnloadMessage=7"])
     assert named == ["reference", "pulsar:3.0.7,set=minUnloadMessage=7"]
 
 
@@ -140,7 +140,7 @@ def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
     ],
 )
 def test_a_setting_that_nobody_takes(adapter, setting, said):
-    from pulsar_conformance.conformance.engine.plan import BadPlan, set_up
+    from pulsar_conformance.conformance.engine.plan import BadPlan, with_settings_added
 
     with pytest.raises(BadPlan, match=said):
-        set_up([adapter], [setting])
+        with_settings_added([adapter], [setting])

@@ -86,8 +86,14 @@ ELSEWHERE = {"broker": "b2", "bundle": "z"}
 @pytest.mark.parametrize(
     ("unloaded", "how"),
     [
-        ([OTHER, ONE], "no rule is broken: UniformLoadShedder unloads the same in another order"),
-        ([OTHER], "no rule is broken: UniformLoadShedder takes other bundles of the same brokers"),
+        (
+            [OTHER, ONE],
+            "no rule is broken: UniformLoadShedder unloads the same bundles in another order",
+        ),
+        (
+            [OTHER],
+            "no rule is broken: UniformLoadShedder unloads other bundles of the same brokers",
+        ),
         ([], "no rule is broken: UniformLoadShedder unloads nothing"),
         ([ONE, ELSEWHERE], "no rule is broken: UniformLoadShedder unloads from other brokers"),
         (None, OPEN),

@@ -148,7 +148,9 @@ def test_an_implementation_that_answers_at_random_is_restarted_few_times(connect
     failed = [one for one in map(run.verdict, run.rules) if one.verdict == "fail"]
     run.close()
     assert failed
-    few = confirm.TRIED_ONE_BY_ONE + 4  # the last few questions, all of them, and the case alone
+    few = (
+        confirm.TRIED_AT_EVERY_LENGTH + 4
+    )  # the last few questions, all of them, and the case alone
     assert len(STARTED) <= 1 + few * confirm.MAX_RANDOM
 
 
