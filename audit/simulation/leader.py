@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pulsar_conformance.audit.simulation.worlds import Json, Rates
+from pulsar_conformance.audit.simulation.worlds import Json, Rates, SimulatedBroker
 from pulsar_conformance.reference.averages import WINDOWS
-from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
-from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
+from pulsar_conformance.reference.context import MissingSetting, Settings
+from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
-from pulsar_conformance.reference.usage import weighted_maximum, weights
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
 
 FINE = 1024
 """All averages are multiples of the reciprocal of this number, so that sums are exact."""
@@ -26,10 +27,28 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
     }
 
 
-def highest_usage(said: Json) -> float:
-    """Return the usage of a report's busiest resource, in percent of a limit of 100."""
-    used = [one["usage"] for one in said.values() if isinstance(one, dict) and "limit" in one]
-    return float(max(used, default=0.0))
+def counting_weights(
+    settings: Json, defaults: Mapping[str, Any], without_heap: bool
+) -> dict[str, Fraction]:
+    """Return the weight of each resource whose usage counts as load: one whose weight is not 0.
+
+    A resource has the weight 1 if documents have no weights. [USAGE-02, USAGE-04]
+    """
+    read = Settings(settings, defaults)
+    found = {}
+    for name in RESOURCES:
+        try:
+            found[name] = read.number(WEIGHT_SETTINGS[name])
+        except MissingSetting:
+            found[name] = Fraction(1)
+    if without_heap:
+        found["memory"] = ZERO
+    return {name: weight for name, weight in found.items() if weight}
+
+
+def throughput_of(said: Json) -> float:
+    """Return the bytes per second of a report or an average, in + out."""
+    return float(said["msgThroughputIn"] + said["msgThroughputOut"])
 
 
 class LeaderMemory:
@@ -41,9 +60,14 @@ class LeaderMemory:
     """
 
     def __init__(
-        self, settings: Json, defaults: Mapping[str, Any], minutes_at: Callable[[int], float]
+        self,
+        settings: Json,
+        defaults: Mapping[str, Any],
+        minutes_at: Callable[[int], float],
+        without_heap: bool = False,
     ) -> None:
         self.settings, self._defaults, self._minutes_at = settings, defaults, minutes_at
+        self.weight = counting_weights(settings, defaults, without_heap)
         self.data: dict[str, Json] = {}
         self.unloaded: dict[str, int] = {}
         """Number of the cycle in which each bundle was last unloaded."""
@@ -103,10 +127,22 @@ class LeaderMemory:
                 name: {**said, "usageHistory": [self._mixed[name]]} if name in self._mixed else said
                 for name, said in brokers.items()
             }
-            for name, now in weighted_usages({**case, "brokers": brokers}, self._defaults).items():
+            for name, said in brokers.items():
+                now = self._weighted_usage(name, said)
                 before = self._mixed.get(name, now)
                 self._mixed[name] = round(before * share + now * (1 - share), 9)
         return case
+
+    def usage(self, broker: SimulatedBroker, throughput: float) -> float:
+        """Return a broker's usage at this traffic: the percentage of its busiest resource, of those
+        that count as load.
+        """
+        used = broker.percents(throughput).items()
+        return float(max((percent for name, percent in used if name in self.weight), default=0.0))
+
+    def _weighted_usage(self, name: str, said: Json) -> float:
+        weight = {**dict.fromkeys(RESOURCES, ZERO), **self.weight}
+        return float(weighted_maximum(Broker.read(name, said), weight).percent)
 
     def placing_question(
         self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]

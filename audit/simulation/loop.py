@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.course import (
     SimulatedCourse,
     SimulatedCycle,
 )
-from pulsar_conformance.audit.simulation.leader import LeaderMemory, highest_usage
+from pulsar_conformance.audit.simulation.leader import LeaderMemory, throughput_of
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -54,9 +54,7 @@ REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
 """Strategies that count over several cycles."""
 
 DESTINATION, ASKED = "destination", "asked"
-"""The way of releases, and its alternative, in which leaders place bundles before they unload them,
-and reserve no load for them.
-"""
+"""The way and the alternative of leaders that place before they unload, and reserve no load."""
 
 KEEPS_AVERAGES = "released-2.4"
 """The only release whose leader keeps the averages of a bundle that no broker reports."""
@@ -85,7 +83,7 @@ class Deciding:
 
     If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
     bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
-    If `forgets` is true, a bundle has no averages while no broker reports it.
+    If `forgets`, an unreported bundle has no averages; if `without_heap`, heap memory is not load.
     """
 
     strategy: str | None
@@ -95,6 +93,7 @@ class Deciding:
     remembers: bool = False
     reserves: bool = True
     forgets: bool = False
+    without_heap: bool = False
 
 
 def deciding_by(
@@ -120,6 +119,7 @@ def deciding_by(
         strategy in REMEMBERING and CYCLES in operations,
         known is None or known.ways.get(DESTINATION) != ASKED,
         known is not None and known.id != KEEPS_AVERAGES,
+        known is not None and known.ways["heap-memory"] == "left-out",
     )
 
 
@@ -130,7 +130,9 @@ class Simulation:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**world.settings, **deciding.settings}
         self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
-        self.leader = LeaderMemory(self.settings, deciding.defaults, self._minutes_at)
+        self.leader = LeaderMemory(
+            self.settings, deciding.defaults, self._minutes_at, deciding.without_heap
+        )
         self.up = {one.name: one.up for one in world.brokers}
         self.bundles = {one.name: one for one in world.bundles}
         self.owner = {one.name: one.owner for one in world.bundles}
@@ -176,11 +178,12 @@ class Simulation:
         if splits:
             brokers = self._reports(rates)
         moves += self._shed(cycle, brokers)
+        carried = {name: throughput_of(said) for name, said in brokers.items()}
         return SimulatedCycle(
             cycle,
-            {name: highest_usage(said) for name, said in brokers.items()},
+            {name: self.leader.usage(self._broker[name], carried[name]) for name in brokers},
             sum(one[2] + one[3] for one in rates.values()),
-            sum(said["msgThroughputIn"] + said["msgThroughputOut"] for said in brokers.values()),
+            sum(carried.values()),
             tuple(moves),
             splits,
             dict(self.owner),
@@ -331,11 +334,9 @@ class Simulation:
 
     def _expected_usage(self, name: str) -> float:
         """Return a broker's usage, including bundles that were assigned to it since its report."""
-        names = [bundle for bundle, owner in self.owner.items() if owner == name]
-        known = [self.leader.data[one] for one in names if one in self.leader.data]
-        data = [one["shortTermData"] for one in known]
-        carried = sum(one["msgThroughputIn"] + one["msgThroughputOut"] for one in data)
-        return max(self._broker[name].percents(carried).values())
+        names = (bundle for bundle, owner in self.owner.items() if owner == name)
+        known = (self.leader.data[one]["shortTermData"] for one in names if one in self.leader.data)
+        return self.leader.usage(self._broker[name], sum(map(throughput_of, known)))
 
     def _split(
         self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]

@@ -1,5 +1,6 @@
 """Simulations: figures worked by hand, rules about the long run, seeded defects, mistakes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pulsar_conformance.audit.simulation.loop import (
     OTHERS,
     Deciding,
     Simulation,
+    deciding_by,
 )
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
 from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
@@ -269,3 +271,27 @@ def test_the_transfer_shedder_moves_half_of_the_difference_once_it_is_sure():
     assert [len(cycle.sheds) for cycle in course.cycles] == [0, 0, 0, 4, *[0] * 6]
     assert {move.target for move in course.sheds} == {"broker-2"}
     assert course.cycles[-1].usage == {"broker-1": 54, "broker-2": 46}
+
+
+def heaps(memory, profile):
+    """The course of two brokers at 90 and 10 % of CPU with the same usage of heap memory."""
+    world = named_world("ninety-ten")
+    brokers = [replace(one, uses={**one.uses, "memory": (memory, 0)}) for one in world.brokers]
+    released = profile if profile.startswith("released") else None
+    connection = connect("reference", profile, {})
+    operations = connection.hello.operations
+    deciding = deciding_by("ThresholdShedder", {}, OTHERS, profile, released, operations)
+    return Simulation(replace(world, brokers=brokers), deciding, connection).run(40, "it")
+
+
+@pytest.mark.parametrize("profile", ["released-3.0", "released-4.2", "documented-4.2"])
+def test_heap_memory_that_is_no_load_changes_neither_decisions_nor_figures(profile):
+    """A heap of 75 % would hide that a broker is relieved, and that the other one is idle."""
+    without, full = heaps(0, profile), heaps(75, profile)
+    assert len(without.sheds) > 1
+    assert without.cycles == full.cycles
+    assert measures_of(full).spread_first == 80
+
+
+def test_heap_memory_counts_by_the_documents_of_3_0():
+    assert measures_of(heaps(75, DOCUMENTED)).spread_first == 15
