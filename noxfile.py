@@ -40,6 +40,9 @@ RELEASES = {
 }
 """Releases of Pulsar to judge, each with the profile of the newest documents about it."""
 
+OTHERS = {"2.8.2": "documented-2.10", "2.11.0": "documented-2.10", "3.2.3": "documented-3.0"}
+"""Other releases with published reports; the deviations of examined releases are tried on them."""
+
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 """Releases to judge as running clusters."""
 
@@ -223,31 +226,39 @@ def pulsar(session: nox.Session) -> None:
 def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the names after --; needs Maven.
 
-    These are the model, every release, and every `cluster:VERSION`.
+    These are the model, every release, and every `cluster:VERSION`. Other releases are published
+    in a folder of their own.
     """
+    profiles = {**OTHERS, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTERS]
-    chosen = session.posargs or ["reference", *RELEASES, *running]
+    chosen = session.posargs or ["reference", *profiles, *running]
     extras = {name.partition(":")[0] for name in chosen if ":" in name}
     install(session, extra=",".join(sorted({"pulsar", *extras})))
     for name in chosen:
-        adapter = f"pulsar:{name}" if name in RELEASES else name
+        adapter = f"pulsar:{name}" if name in profiles else name
         kind, _, version = adapter.partition(":")
         out = f"reports/out/published-{kind}-{version or VERSION}"
         known, project = [], ["--project", PACKAGE]
+        alone = version in OTHERS
         if version:
-            known = ["--known-deviations", f"fixtures/deviations/{kind}-{version}.yaml"]
+            listed = "" if alone else f"/{kind}-{version}.yaml"
+            known = ["--known-deviations", f"fixtures/deviations{listed}"]
             project = ["--project", "Apache Pulsar", "--url", "https://pulsar.apache.org/"]
         fewer = ["--examples", "5"] if kind == "cluster" else []
-        judge = ["--adapter", adapter, "--judge-by", RELEASES.get(version, PROFILES[0])]
+        judge = ["--adapter", adapter, "--judge-by", profiles.get(version, PROFILES[0])]
         words = [*judge, *fewer, "--out", out, *known]
         session.run("pulsar-conformance", "run", *words, success_codes=[0, 1])
         about = [*project, "--mode", MODES[kind], "--contact", f"the maintainers of {PACKAGE}"]
-        about += ["--to", "reports/published"]
+        about += ["--to", f"reports/published{'/others' if alone else ''}"]
         stream = f"{out}/verdicts.jsonl"
         session.run("pulsar-conformance", "report", "make", stream, *about, *known)
-    made = sorted(map(str, Path("reports", "published").glob("*.json")))
-    session.run("pulsar-conformance", "report", "verify", *made)
+    session.run("pulsar-conformance", "report", "verify", *published())
     session.run("python", "-m", "pulsar_conformance.reports.matrix")
+
+
+def published() -> list[str]:
+    """Return the files of all published reports."""
+    return sorted(map(str, Path("reports", "published").rglob("*.json")))
 
 
 @nox.session
@@ -360,8 +371,7 @@ def release(session: nox.Session) -> None:
         session.error(f"CHANGELOG.md says nothing of {VERSION}, the version in pyproject.toml")
     install(session, "release")
     session.run("pulsar-conformance", "report", "freeze", "--check")
-    published = sorted(map(str, Path("reports", "published").glob("*.json")))
-    session.run("pulsar-conformance", "report", "verify", *published)
+    session.run("pulsar-conformance", "report", "verify", *published())
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", "dist")
     session.run("twine", "check", "--strict", *map(str, sorted(Path("dist").iterdir())))

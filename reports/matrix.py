@@ -26,7 +26,8 @@ Each release of Pulsar is judged by the documents of its line. "breaks" links to
 deviations of the release, which give the place in Pulsar's source and the smallest case. A rule
 marked `-` is not in these documents, or does not apply. `pulsar-conformance rule ID` prints a rule,
 and `pulsar-conformance report summary FILE` summarizes one of the reports, which contain every
-verdict. Reports named `cluster-*` are about running clusters.
+verdict. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
+without a list of deviations; the guide to released Pulsar explains each of their failures.
 
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 

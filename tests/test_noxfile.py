@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pulsar_conformance.specs
 import pytest
-from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.adapters.pulsar.versions import documents_of, releases
 
 nox = pytest.importorskip("nox")
 ROOT = Path(__file__).parent.parent
@@ -158,6 +158,21 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
 def test_each_release_is_judged_by_the_documents_that_its_file_names(noxfile):
     found = {version: one.documents for version, one in releases().items()}
     assert found == noxfile.RELEASES
+    assert {one: documents_of(one) for one in noxfile.OTHERS} == noxfile.OTHERS
+
+
+def test_another_release_is_published_apart_with_the_deviations_of_all(noxfile):
+    session = Session("uv", "3.2.3")
+    noxfile.publish(session)
+    _, run, make, verify, _ = session.did
+    listed = ("--known-deviations", "fixtures/deviations")
+    assert run[2:6] == ("--adapter", "pulsar:3.2.3", "--judge-by", "documented-3.0")
+    assert run[-2:] == make[-2:] == listed
+    assert make[make.index("--to") + 1] == "reports/published/others"
+    files = set((ROOT / "reports/published").rglob("*.json"))
+    assert {ROOT / name for name in verify[3:]} == files
+    others = {file.name for file in files if file.parent.name == "others"}
+    assert others == {f"pulsar-{one}-{of}.json" for one, of in noxfile.OTHERS.items()}
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,9 @@ from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = sorted((ROOT / "reports" / "published").glob("*.json"))
+PUBLISHED = sorted((ROOT / "reports" / "published").rglob("*.json"))
+OTHERS = [file for file in PUBLISHED if file.parent.name == "others"]
+GUIDE = ROOT / "reports" / "site" / "guides" / "released-pulsar.md"
 REFERENCE = ROOT / "reports" / "published" / "reference-0.1.0-documented-3.0.json"
 RULE = "OVERLOAD-02"
 TITLE = specs.load().rules[RULE].title
@@ -107,6 +110,21 @@ FORGED = {
 def test_what_is_published_verifies(file, capsys):
     assert main(["report", "verify", str(file)]) == 0
     assert capsys.readouterr().out.startswith(f"{file}: holds against")
+
+
+@pytest.mark.parametrize("file", OTHERS, ids=lambda file: file.stem)
+def test_the_guide_explains_each_failure_of_a_release_that_was_not_examined(file):
+    report = json.loads(file.read_text("utf-8"))
+    version = report["implementation"]["name"].rpartition(" ")[2]
+    rows = [line.split("|")[1:] for line in GUIDE.read_text("utf-8").splitlines()]
+    [text] = [row[2] for row in rows if row and version in row[0].replace(",", " ").split()]
+    named, area = set(), ""
+    for prefix, number in re.findall(r"`([A-Z]*)-(\d\d)`", text):
+        area = prefix or area
+        named.add(f"{area}-{number}")
+    of_rule = {line["rule"]: line["verdict"] for line in report["verdicts"]}
+    assert not {"error", "unexercised", "unexpected_pass"} & set(of_rule.values())
+    assert {rule for rule, verdict in of_rule.items() if verdict == "fail"} <= named
 
 
 @pytest.mark.parametrize("name", FORGED)
