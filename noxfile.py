@@ -40,7 +40,12 @@ RELEASES = {
 }
 """Releases of Pulsar to judge, each with the profile of the newest documents about it."""
 
-OTHERS = {"2.8.2": "documented-2.10", "2.11.0": "documented-2.10", "3.2.3": "documented-3.0"}
+OTHERS = {
+    "2.8.2": "documented-2.10",
+    "2.11.0": "documented-2.10",
+    "3.1.2": "documented-3.0",
+    "3.2.3": "documented-3.0",
+}
 """Other releases with published reports; the deviations of examined releases are tried on them."""
 
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
