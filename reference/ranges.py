@@ -18,6 +18,8 @@ HASHES = FULL_UPPER + 1
 HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
 """Note on the hashes in a derivation; the documents name no hash function."""
 
+HASHED_BY_RELEASES = "CRC-32 of the whole name (NamespaceBundleFactory.getLongHashCode)"
+
 
 def hex_of(value: int) -> str:
     """Format a boundary: 0x40000000."""

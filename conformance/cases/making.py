@@ -5,6 +5,7 @@ policies.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -239,22 +240,39 @@ def _notes(
 
 
 DOMAIN = "://"
+USUAL_NAMESPACE = "public/default/"
+"""The namespace of a topic whose name has no slash."""
+
+EXAMPLE = "persistent://tenant/namespace/a"
 EDGES = ("0x00000000", "0xffffffff")
 
 
 def read_topics(file: Path) -> list[str]:
-    """Read a file with one topic per line. Errors: `BadSnapshot`."""
+    """Read a file with one topic per line, with its full or its short name. Errors: `BadSnapshot`,
+    also for a line that is no topic.
+    """
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    found = [line.strip().strip('",[]') for line in lines]
-    topics = [one for one in found if DOMAIN in one]
+    topics = []
+    for number, line in enumerate(lines, 1):
+        name = line.strip().strip('",[]')
+        if name and not name.startswith("#"):
+            topics.append(_full_name(name, f"{file}:{number}"))
     if not topics:
-        raise BadSnapshot(
-            f"{file}: no line contains a topic, such as persistent://tenant/namespace/a"
-        )
+        raise BadSnapshot(f"{file}: no line contains a topic, such as {EXAMPLE}")
     return topics
+
+
+def _full_name(name: str, place: str) -> str:
+    """Return a topic's name with its domain, namespace and tenant, as clients complete it."""
+    if DOMAIN in name:
+        return name
+    parts = name.split("/")
+    if len(parts) not in (1, 3) or not all(parts) or re.search(r"\s", name):
+        raise BadSnapshot(f"{place}: {name} is no topic, such as {EXAMPLE}")
+    return f"persistent://{'' if len(parts) == 3 else USUAL_NAMESPACE}{name}"
 
 
 def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:

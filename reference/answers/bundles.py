@@ -11,6 +11,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import (
     COUNTED,
     HASHED,
+    HASHED_BY_RELEASES,
     HASHES,
     LOCATE,
     ascend,
@@ -59,7 +60,7 @@ def locate(context: Context, case: Case) -> Derivation:
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
-        yield Step("hashes", HASHED)
+        yield Step("hashes", HASHED_BY_RELEASES if context.release else HASHED)
         counted = COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)

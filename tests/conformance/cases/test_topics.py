@@ -11,7 +11,7 @@ PARTITIONS = [f"persistent://acme/orders/topic-partition-{number}" for number in
 
 @pytest.fixture
 def located(tmp_path, capsys):
-    def locate(owned, lines, status=0):
+    def locate(owned, lines, status=0, *options):
         folder = tmp_path / "reports"
         folder.mkdir(exist_ok=True)
         for broker, ranges in owned.items():
@@ -20,7 +20,7 @@ def located(tmp_path, capsys):
             (folder / f"{broker}.json").write_text(json.dumps(report))
         file = tmp_path / "topics"
         file.write_text("\n".join(lines) + "\n")
-        assert main(["explain", str(folder), "--topics", str(file)]) == status
+        assert main(["explain", str(folder), "--topics", str(file), *options]) == status
         said = capsys.readouterr()
         return " ".join(said.out.split()), said.err
 
@@ -50,7 +50,10 @@ def test_bundles_that_nobody_owns_are_named(located):
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (["orders"], "no line contains a topic"),
+        (["# none"], "no line contains a topic"),
+        ([PARTITIONS[0], "acme/orders"], "topics:2: acme/orders is no topic"),
+        ([PARTITIONS[0], "2 topics in all"], "topics:2: 2 topics in all is no topic"),
+        (["orders"], "no broker owns a bundle of public/default"),
         ([PARTITIONS[0], "persistent://acme/bills/a"], "give topics of one namespace"),
         (["persistent://acme/bills/a"], "no broker owns a bundle of acme/bills"),
     ],
@@ -58,3 +61,14 @@ def test_bundles_that_nobody_owns_are_named(located):
 def test_topics_that_cannot_be_located_are_refused(located, lines, problem):
     _, err = located({"b1": HALVES}, lines, status=2)
     assert problem in err
+
+
+def test_a_topic_may_have_its_short_name(located):
+    out, _ = located({"b1": HALVES}, ["acme/orders/a", "persistent://acme/orders/b"])
+    assert "persistent://acme/orders/a hash" in out
+    assert "topics on each broker b1 2 topics" in out
+
+
+def test_the_hash_of_a_release_is_not_called_the_suites_own(located):
+    out, _ = located({"b1": HALVES}, PARTITIONS, 0, "--release", "3.0.7")
+    assert "hashes CRC-32 of the whole name (NamespaceBundleFactory" in out
