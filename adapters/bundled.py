@@ -23,9 +23,15 @@ SAMPLES = Path(__file__).parent / "samples"
 BUILD = 300
 """Time limit of a build in seconds; the first takes about ten, to compile Go's own library."""
 
+AGAIN = "run it again, since Go keeps what it has compiled"
+
 
 class NotBuilt(UserError):
     """A sample that could not be compiled; the message is the compiler's output."""
+
+    def __init__(self, problem: str, remedy: str = "set GOCACHE to a writable folder") -> None:
+        super().__init__(problem)
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,9 @@ def _compile(words: Sequence[str], folder: Path) -> None:
             timeout=BUILD,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        raise NotBuilt(f"{words[0]} build took more than {BUILD} s", AGAIN) from None
+    except OSError as error:
         raise NotBuilt(f"{words[0]} build: {error}") from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
@@ -122,7 +130,7 @@ def connect_sample(
     try:
         words = BUNDLED[rest].command()
     except NotBuilt as problem:
-        hint = "set GOCACHE to a writable folder, or run without this adapter"
+        hint = f"{problem.remedy}, or run without this adapter"
         raise AdapterError("start", str(problem), hint, "", name) from None
     return connect_exec(shlex.join(words), name, profile, readings, limits)
 

@@ -79,6 +79,16 @@ def test_a_cache_that_cannot_be_written_is_told(go, tmp_path):
         built(BUNDLED["go"])
 
 
+def test_a_build_that_takes_too_long_has_a_remedy_of_its_own(go, monkeypatch):
+    go("go version go1.21.0 linux/amd64", "exec sleep 20")
+    monkeypatch.setattr("pulsar_conformance.adapters.bundled.BUILD", 0.2)
+    with pytest.raises(AdapterError) as caught:
+        connect("sample:go", PROFILE, {})
+    assert "go build took more than 0.2 s" in str(caught.value)
+    assert "run it again" in str(caught.value)
+    assert "GOCACHE" not in str(caught.value)
+
+
 def test_it_is_compiled_once_and_anew_where_its_source_changed(go, tmp_path):
     # go build -o FILE . makes FILE; each build is counted.
     counted = tmp_path / "builds"
