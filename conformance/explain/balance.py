@@ -176,8 +176,8 @@ def _reasons(data: LoadData, value: Mapping[str, float]) -> Iterator[str]:
         )
     elif data.traffic[idle] < share * data.traffic[busy]:
         yield (
-            f"{idle} is underloaded: its {data.traffic[idle]:.4g} bytes/s are under {share:g} of "
-            f"the {data.traffic[busy]:.4g} of {busy}"
+            f"{idle} is underloaded: its {_rate(data.traffic[idle])} are under {share:g} of the "
+            f"{_rate(data.traffic[busy])} of {busy}"
         )
     if 100 * data.loads[busy] > most and data.loads[busy] > data.mean + target:
         yield (

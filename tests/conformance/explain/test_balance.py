@@ -52,7 +52,7 @@ def test_each_condition_has_its_figures(explained, loads, reason):
 def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
     """A broker that gets no traffic, though its CPU is as busy (apache/pulsar#22416)."""
     out = explained({"a": 0.5, "b": 0.4}, traffic={"a": 1e7, "b": 1e6})
-    assert "b is underloaded: its 1e+06 bytes/s are under 0.125 of the 1e+07 of a" in out
+    assert "b is underloaded: its 1 MB/s are under 0.125 of the 10 MB/s of a" in out
 
 
 def test_the_amount_and_the_bundles_that_fit_into_it_are_shown(explained):
