@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.mistakes import mistake
+from pulsar_conformance.conformance.cases.setting_types import PARSERS, TYPES
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.specs.broker import (
@@ -95,6 +96,8 @@ class SettingsRead:
     """
     assumed: str = ""
     """A note on a setting that was assumed because another one implies it; empty if none was."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """The new spelling of those settings in `values` that are set by it."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
@@ -167,10 +170,18 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
             why = f"{entry.place} overrides it"
             unused.append(Unused(places[entry.name], entry.name, why))
         values[entry.name], places[entry.name] = value, entry.place
+    written = dict(places)
     unused += _use_documented_spelling(values, places)
+    spelled = {
+        one.replaces: one.name
+        for one in broker_settings().values()
+        if one.name in written
+        and places.get(one.replaces) == written[one.name]
+        and written.get(one.replaces) != written[one.name]
+    }
     given = {name: value for name, value in values.items() if value is not None}
     older = release if release is not None and is_older(release) else ""
-    return SettingsRead(given, places, tuple(unused), others, known, older)
+    return SettingsRead(given, places, tuple(unused), others, known, older, spelled=spelled)
 
 
 def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
@@ -229,6 +240,7 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
     effect.
     """
     release = read.released or known_releases()[0]
+    modular = read.released if manager_by_settings(read.values) == MODULAR else None
     for name, value in read.values.items():
         setting = broker_settings().get(name)
         short = read.places[name] != GIVEN and "." not in str(value)
@@ -237,6 +249,8 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
             yield Unused(read.places[name], name, f"{value}: {why}")
         elif setting is not None and setting.name == HEAP and value and _ignores_heap(read):
             yield Unused(read.places[name], name, f"{value}: {HEAP_IGNORED}")
+        elif wrong := mistake(name, value, modular):
+            yield Unused(read.places[name], name, wrong)
         elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)
             if why:
@@ -320,42 +334,9 @@ def _type_of(name: str) -> str:
 
 def _parse_value(name: str, text: str, kind: str) -> Any:
     try:
-        return READ[kind](text)
+        return PARSERS[kind](text)
     except ValueError:
         raise BadSetting(f"{name}={text}: it takes {TYPES[kind]}") from None
-
-
-def _number(text: str) -> int | float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return int(value) if value.is_integer() else value
-
-
-def _integer(text: str) -> int:
-    return int(text)
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
-READ: Mapping[str, Callable[[str], Any]] = {
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "string": str,
-    "class": str,
-    "list": str,
-}
-
-TYPES: Mapping[str, str] = {
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-}
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:

@@ -183,7 +183,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"nothing changes with Pulsar {later[-1]}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
-        f"{name} = {_short(value)} ({found.places[name]}"
+        f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
         + ("" if value == default else f"; the default is {_short(default)}")
         + ")"
         for name, (value, default) in in_force
@@ -222,13 +222,14 @@ def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:
     if not later:
         return
     new = later[-1]
+    renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
         before, after = setting.default(now), setting.default(new)
-        if setting.since in later and setting.replaces in found.values:
+        if setting.since in later and setting.replaces in {*found.values} - {*found.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in found.values and setting.is_in(now) and before != after:
             yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
-        elif name in found.values and setting.deprecated in later:
+        elif name in {*found.values} - renamed and setting.deprecated in later:
             yield f"{name}: it becomes deprecated"
 
 

@@ -143,6 +143,14 @@ def test_the_new_spelling_of_a_weight_counts_unless_it_has_its_default(
     assert [WEIGHTS[name]] * bool(unused) == [one.name for one in read.unused]
 
 
+def test_a_setting_in_force_has_the_spelling_of_its_file(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    for name in WEIGHTS | {old: old for old in WEIGHTS.values()}:
+        file.write_text(f"{name}=0.5\n")
+        assert main(["settings", str(file), "--release", "4.2.4"]) == 0
+        assert f"{name} = 0.5" in capsys.readouterr().out
+
+
 def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
     file = tmp_path / "broker.conf"
     file.write_text("loadBalancerBandwidthInResourceWeight=0.1\n")
@@ -342,6 +350,7 @@ def test_an_upgrade_changes_names_and_defaults(tmp_path, capsys):
     assert "changes with Pulsar 4.0.7, the next known release" in out
     assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
     assert "its name becomes loadBalancerBandwidthInResourceWeight; the former name still" in out
+    assert "deprecated" not in out
     assert main(["settings", str(file), "--release", "5.0.0-M1"]) == 0
     assert "the next known release" not in capsys.readouterr().out
 

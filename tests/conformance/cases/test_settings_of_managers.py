@@ -115,3 +115,39 @@ def test_the_extensible_manager_always_places_by_the_least_usage(tmp_path):
     assert reasons(tmp_path, "extensible", name) == []
     [why] = reasons(tmp_path, "modular", name)
     assert "LeastResourceUsageWithWeight" in why
+
+
+SHEDDER = "loadBalancerLoadSheddingStrategy"
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+
+
+@pytest.mark.parametrize(
+    ("release", "instead"),
+    [
+        ("3.0.7", "OverloadShedder runs instead, and only the log says so"),
+        ("4.0.7", "the simple load manager runs instead of the modular one"),
+        ("4.2.4", "the broker does not start"),
+    ],
+)
+def test_a_misspelt_class_of_pulsar_has_its_consequence(tmp_path, release, instead):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{SHEDDER}={IMPL}ThresholdSheder\n")
+    [unused] = read_settings(file, release).without_effect()
+    assert f"Pulsar has no class {IMPL}ThresholdSheder" in unused.why
+    assert f"the most similar name is {IMPL}ThresholdShedder; {instead}" in unused.why
+
+
+def test_a_plug_in_and_the_classes_of_pulsar_are_no_mistakes(tmp_path):
+    file = tmp_path / "broker.conf"
+    for name in ("com.acme.Shedder", f"{IMPL}AvgShedder", f"{IMPL}UniformLoadShedder"):
+        file.write_text(f"{SHEDDER}={name}\n")
+        assert read_settings(file, "4.2.4").without_effect() == []
+
+
+@pytest.mark.parametrize(("limit", "overflows"), [(2047, False), (2048, True)])
+def test_a_limit_of_bandwidth_that_overflows_is_named(tmp_path, limit, overflows):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"loadBalancerNamespaceBundleMaxBandwidthMbytes={limit}\n")
+    found = read_settings(file, "3.0.7").without_effect()
+    assert bool(found) == overflows
+    assert not found or "every bundle exceeds it" in found[0].why
