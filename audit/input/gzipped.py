@@ -6,7 +6,9 @@ returns the lines before the damage, and the damage as a row.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.input.files import (
@@ -25,6 +27,29 @@ from pyspark.sql import functions as F
 
 SHAPE = "file string, line binary, damage string"
 DAMAGED = "damaged-gzip"
+
+
+MUCH = 1 << 27
+"""Number of bytes above which decompressed content is not inspected."""
+
+
+def is_intact_gzip(path: str) -> bool:
+    """True if a file consists of complete gzip members of moderate size, which any reader reads
+    alike.
+    """
+    if not path.endswith(GZIP):
+        return False
+    try:
+        given, room = Path(path).read_bytes(), MUCH
+        while given:
+            engine = zlib.decompressobj(31)
+            room -= len(engine.decompress(given, room))
+            if not engine.eof or not room:
+                return False
+            given = engine.unused_data
+    except (OSError, zlib.error):
+        return False
+    return True
 
 
 def gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 from pulsar_conformance.audit.input.files import (
@@ -16,7 +16,12 @@ from pulsar_conformance.audit.input.files import (
     is_among,
     kind_column,
 )
-from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
+from pulsar_conformance.audit.input.gzipped import (
+    colon_lines,
+    distant_gzip_lines,
+    gzip_lines,
+    is_intact_gzip,
+)
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
 from pulsar_conformance.audit.input.paths import LOCAL, escape_pattern
 from pyspark.sql import Column, DataFrame
@@ -34,10 +39,12 @@ DOCUMENTS = 2_000
 """Number of files above which none is assumed to be a single JSON document."""
 
 
-def text_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the lines of plain files, separated by line feeds."""
+def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "text") -> DataFrame:
+    """Return the lines of the files of a kind that Spark itself can read, separated by line
+    feeds.
+    """
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
-    lines = reader.text(path).where((kind_column() == "text") & is_among(files))
+    lines = reader.text(path).where((kind_column() == kind) & is_among(files))
     return lines.select(*_line_columns(F.col("value")))
 
 
@@ -97,8 +104,8 @@ def read_lines(
     reason in `damage`.
 
     A line may contain any bytes. With `whole`, Parquet files that can be opened are assumed to be
-    intact; otherwise each is checked first. `files` are the paths of the files to read, or None for
-    all.
+    intact, and so are small compressed files that were intact just before; otherwise each is
+    checked. `files` are the paths of the files to read, or None for all.
     """
     wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -106,7 +113,9 @@ def read_lines(
     if not kinds:
         return spark.createDataFrame([], LINES)
     readers = {**READERS, "text": _text_reader(found, kinds)}
-    if not whole:
+    if whole:
+        readers["gzip"] = _gzip_reader(found, kinds)
+    else:
         readers["parquet"] = checked_parquet_lines
     paths: Paths = path
     if files is not None and found.here and len(files) <= OPENED:
@@ -116,6 +125,10 @@ def read_lines(
 
 
 LINES = "file string, line string, damage string"
+INSPECTED = 1 << 20
+"""Maximum total size in bytes of compressed files that are decompressed to see if they are intact.
+"""
+
 OPENED = 1_000
 """Number of files up to which each is opened by its own path instead of the path of the folder."""
 
@@ -132,6 +145,17 @@ def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]
     some = not found.here or any(_may_be_document(one.file) for one in small)
     return document_lines if some else text_lines
+
+
+def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
+    """Return the reader for compressed files; Spark itself reads small ones that are intact.
+
+    Otherwise a Python process reads them, which takes longer to start than to read small files.
+    """
+    packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
+    few = found.here and sum(one.length for one in packed) <= INSPECTED
+    intact = few and all(is_intact_gzip(one.file.removeprefix(LOCAL)) for one in packed)
+    return partial(text_lines, kind="gzip") if intact else gzip_lines
 
 
 def _may_be_document(file: str) -> bool:

@@ -50,7 +50,7 @@ def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
             store.store_sources(there)
         return found
 
-    fallback = read(False) if there.files.get("parquet") else None
+    fallback = read(False) if {"parquet", "gzip"} & there.files.keys() else None
     return TableStep(
         RECORDS,
         (),

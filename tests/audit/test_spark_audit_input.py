@@ -8,12 +8,16 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.audit.input import gzipped, lines
 from pulsar_conformance.audit.input.files import current_files
+from pulsar_conformance.audit.input.gzipped import gzip_lines, is_intact_gzip
 from pulsar_conformance.audit.input.lines import read_lines
+from pulsar_conformance.audit.input.parsing import _without_byte_order_mark
 from pulsar_conformance.audit.input.paths import escape_existing
 from pulsar_conformance.audit.input.reasons import REASONS
 from pulsar_conformance.audit.input.records import quarantine, records
 from pulsar_conformance.audit.pipeline.tables import SILVER
+from pyspark.sql import functions as F
 from standins.records import (
     GOOD,
     HALVES,
@@ -186,6 +190,53 @@ def test_gzip_files_are_used_up_to_where_they_are_damaged(session, tmp_path):
     assert 100 < of["cut-off.gz"] < 600
     assert set(reasons(rows)) == {None, "duplicate", "damaged-gzip"}
     assert reasons(rows)[None] == 601
+
+
+PACKED = {
+    "lines": b"one\r\n\n{}\ntwo\n",
+    "mark-and-no-newline": b"\xef\xbb\xbf{}\n\xff\nlast",
+    "nothing": b"",
+}
+
+
+def test_spark_reads_intact_gzip_files_as_python_does(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "gzip_lines", None)
+    for form, content in PACKED.items():
+        members = gzip.compress(b"a\nb") + gzip.compress(b"c\n" + content)
+        (tmp_path / f"{form}.gz").write_bytes(gzip.compress(content))
+        (tmp_path / f"{form}-in-members.gz").write_bytes(members)
+    path = str(tmp_path)
+    by_spark = _rows_of(read_lines(session, path, current_files(session, path)))
+    assert by_spark == _rows_of(gzip_lines(session, path))
+    assert len(by_spark) == 20
+
+
+def _rows_of(read):
+    return sorted(
+        map(str, read.withColumn("line", _without_byte_order_mark(F.col("line"))).collect())
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[:-9],
+        lambda whole: whole[:-8] + b"\1" * 8,
+        lambda whole: whole + b"\0" * 512,
+        lambda whole: whole + b"more",
+    ],
+)
+def test_a_gzip_file_is_intact_if_it_consists_of_complete_members(tmp_path, damage, monkeypatch):
+    file, whole = tmp_path / "one.gz", squeezed(GOOD)
+    file.write_bytes(whole + whole)
+    assert is_intact_gzip(str(file))
+    monkeypatch.setattr(gzipped, "MUCH", 100)
+    assert not is_intact_gzip(str(file))
+    monkeypatch.undo()
+    file.write_bytes(damage(whole))
+    assert not is_intact_gzip(str(file))
+    assert not is_intact_gzip(str(tmp_path / "none.gz"))
+    assert not is_intact_gzip(str(file.rename(tmp_path / "one.bz2")))
 
 
 def test_a_folder_names_the_cluster(session, tmp_path):
