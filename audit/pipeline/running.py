@@ -24,6 +24,9 @@ from pyspark.sql import DataFrame
 
 UNCHANGED = Renewal()
 
+PLAN = "plan of "
+"""Prefix of a table's name for the job that plans it, if tables stay in memory."""
+
 BEGUN = "audit"
 """Name of a mark that belongs to no table: its presence shows that the folder is an audit's."""
 
@@ -57,9 +60,9 @@ def build_tables(
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel, in one session if all are
-    `configured_alike`. On later runs, one table at a time is built completely; meanwhile, the
-    changed part of another may be built in the store that `beside` returns, which has the same
-    folder and its own session.
+    `configured_alike`; tables that stay in memory are then planned while their parents are written.
+    On later runs, one table at a time is built completely; meanwhile, the changed part of another
+    may be built in the store that `beside` returns, which has the same folder and its own session.
 
     `damaged` is called with the name of each table whose files have changed since they were
     written, and with a description of the damage; the table is rebuilt.
@@ -80,10 +83,10 @@ def build_tables(
         other, at_once = beside(), 1
         stores = [store] if other is None else [store, other]
     builder = _Builder(stores, steps, wanted, set_up, marks, Semaphore(at_once))
-    after = {name: steps[name].parents for name in stale}
     progress = TableProgress(list(steps), stale, marks, tell)
-    for table in run_jobs(after, builder.build, len(stores)):
-        progress.done(table)
+    for job in run_jobs(builder.jobs(stale), builder.run, len(stores)):
+        if not job.startswith(PLAN):
+            progress.done(job)
     return {name: marks[name] for name in steps}
 
 
@@ -134,6 +137,12 @@ class _Builder:
     whole: Semaphore
     """Semaphore that limits how many tables are built completely at the same time."""
 
+    planned: dict[str, DataFrame] = field(default_factory=dict)
+    """The rows of tables that are planned but not yet written."""
+
+    planning: dict[str, float] = field(default_factory=dict)
+    """Seconds that it took to plan tables while others were written."""
+
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
     """Lock that lets one thread at a time write a mark."""
@@ -142,11 +151,32 @@ class _Builder:
         for store in self.stores:
             self.idle.put(store)
 
-    def build(self, table: str) -> None:
-        """Build a table: completely, or only its changed part."""
-        store = self.idle.get()
+    def jobs(self, stale: Iterable[str]) -> Mapping[str, Sequence[str]]:
+        """Return the jobs that build tables, each with the jobs that must be complete before it.
+
+        On a first run, a table that stays in memory has two: it is planned, and then written.
+        """
+        (store, *others), first = self.stores, not self.marks
+        if not (first and store.in_one and all(other is store for other in others)):
+            return {name: self.steps[name].parents for name in stale}
+        jobs: dict[str, Sequence[str]] = {}
+        for name in stale:
+            jobs[PLAN + name] = [
+                one if self.steps[one].finish else PLAN + one for one in self.steps[name].parents
+            ]
+            jobs[name] = [PLAN + name]
+        return jobs
+
+    def run(self, job: str) -> None:
+        """Plan a table, or build it: completely, or only its changed part."""
+        store, table = self.idle.get(), job.removeprefix(PLAN)
         try:
-            self._build(store, self.steps[table])
+            if job.startswith(PLAN):
+                begun = time.monotonic()
+                self._plan(store, self.steps[table])
+                self.planning[table] = time.monotonic() - begun
+            else:
+                self._build(store, self.steps[table])
         finally:
             for other in self.stores:
                 if other is not store:
@@ -164,7 +194,7 @@ class _Builder:
             with self.whole:
                 begun = time.monotonic()
                 written = self._build_whole(store, step)
-        took = time.monotonic() - begun
+        took = time.monotonic() - begun + self.planning.get(step.table, 0.0)
         rows, change, before = written
         store.manifests.write(step.table)
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, change)
@@ -175,15 +205,20 @@ class _Builder:
         with self.turn:
             self.stores[0].marks.put(step.table, mark)
 
-    def _build_whole(self, store: Store, step: TableStep) -> _Written:
+    def _plan(self, store: Store, step: TableStep) -> None:
         self.set_up(store, step.table, False)
-        tables = _read_tables(store, step)
+        self.planned[step.table] = store.keep(step.table, step.build(_read_tables(store, step)))
+
+    def _build_whole(self, store: Store, step: TableStep) -> _Written:
         try:
-            told = store.write(step.table, step.build(tables), *step.observed)
+            if step.table not in self.planned:
+                self._plan(store, step)
+            told = store.write(step.table, self.planned.pop(step.table), *step.observed)
         except PySparkException:
             if step.fallback is None:
                 raise
-            told = store.write(step.table, step.fallback(tables), *step.observed)
+            rows = store.keep(step.table, step.fallback(_read_tables(store, step)))
+            told = store.write(step.table, rows, *step.observed)
         if step.finish is not None:
             step.finish(told)
         return _Written(int(told["rows"]))

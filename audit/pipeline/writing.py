@@ -157,13 +157,13 @@ class Store:
     spark: Any
     path: str
     in_one: bool = False
-    """True if each table is read as one partition."""
+    """True if each table is one partition, which also stays in memory after it was built."""
 
     shards: int = 1
     """Number of partitions of a day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Tables whose files have been listed; listing them takes time."""
+    """Tables whose files have been listed, which takes time, and those that are in memory."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -218,12 +218,24 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Drop the cached list of a table's files after the table was written."""
+        """Drop the cached list of a table's files, or its rows, after the table was written."""
         self._known.pop(table, None)
 
-    def write(self, table: str, frame: DataFrame, *observed: Column) -> Mapping[str, Any]:
-        """Overwrite a table; return the number of its `rows`, and other aggregates."""
+    def keep(self, table: str, frame: DataFrame) -> DataFrame:
+        """Return new rows of a table; from now on, `read` returns them from memory if all rows are
+        one partition.
+
+        They are computed once, when they are first needed, which may be before they are written.
+        """
+        self.forget(table)
         rows = self.with_table_columns(table, frame)
+        if self.in_one:
+            rows = rows.coalesce(1).localCheckpoint(eager=False)
+            self._known[table] = rows
+        return rows
+
+    def write(self, table: str, rows: DataFrame, *observed: Column) -> Mapping[str, Any]:
+        """Overwrite a table with rows from `keep`; return their number, and other aggregates."""
         if self.shards > 1 and table != RECORDS:
             rows = self._with_few_tasks(rows)
         return self._write_observed(rows, table, "static", _count(), *observed)
@@ -241,9 +253,9 @@ class Store:
 
         The frame may be computed from the same table: it is first written to a separate folder.
         """
-        self._write(
-            self._write_aside(table, self.with_table_columns(table, frame)), table, "dynamic"
-        )
+        rows = self._write_aside(table, self.with_table_columns(table, frame))
+        self._write(rows, table, "dynamic")
+        self.forget(table)
 
     def _write_aside(self, table: str, rows: DataFrame) -> DataFrame:
         """Write new rows of a table to a separate folder; return them as read from that folder."""
@@ -273,10 +285,12 @@ class Store:
         folders = F.collect_set(folder).alias("folders")
         rows = rows.unionByName(change.unchanged_rows(own, time))
         told = self._write_observed(rows, table, "dynamic", _count(), folders)
+        self.forget(table)
         emptied = before - set(told["folders"])
         if emptied:
             kept = self.read(table).where(~folder.isin(*emptied))
             self._write(self._write_aside(table, kept), table, "static")
+            self.forget(table)
         return int(told["rows"])
 
     def update_compared(
@@ -330,7 +344,6 @@ class Store:
         return dict(seen.get)
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
-        self.forget(folder)
         columns = [PARTITION]
         if self.shards > 1:
             columns.append(SHARD)

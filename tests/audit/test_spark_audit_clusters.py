@@ -66,8 +66,8 @@ def test_the_rows_of_other_clusters_are_kept(audit_session, tmp_path, shards):
     store = Store(audit_session, str(tmp_path), shards=shards)
     times = [START + number * 5 * HOUR for number in range(10)]
     empty = audit_session.createDataFrame([], TABLES["records"].schema)
-    store.write("records", empty)
-    store.write(TABLE, rows(audit_session, CLUSTERS, times, "before"))
+    store.write("records", store.keep("records", empty))
+    store.write(TABLE, store.keep(TABLE, rows(audit_session, CLUSTERS, times, "before")))
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.parquet")}
     later = [time + HOUR for time in times if time >= SINCE]
     change = Renewal({CHANGED: SINCE})

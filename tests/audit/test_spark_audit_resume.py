@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Semaphore
 
 import pytest
 
@@ -19,10 +20,10 @@ from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.adapters.spark.session import separate_session
 from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.pipeline import spark_tuning
-from pulsar_conformance.audit.pipeline.marks import DONE
+from pulsar_conformance.audit.pipeline.marks import DONE, Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import records_step
-from pulsar_conformance.audit.pipeline.running import build_tables
+from pulsar_conformance.audit.pipeline.running import _Builder, build_tables
 from pulsar_conformance.audit.pipeline.steps import COMPARED, build_steps, fingerprints
 from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
@@ -196,8 +197,27 @@ def test_tables_of_one_part_are_the_same(audit_session, history, expected, tmp_p
     assert not spark_tuning.is_single_partition(spark_tuning.TINY)
     build_tables(store, every_step(store, history), silent, set_up)
     assert {one[spark_tuning.PARTITIONS] for one in set_ups} == {"1"}
-    assert rows(store) == expected
+    assert rows(store) == rows(Store(store.spark, str(tmp_path))) == expected
     assert {store.read(name).rdd.getNumPartitions() for name in TABLES} == {1}
+    # The rows of all tables that nothing has changed since stay in memory.
+    assert [name for name in TABLES if store.read(name).inputFiles()] == ["records"]
+
+
+def test_small_tables_are_planned_while_their_parents_are_written(history, tmp_path, audit_session):
+    store = Store(audit_session, str(tmp_path), in_one=True)
+    steps = {step.table: step for step in every_step(store, history)}
+
+    def jobs(stores, marks):
+        return _Builder(stores, steps, {}, lambda *_: None, marks, Semaphore()).jobs(steps)
+
+    found = jobs([store, store], {})
+    assert list(found)[:4] == ["plan of records", "records", "plan of quarantine", "quarantine"]
+    assert found["findings"] == ["plan of findings"]
+    assert found["plan of quarantine"] == ["records"]
+    assert "plan of broker_decisions" in found["plan of findings"]
+    whole = {name: step.parents for name, step in steps.items()}
+    assert jobs([store, store], {"records": Mark("", 1, 0.1)}) == whole
+    assert jobs([store, replace(store)], {}) == jobs([replace(store, in_one=False)], {}) == whole
 
 
 def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, history, tmp_path):

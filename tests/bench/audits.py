@@ -150,13 +150,14 @@ def floor(made: Store, history: str, to: Store) -> None:
         "file", "line", "kind", "at", "cluster", said, F.to_date("at").alias("day")
     )
     rows = rows.withColumns({"used": F.lit(True), "reason": F.lit(None).cast("string")})
-    to.write("records", _sorted(rows.withColumn("part", part_of_day()), ("cluster", "day", "part")))
+    ordered = _sorted(rows.withColumn("part", part_of_day()), ("cluster", "day", "part"))
+    to.write("records", to.keep("records", ordered))
     for name in TABLES:
         for parent, keys in READ.get(name, {}).items():
             of = _sorted(made.read(parent), keys) if keys else made.read(parent)
             of.write.format("noop").mode("overwrite").save()
         if name != "records":
-            to.write(name, made.read(name))
+            to.write(name, to.keep(name, made.read(name)))
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
