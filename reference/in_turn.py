@@ -34,22 +34,23 @@ class CyclesInTurn:
         """
         passed = exact(minutes)
         self._unloaded = {name: ago + passed for name, ago in self._unloaded.items()}
-        self._earlier = [_aged(one, passed) for one in self._earlier]
+        self._earlier = [aged(one, passed) for one in self._earlier]
         seen = {**case, "recentlyUnloaded": self._unloaded, "earlier": self._earlier}
         answer = dict(select(self.context, seen).answer)
         unloads = tuple(one["bundle"] for one in answer.get("unload", ()))
         self._unloaded |= dict.fromkeys(unloads, ZERO)
         cycle = Cycle(seen, self.context.settings(case), self.context.readings)
-        keep = _keep_transfers if cycle.strategy == TRANSFER_SHEDDER else _keep_usages
+        keep = keep_transfers if cycle.strategy == TRANSFER_SHEDDER else _keep_usages
         self._earlier = keep(self._earlier, cycle, unloads)
         return answer
 
 
-def _aged(one: Any, passed: Minutes) -> Any:
+def aged(one: Any, passed: Minutes) -> Any:
+    """Return what was kept of an earlier cycle, some minutes later."""
     return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
 
 
-def _keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
+def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
     """Add a cycle for TransferShedder; only the last cycle and recent unloads count later."""
     hits = earlier[-1].hits if earlier else 0
     now = Past(cycle, unloads, ZERO)

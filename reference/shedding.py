@@ -71,6 +71,11 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
 """Predicate that is true if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
 
 
+def short_name(strategy: str) -> str:
+    """Return the name of a strategy's class, without Pulsar's package."""
+    return TRANSFER_SHEDDER if strategy == IN_EXTENSIONS else strategy.removeprefix(PACKAGE)
+
+
 def names_extensible(settings: Mapping[str, Any]) -> bool:
     """True if the settings select the extensible load manager, in any package."""
     return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
@@ -94,8 +99,7 @@ class Cycle:
         """Class name of the strategy, without Pulsar's package. [SHED-05, SHED-06, TRANSFER-18]"""
         if TRANSFER_TARGET in self.settings.defaults and self.left_to_extensible:
             return TRANSFER_SHEDDER
-        given: str = self.case["strategy"] or self.settings.text(STRATEGY)
-        return TRANSFER_SHEDDER if given == IN_EXTENSIONS else given.removeprefix(PACKAGE)
+        return short_name(self.case["strategy"] or self.settings.text(STRATEGY))
 
     @property
     def left_to_extensible(self) -> bool:

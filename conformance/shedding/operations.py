@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.shedding.view import (
 )
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER, TRANSFER_TARGET
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 from pulsar_conformance.reference.uniform import (
     AVERAGE_SETTINGS,
@@ -48,16 +48,22 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
             settings.number(name)
         yield from weight_problems(settings)
     if strategy == TRANSFER_SHEDDER:
-        from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS
-
-        for name in (*TRANSFER_NUMBERS, HISTORY_SHARE):
-            settings.number(name)
-        yield from weight_problems(settings)
+        yield from legal_transfers(settings)
     if strategy == "UniformLoadShedder":
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
     owned = {b for report in case["brokers"].values() for b in report.get("bundles", ())}
     yield from _moved(owned, case["recentlyUnloaded"])
+
+
+def legal_transfers(settings: Settings) -> Problems:
+    """Yield the problems of TransferShedder's settings."""
+    settings.number(TRANSFER_TARGET)  # Without it, the strategy is not documented.
+    from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS
+
+    for name in (*TRANSFER_NUMBERS, HISTORY_SHARE):
+        settings.number(name)
+    yield from weight_problems(settings)
 
 
 def history_share(settings: Settings) -> Problems:

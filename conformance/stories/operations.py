@@ -12,13 +12,13 @@ from pulsar_conformance.conformance.common.clusters import TOPICS, example_rates
 from pulsar_conformance.conformance.common.expect import Violated
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.shedding.operations import history_share
+from pulsar_conformance.conformance.shedding.operations import history_share, legal_transfers
 from pulsar_conformance.conformance.stories.world import Moment, moments
 from pulsar_conformance.reference import Readings, Settings, candidates, splitting
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES, why_invalid
 from pulsar_conformance.reference.story.timers import (
     REPORT_INTERVAL,
@@ -252,7 +252,8 @@ def _passing(case: Json, settings: Settings) -> Problems:
     if not _is_ever_on(case, settings, ENABLED):
         return
     settings.number(GRACE)
-    strategies = {settings.text(STRATEGY).removeprefix(PACKAGE), *named_strategies(case)}
+    first = {STRATEGY: settings.text(STRATEGY)}
+    strategies = set(named_strategies({**case, "settings": first}))
     if "ThresholdShedder" in strategies:
         settings.number(SHEDDER_THRESHOLD)
         yield from weight_problems(settings)
@@ -260,6 +261,8 @@ def _passing(case: Json, settings: Settings) -> Problems:
     if "UniformLoadShedder" in strategies:
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
+    if TRANSFER_SHEDDER in strategies:
+        yield from legal_transfers(settings)
 
 
 def _algorithm(settings: Settings) -> None:

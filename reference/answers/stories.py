@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pulsar_conformance.reference.answers.shedding import STRATEGIES
+from pulsar_conformance.reference.answers.shedding import strategies_of
 from pulsar_conformance.reference.context import Answer, Case, Context, Readings, Refused, Value
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import plain
-from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
+from pulsar_conformance.reference.shedding import STRATEGY, short_name
 from pulsar_conformance.reference.story.events import EVENTS
 from pulsar_conformance.reference.story.world import EventResult, Explanation, Ignored, World
+
+UNPLAYED = frozenset({"AvgShedder"})
+"""Strategies that only questions about cycles answer."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +71,21 @@ def _about(about: Mapping[str, Any]) -> str:
 
 def story(context: Context, case: Case) -> Derivation:
     """Answer `cluster.replay`. [OWN; SHED, SPLIT, MANAGER and ANTI for rules about time]"""
+    known = set(strategies_of(context.defaults)) - UNPLAYED
     for strategy in named_strategies(case):
-        if strategy not in STRATEGIES:
+        if strategy not in known:
             return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)
     told = replay(case, context.defaults, context.readings)
     return Derivation({"steps": told.steps}, told.explain)
 
 
 def named_strategies(case: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the shedding strategies that a story sets, without Pulsar's package name."""
+    """Yield the shedding strategies that a story sets, without their packages."""
     changed = (event["setting"] for event in case["events"] if "setting" in event)
     values = [one["value"] for one in changed if one["name"] == STRATEGY]
     for value in (case["settings"].get(STRATEGY), *values):
         if isinstance(value, str):
-            yield value.removeprefix(PACKAGE)
+            yield short_name(value)
 
 
 ANSWERS: Mapping[str, Answer] = {

@@ -21,7 +21,7 @@ from pulsar_conformance.reference.placement import (
     rate_of,
 )
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.shedding import Cycle, Unloads
+from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER, Cycle, Unloads
 from pulsar_conformance.reference.story.world import EventResult, World
 from pulsar_conformance.reference.threshold import Levels
 from pulsar_conformance.reference.usage import Usage
@@ -135,25 +135,31 @@ def split_bundle(
 def run_shedding_cycle(world: World, result: EventResult) -> None:
     """Run one shedding cycle: unload bundles and assign them to other brokers. [SHED-09, OWN-12]
 
-    The cycle is skipped if nothing has changed since the last one.
+    Except under TransferShedder, which counts cycles, a cycle is skipped if nothing has changed
+    since the last one.
     """
     settings = world.settings
     cycle = Cycle(_case(world), settings, world.readings)
     if not cycle.enabled:
+        return
+    if cycle.strategy == TRANSFER_SHEDDER:
+        from pulsar_conformance.reference.story.transfers import run_transfers
+
+        run_transfers(world, result, cycle)
         return
     seen = (world.changes, len(cycle.recent))
     if world.last_cycle == seen:
         return
     usage = {name: member.cpu for name, member in world.brokers.items()}
     for given in decided(cycle):
-        result.explanations.append(partial(_shedding_steps, given))
+        result.explanations.append(partial(shedding_steps, given))
         for bundle in given:
-            _move(world, result, bundle, less_loaded(world, given.broker, usage))
+            move(world, result, bundle, less_loaded(world, given.broker, usage))
     _remember(world, cycle)
     world.last_cycle = seen
 
 
-def _move(world: World, result: EventResult, bundle: str, less_loaded_brokers: list[str]) -> None:
+def move(world: World, result: EventResult, bundle: str, less_loaded_brokers: list[str]) -> None:
     """Move a bundle to a less loaded broker. [OWN-12, SHED-11]"""
     if not less_loaded_brokers:
         result.note(bundle, "stays: no other broker is less loaded")
@@ -194,7 +200,8 @@ def _remember(world: World, cycle: Cycle) -> None:
             world.changed()
 
 
-def _shedding_steps(given: Unloads) -> Iterator[Step]:
+def shedding_steps(given: Unloads) -> Iterator[Step]:
+    """Yield the derivation of a broker's unloads; nothing if there are none."""
     if not given.bundles:
         return
     yield Step(given.broker, "sheds load")

@@ -22,6 +22,7 @@ def report_all(world: World) -> None:
         world.reported_changes = world.changes
     for bundle in world.owner:
         samples = world.samples.setdefault(bundle, Samples(kind))
+        world.measured[bundle] = world.load_of(bundle)
         if samples.add(world.load_of(bundle)):
             world.changed()
 

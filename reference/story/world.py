@@ -13,6 +13,7 @@ from pulsar_conformance.reference.context import Readings, Settings, Value
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Minutes, Percent, Rate, jsonable
 from pulsar_conformance.reference.ranges import LOCATE, HashRange, namespace_of
+from pulsar_conformance.reference.sequences import Past
 from pulsar_conformance.reference.shedding import STRATEGY
 
 IDLE = Rates(ZERO, ZERO, ZERO, ZERO)
@@ -76,6 +77,12 @@ class World:
     """Time of the last shedding cycle."""
     wrote_at: Minutes = ZERO
     """Time when the leader last wrote the bundle data."""
+    measured: dict[str, Rates] = field(default_factory=dict)
+    """Rates of each bundle in its broker's last report."""
+    transfers: list[Past] = field(default_factory=list)
+    """Earlier cycles of TransferShedder on which later ones depend."""
+    transfers_at: Minutes = ZERO
+    """Time of the last cycle of TransferShedder."""
     last_cycle: tuple[int, int] | None = None
     """State at the last shedding cycle: `changes`, and the number of blocked bundles."""
     reported_changes: int | None = None
@@ -195,6 +202,7 @@ class World:
         topics = self.topics_in.pop(bundle, {})
         self.carried.pop(bundle, None)
         self.samples.pop(bundle, None)
+        self.measured.pop(bundle, None)
         for topic in topics:
             del self.bundle_of[topic]
             self.use(topic, namespace, self.topics[topic])

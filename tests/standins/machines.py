@@ -141,14 +141,14 @@ def requests_are_ignored(patch):
 
 
 def sheds_without_a_word(patch):
-    right = destination._move
+    right = destination.move
 
     def move(world, result, bundle, idler):
         before = len(result.unloaded)
         right(world, result, bundle, idler)
         del result.unloaded[before:]
 
-    patch.setattr(destination, "_move", move)
+    patch.setattr(destination, "move", move)
 
 
 def the_first_takes_all(patch):
@@ -194,13 +194,13 @@ def sheds_to_the_busiest(patch):
 
 
 def forgets_what_it_shed(patch):
-    right = destination._move
+    right = destination.move
 
     def move(world, result, bundle, idler):
         right(world, result, bundle, idler)
         world.unloaded_at.clear()
 
-    patch.setattr(destination, "_move", move)
+    patch.setattr(destination, "move", move)
 
 
 def cannot_be_switched_off(patch):
@@ -380,3 +380,13 @@ def a_crash_moves_everything(patch):
             destination.assign(world, result, bundle, list(world.brokers)[-1:])
 
     event(patch, "broker_down", broker_down)
+
+
+def transfers_to_the_busiest(patch):
+    right = destination.move
+
+    def move(world, result, bundle, _idler):
+        usage = {name: member.cpu for name, member in world.brokers.items()}
+        right(world, result, bundle, [max(usage, key=usage.get)])
+
+    patch.setattr(destination, "move", move)
