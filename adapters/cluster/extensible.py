@@ -14,7 +14,8 @@ from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
-from pulsar_conformance.reference.shedding import ENABLED
+from pulsar_conformance.reference.answers.stories import named_strategies
+from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, names_extensible
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
 PATIENCE = 20
@@ -48,6 +49,7 @@ class ExtensibleManager(LoadManager):
         ]
         channel = self.java.getServiceUnitStateChannel()
         self._units = field(channel, "tableview").get(channel)
+        self._unloads = field(self.java, "unloadScheduler").get(self.java)
         self._echoes: dict[Java, _Echo] = {}
 
     def host(self) -> Java:
@@ -129,6 +131,14 @@ class ExtensibleManager(LoadManager):
         for reporter in (self._load, self._top):
             last = field(reporter, "lastTombstonedAt")
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
+        for name in ("recentlyUnloadedBundles", "recentlyUnloadedBrokers"):
+            recent = field(self._unloads, name).get(self._unloads)
+            for key in list(recent.keySet().toArray()):
+                at = int(recent.get(key).longValue())
+                recent.put(key, java_class("java.lang.Long").valueOf(at - ago))
+        for one in self._received():
+            updated = field(one, "updatedAt")
+            updated.setLong(one, int(updated.getLong(one)) - ago)
 
     def known(self) -> set[str]:
         """Return the brokers that it considers running."""
@@ -136,10 +146,15 @@ class ExtensibleManager(LoadManager):
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """Return an empty set: stories do not depend on its shedding, see
-        `check_story_is_decided`.
-        """
-        return set()
+        """Return the bundles that it unloaded for their load and remembers."""
+        recent = field(self._unloads, "recentlyUnloadedBundles").get(self._unloads)
+        return {str(one) for one in recent.keySet().toArray()}
+
+    def _received(self) -> list[Java]:
+        """Return the load data that it has received from brokers."""
+        store = self._stores[0]
+        view = field(store, "tableView").get(store)
+        return [] if view is None else list(view.values().toArray())
 
     def _run_pending_tasks(self) -> None:
         pool = self._service.getLoadManagerExecutor()
@@ -195,16 +210,19 @@ def check_version(version: str) -> None:
     raise CannotLoad(f"{problem}; use 4.0 or later with manager=extensible")
 
 
-def check_story_is_decided(case: Mapping[str, Any]) -> None:
-    """Check that a story does not depend on decisions of this manager that cannot be observed.
-
-    Errors: `Unsayable`.
-    """
+def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
+    """Check that a load manager has the strategies of a story that sheds. Errors: `Unsayable`."""
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])
-    if sheds and any(kind == "tick" for kind, _ in events):
+    if not sheds or all(kind != "tick" for kind, _ in events):
+        return
+    named = set(named_strategies(case))
+    if manager != "extensible":
+        if TRANSFER_SHEDDER in named:
+            raise Unsayable(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
+    elif named != {TRANSFER_SHEDDER} and not (not named and names_extensible(case["settings"])):
         raise Unsayable(
-            "the extensible load manager sheds only by TransferShedder, whose decisions stories "
-            "do not cover (pulsar:VERSION answers shed.cycles)"
+            f"the extensible load manager sheds only by {TRANSFER_SHEDDER}, and the story is about "
+            f"{' and '.join(sorted(named)) or 'the default strategy'}"
         )

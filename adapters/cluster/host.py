@@ -160,13 +160,12 @@ class ClusterHost:
             raise AdapterTrouble(problem) from error
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        from pulsar_conformance.adapters.cluster.extensible import check_story_is_decided
+        from pulsar_conformance.adapters.cluster.extensible import check_story_strategy
         from pulsar_conformance.adapters.cluster.story import replay
 
         if operation != REPLAY:
             return self._decisions[operation](self._leader, case)
-        if self._options["manager"] == "extensible":
-            check_story_is_decided(case)
+        check_story_strategy(case, self._options["manager"])
         steps = replay(self._cluster, case, self._defaults, self._options["settings"])
         return {"steps": list(steps)}
 

@@ -296,13 +296,6 @@ def test_what_the_extensible_manager_owns_is_seen_anew(extensible):
     assert unloaded["unloaded"] == [{"bundle": bundle, "from": "broker-1", "reason": "admin"}]
 
 
-def test_the_extensible_manager_sheds_in_no_story(extensible):
-    case = story(*USED, {"tick": {"minutes": 1}})
-    case["settings"] = {**CALM, "loadBalancerSheddingEnabled": True}
-    [answer] = extensible.ask("cluster.replay", [case])
-    assert "sheds only by TransferShedder" in answer["unsupported"]
-
-
 @pytest.mark.parametrize(
     ("version", "said"),
     [
