@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class Worked:
-    """An example with the model's answers under the first profile in which it is valid."""
+    """An example with the model's answers under the first profile in which it has any."""
 
     example: Example
     profile: str
@@ -35,11 +35,18 @@ class Worked:
 
         Errors: `MissingSetting` if no profile has every setting needed.
         """
+        declined: list[Worked] = []
         for profile in profiles_of(example):
             try:
-                return cls(example, profile, derivations(example, profile, example.readings))
+                worked = cls(example, profile, derivations(example, profile, example.readings))
             except MissingSetting as missing:
                 lacking = missing
+                continue
+            if not any("unsupported" in one for one in worked.answers):
+                return worked
+            declined.append(worked)
+        if declined:
+            return declined[0]
         raise lacking
 
     @cached_property
@@ -67,9 +74,10 @@ class Worked:
 
 def profiles_of(example: Example) -> list[str]:
     """Return the profiles that have one of the example's rules, in order."""
-    bundled = load()
-    rules = [bundled.rules[rule] for rule in example.rules]
-    return [one for one in bundled.profiles if any(one in rule.profiles for rule in rules)]
+    bundled, rules = load(), set(example.rules)
+    return [
+        one for one in bundled.profiles if any(rule.id in rules for rule in bundled.rules_of(one))
+    ]
 
 
 def derivations(
