@@ -20,7 +20,11 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.stories.draw_stories import under_transfer_shedder
+from pulsar_conformance.conformance.stories.operations import REPLAY
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.answers.shedding import strategies_of
+from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER
 
 Origin = Literal["saved", "example", "searched", "drawn", "aimed", "other"]
 """Source of a trial.
@@ -111,11 +115,10 @@ def trials_of_rule(
         for trial in plan.searched(implementation.adapter, profile, rule.id).faults:
             yield SourcedTrial("searched", trial)
         return
-    plugged = implementation.plugged_strategy if rule.any_strategy else None
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
     for trial in draw_trials(rule.id, profile, plan.seed, examples):
-        yield SourcedTrial("drawn", trial if plugged is None else with_strategy(plugged, trial))
+        yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
@@ -227,6 +230,27 @@ def sample_questions(
             break
     step = max(1.0, len(found) / max(1, least))
     return [found[int(step * index)] for index in range(min(least, len(found)))]
+
+
+def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implementation) -> Trial:
+    """Return the questions with the only shedding strategy that an implementation has, if any."""
+    plugged = implementation.plugged_strategy if rule.any_strategy else None
+    if plugged is not None:
+        return with_strategy(plugged, trial)
+    if implementation.hello.manager != "extensible":
+        return trial
+    documented = strategies_of(specs.load().defaults(implementation.profile))
+    return with_transfer_shedder(trial) if TRANSFER_SHEDDER in documented else trial
+
+
+def with_transfer_shedder(trial: Trial) -> Trial:
+    """Return the questions with TransferShedder in each story that sheds."""
+    return Trial(
+        tuple(
+            Question(operation, under_transfer_shedder(case) if operation == REPLAY.id else case)
+            for operation, case in trial.questions
+        )
+    )
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:

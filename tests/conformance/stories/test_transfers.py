@@ -1,14 +1,20 @@
 """Stories in which TransferShedder of the extensible load manager moves bundles."""
 
+from dataclasses import replace
+
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_case
-from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.attribute import own_faults
-from pulsar_conformance.conformance.engine.draw import draw_trials
+from pulsar_conformance.conformance.engine.draw import (
+    draw_trials,
+    trials_of_rule,
+    with_transfer_shedder,
+)
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.stories.draw_stories import CALM
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.shedding import (
@@ -137,16 +143,27 @@ def test_a_strategy_that_stories_do_not_play_is_declined(profile, strategy):
     assert answer == {"unsupported": f"{strategy} is not documented"}
 
 
+def strategies(rule_id, manager, profile):
+    """The strategies of the stories that are drawn for an implementation with a load manager."""
+    implementation = Implementation("reference", profile, {})
+    implementation.hello = replace(implementation.hello, manager=manager)
+    plan = Plan(("reference",), (profile,), examples=10)
+    found = trials_of_rule(RULES[rule_id], plan, implementation, ())
+    cases = [one.trial.questions[0].case for one in found if one.origin == "drawn"]
+    return {one["settings"][STRATEGY] == IN_EXTENSIONS for one in cases}
+
+
+def test_only_the_extensible_manager_is_asked_about_transfers_and_only_where_something_is_shed():
+    assert strategies("OWN-12", "extensible", PROFILE) == {True}
+    assert strategies("OWN-12", "modular", PROFILE) == {False}
+    assert strategies("OWN-12", "extensible", "documented-3.0") == {False}
+    assert strategies("OWN-01", "extensible", PROFILE) == {False}
+    assert False in strategies("SHED-10", "extensible", PROFILE)
+
+
 def drawn(rule_id):
-    """The drawn stories of a rule that sheds, under TransferShedder."""
-    found = []
-    for trial in draw_trials(rule_id, PROFILE, 0, EXAMPLES):
-        [(operation, case)] = trial.questions
-        changed = [event["setting"]["name"] for event in case["events"] if "setting" in event]
-        if case["settings"][ENABLED] and STRATEGY not in changed:
-            settings = {**case["settings"], STRATEGY: IN_EXTENSIONS, HITS: 0}
-            found.append(Trial.of(operation, {**case, "settings": settings}))
-    return found
+    trials = map(with_transfer_shedder, draw_trials(rule_id, PROFILE, 0, EXAMPLES))
+    return [one for one in trials if one.questions[0].case["settings"][STRATEGY] == IN_EXTENSIONS]
 
 
 @pytest.mark.parametrize("rule_id", ["OWN-12", "SHED-09", "SHED-11", "SHED-12", "SHED-13"])
