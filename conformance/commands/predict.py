@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.compare.predictions import (
     Share,
     branches_of,
     read_questions,
+    write_questions,
 )
 from pulsar_conformance.conformance.engine.draw import distinct_questions, sample_questions
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -41,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask the questions of a file, one per line in the format of `ask`, instead of "
         "drawing them",
     )
+    parser.add_argument(
+        "--missed",
+        type=Path,
+        metavar="FILE",
+        help="write the questions that the model decides differently to a file, one per line, "
+        "which `ask` and --cases read",
+    )
     add_judged_by(parser)
 
 
@@ -65,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
             asked = [one for one in operations if one in given]
             shares = [predictor.share(one, given[one], as_given=True) for one in asked]
             what = f"of {args.cases}"
+        if args.missed is not None:
+            write_questions(Share.of_all(shares).examples, args.missed)
         if len(shares) > 1:
             shares.append(Share.of_all(shares))
         for line in [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,11 +40,13 @@ class Share:
     Attributes:
         asked: number of cases that were answered.
         missed: number of cases that the model decides differently, by cause.
+        examples: these cases, in the order in which they were asked.
     """
 
     operation: str
     asked: int
     missed: Mapping[str, int]
+    examples: Sequence[Trial] = ()
 
     @property
     def predicted(self) -> int:
@@ -54,7 +57,8 @@ class Share:
     def of_all(cls, shares: Sequence[Share], operation: str = "all") -> Share:
         """Return the sum of several results."""
         missed = sum((Counter(one.missed) for one in shares), Counter[str]())
-        return cls(operation, sum(one.asked for one in shares), missed)
+        examples = [trial for one in shares for trial in one.examples]
+        return cls(operation, sum(one.asked for one in shares), missed, examples)
 
     def lines(self) -> Iterator[str]:
         """Yield the share, then the causes by descending number of cases."""
@@ -79,6 +83,7 @@ class Predictor:
         gets values without effect instead.
         """
         asked, missed = 0, Counter[str]()
+        examples: list[Trial] = []
         trials = _with_hidden(self.subject.resolved.profile, trials, as_given)
         answers = self.subject.implementation.answers(trials)
         for trial, [answer] in zip(trials, answers, strict=True):
@@ -89,7 +94,8 @@ class Predictor:
             predicted = self._possible_answers(operation, case)
             if not any(_is_same_decision(operation, one, answer) for one in predicted):
                 missed[self._cause(Difference(trial, (predicted[0], answer)))] += 1
-        return Share(operation, asked, missed)
+                examples.append(trial)
+        return Share(operation, asked, missed, examples)
 
     def _possible_answers(self, operation: str, case: Json) -> list[Json]:
         """Return the model's possible answers; several if it chooses at random."""
@@ -230,6 +236,15 @@ def read_questions(file: Path) -> ByOperation:
     try:
         with file.open("rb") as lines:
             return _by_operation(lines, str(file))
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from None
+
+
+def write_questions(trials: Iterable[Trial], file: Path) -> None:
+    """Write questions to a file that `read_questions` reads. Errors: `UserError`."""
+    lines = [json.dumps(one, ensure_ascii=False) for trial in trials for one in trial.as_json()]
+    try:
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from None
 

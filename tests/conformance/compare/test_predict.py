@@ -64,6 +64,23 @@ def test_misses_are_grouped_by_what_is_broken(capfd):
     assert any("OVERLOAD-02" in cause for cause in causes)
 
 
+def test_missed_questions_are_written_and_missed_again(capfd, tmp_path):
+    file, words = tmp_path / "missed.jsonl", ("python:standins.variants:Forgetful",)
+    _, out, _ = predict(capfd, *words, "--operation", "shed.select", "--missed", str(file))
+    predicted, asked = map(int, re.findall(r"\d+", out[0])[:2])
+    assert len(file.read_text("utf-8").splitlines()) == asked - predicted > 0
+    _, out, _ = predict(capfd, *words, "--cases", str(file))
+    assert out[0] == f"shed.select: 0 of {asked - predicted} (0.00 %)"
+
+
+def test_missed_questions_need_a_folder(capfd, tmp_path):
+    file = tmp_path / "none" / "missed.jsonl"
+    words = ("reference", "--operation", "usage.nic", "--missed", str(file))
+    status, _, err = predict(capfd, *words)
+    assert status == 2
+    assert f"{file}: No such file or directory" in err
+
+
 def test_what_is_not_offered_is_told(capfd):
     status, _, err = predict(capfd, "reference", "--operation", "shed.selekt")
     assert status == 2
