@@ -6,13 +6,13 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
-from pulsar_conformance.adapters.cache import root
+from pulsar_conformance.adapters.cache import ENVIRONMENT, root
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec
@@ -20,16 +20,20 @@ from pulsar_conformance.adapters.programs import major_version, spark_problem
 from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
+
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options with which Java starts fastest; each part of a campaign starts it again."""
+
 BUILD = 300
 """Time limit of a build in seconds; the first takes about ten, to compile Go's own library."""
 
-AGAIN = "run it again, since Go keeps what it has compiled"
+AGAIN = "run it again when the machine is less busy; Go keeps what it has compiled"
 
 
 class NotBuilt(UserError):
     """A sample that could not be compiled; the message is the compiler's output."""
 
-    def __init__(self, problem: str, remedy: str = "set GOCACHE to a writable folder") -> None:
+    def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.remedy = remedy
 
@@ -39,17 +43,26 @@ class Sample:
     """A sample implementation, its language, and the programs that run it."""
 
     program: str
-    place: Path
-    """The file that the program runs, or the folder that it compiles."""
+    folder: Path
+    """The folder of its source."""
     version: tuple[str, ...]
     least: int
     """Minimum version of the program that runs it."""
+    words: tuple[str, ...]
+    """The command that starts it, with `{source}` for the folder and `{built}` for the result of
+    `build`.
+    """
+    build: tuple[str, ...] = ()
+    """Arguments with which the program compiles it to `{built}`; none if it runs the source."""
+    remedy: str = ""
+    """What to do if it cannot be compiled."""
     series: str = ""
     """Leading part of the program's version that `least` omits, if any."""
 
     def command(self) -> list[str]:
         """Return the command that starts it. Raises NotBuilt."""
-        return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
+        program = built(self) if self.build else None
+        return [word.format(built=program, source=self.folder) for word in self.words]
 
     def lacking(self) -> str | None:
         """Return why this machine cannot run it, or None."""
@@ -64,45 +77,80 @@ class Sample:
 
 
 BUNDLED: Mapping[str, Sample] = {
-    "java": Sample("java", SAMPLES / "java" / "Main.java", ("-version",), 17),
-    "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
-    "go": Sample("go", SAMPLES / "go", ("version",), 21, "1."),
+    "java": Sample(
+        program="java",
+        folder=SAMPLES / "java",
+        version=("-version",),
+        least=17,
+        words=("java", *QUICK_START, "-cp", "{built}", "Main"),
+        build=("--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{built}", "Main.java"),
+        remedy="install a JDK, which has the compiler, instead of a runtime",
+    ),
+    "javascript": Sample(
+        program="node",
+        folder=SAMPLES / "javascript",
+        version=("--version",),
+        least=20,
+        words=("node", "{source}/main.mjs"),
+    ),
+    "go": Sample(
+        program="go",
+        folder=SAMPLES / "go",
+        version=("version",),
+        least=21,
+        words=("{built}",),
+        build=("build", "-o", "{built}", "."),
+        remedy="set GOCACHE to a writable folder",
+        series="1.",
+    ),
 }
 """Samples, by the name after `sample:`."""
 
 
 def built(sample: Sample) -> Path:
-    """Return a sample's compiled program, compiling it if the source has changed.
+    """Return a sample's compiled program or folder of classes, compiled if the source has changed.
 
     The program is cached under a name derived from its source. Raises NotBuilt.
     """
     digest = sha256()
-    for file in sorted(sample.place.glob("*.*")):
+    for file in sorted(sample.folder.glob("*.*")):
         digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
-    program = root() / "samples" / f"{sample.place.name}-{digest.hexdigest()[:16]}"
+    program = root() / "samples" / f"{sample.folder.name}-{digest.hexdigest()[:16]}"
     if program.exists():
         return program
     try:
         program.parent.mkdir(parents=True, exist_ok=True)
         made_in = Path(mkdtemp(prefix=f"{program.name}-", dir=program.parent))
     except OSError as error:
-        raise NotBuilt(f"{program.parent} can't be written: {error.strerror}") from None
+        problem = f"{program.parent} can't be written: {error.strerror}"
+        raise NotBuilt(problem, f"set {ENVIRONMENT} to a writable folder") from None
     try:
         made = made_in / program.name
-        _compile([sample.program, "build", "-o", str(made), "."], sample.place)
-        made.replace(program)  # A concurrent run may already have compiled the same program.
+        _compile(sample, made)
+        _put(made, program)
     finally:
         shutil.rmtree(made_in, ignore_errors=True)
     return program
 
 
-def _compile(words: Sequence[str], folder: Path) -> None:
+def _put(made: Path, program: Path) -> None:
+    """Move a compiled program to its place, unless a concurrent run has put the same one there."""
+    try:
+        made.replace(program)
+    except OSError:  # A folder does not replace another one.
+        if not program.exists():
+            raise
+
+
+def _compile(sample: Sample, made: Path) -> None:
     # The machine's settings for Go modules are ignored, since this program needs no modules.
     environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+    words = [sample.program, *(word.format(built=made) for word in sample.build)]
+    compiler = f"{words[0]} {words[1]}"
     try:
         done = subprocess.run(
             words,
-            cwd=folder,
+            cwd=sample.folder,
             env=environment,
             capture_output=True,
             text=True,
@@ -110,12 +158,12 @@ def _compile(words: Sequence[str], folder: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotBuilt(f"{words[0]} build took more than {BUILD} s", AGAIN) from None
+        raise NotBuilt(f"{compiler} took more than {BUILD} s", AGAIN) from None
     except OSError as error:
-        raise NotBuilt(f"{words[0]} build: {error}") from None
+        raise NotBuilt(f"{compiler}: {error}", sample.remedy) from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-        raise NotBuilt(f"{words[0]} build in {folder}: {said}")
+        raise NotBuilt(f"{compiler} in {sample.folder}: {said}", sample.remedy)
 
 
 def connect_sample(

@@ -96,7 +96,7 @@ def test_it_is_compiled_once_and_anew_where_its_source_changed(go, tmp_path):
     source = tmp_path / "go"
     source.mkdir()
     (source / "main.go").write_text("package main\n")
-    sample = replace(BUNDLED["go"], place=source)
+    sample = replace(BUNDLED["go"], folder=source)
     first = built(sample)
     assert built(sample) == first
     assert counted.read_text().splitlines() == ["built"]

@@ -24,12 +24,10 @@ from pulsar_conformance.audit.fleet.plants.plants import (
 from pulsar_conformance.audit.fleet.size import NOBODY, SHEDDING, START, Fleet, HistoryOptions
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import reports
-from standins.java_sample import java_sample
 from standins.sparks import CORES, spark
 
 pytestmark = pytest.mark.spark
 
-assert java_sample
 assert spark
 
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
@@ -259,9 +257,8 @@ def course(fleet, carried, adapter, planted=()):
 
 @pytest.mark.parametrize("adapter", ["reference", JAVA])
 @pytest.mark.parametrize("strategy", ["ThresholdShedder", "OverloadShedder", "UniformLoadShedder"])
-def test_an_honest_history_breaks_no_rule(carried, java_sample, strategy, adapter):
-    named = {JAVA: java_sample}.get(adapter, adapter)
-    found, rows = course(Fleet(1, 4, 10, 12, strategy=strategy), carried, named)
+def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
+    found, rows = course(Fleet(1, 4, 10, 12, strategy=strategy), carried, adapter)
     cycles = sum(kind == "cycle" for kind, _ in rows)
     assert len(found) == cycles
     assert any(pairs for _, pairs in found)

@@ -21,14 +21,13 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
 from pulsar_conformance.audit.verdicts.splits import JUDGED
-from standins.java_sample import java_sample
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
-assert java_sample
 assert spark
 
 PROFILE = "documented-3.0"
+JAVA = "sample:java"
 STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
 ROOM = Fleet(99, 4, 10, 5)
 """Each history is a cluster of its own."""
@@ -113,7 +112,7 @@ DECIDERS = [
 
 
 @pytest.fixture(scope="module", params=DECIDERS)
-def audited(request, spark, java_sample, carried, tmp_path_factory):
+def audited(request, spark, carried, tmp_path_factory):
     """One audit of histories with their cycles and of others without.
 
     Of each: what every cluster breaks, and the rows of its verdicts.
@@ -121,7 +120,7 @@ def audited(request, spark, java_sample, carried, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fleet") / "histories"
     of_each = {"reference": list(groups())}
     if request.param:
-        of_each[java_sample] = list(islice(groups(), USUALLY))
+        of_each[JAVA] = list(islice(groups(), USUALLY))
     histories = [(adapter, group) for adapter, some in of_each.items() for group in some]
     honest = [(adapter, (strategy, ())) for adapter in of_each for strategy in STRATEGIES]
     told = written(carried, folder, histories)
@@ -180,11 +179,11 @@ def test_histories_without_cycles(audited):
     assert planted - accused <= {tuple(row[:3]) for row in rows if row[3] == "undecided"}
 
 
-def test_rules_of_other_readings_are_found_under_them(spark, java_sample, carried, tmp_path):
+def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
     """The Java sample does not know that overloaded brokers shed under every strategy."""
     one = ("OverloadShedder", ("OVERLOAD-05", "OVERLOAD-06"))
     everywhere = ("ThresholdShedder", ("SHED-08", "THRESHOLD-12"))
-    histories = [("reference", one), (java_sample, one), ("reference", everywhere)]
+    histories = [("reference", one), (JAVA, one), ("reference", everywhere)]
     expected = written(carried, tmp_path / "histories", histories)
     assert wrong(verdicts(spark, tmp_path / "histories", OTHERWISE)) == expected
     planted = {rule for those in expected.values() for rule, _ in those}
