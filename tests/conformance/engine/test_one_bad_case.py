@@ -230,7 +230,7 @@ def test_a_program_that_breaks_on_one_case_is_run_again(way, tmp_path, monkeypat
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"ask": "usage.max", "case": case}), "utf-8")
     words = ["run", "--adapter", "python:balancer:OnOne", "--rules", "USAGE-0[13]"]
-    words += ["--examples", "5", "--time-limit", "2"]
+    words += ["--examples", "5", "--time-limit", "4"]
     done = subprocess.run([sys.executable, "-c", MAIN, *words], capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     lines = Path("reports/out/verdicts.jsonl").read_text("utf-8").splitlines()[1:]
@@ -241,7 +241,7 @@ def test_a_program_that_breaks_on_one_case_is_run_again(way, tmp_path, monkeypat
     }
     assert WAYS[way] in found["USAGE-01"]["failure"]["answered"]
     again = ["run", "--adapter", "python:balancer:OnOne", "--replay"]
-    again += [found["USAGE-01"]["failure"]["case_file"], "--time-limit", "2"]
+    again += [found["USAGE-01"]["failure"]["case_file"], "--time-limit", "4"]
     done = subprocess.run([sys.executable, "-c", MAIN, *again], capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.count("violated by") == 1
