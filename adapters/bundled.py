@@ -55,7 +55,7 @@ class Sample:
     build: tuple[str, ...] = ()
     """Arguments with which the program compiles it to `{built}`; none if it runs the source."""
     remedy: str = ""
-    """What to do if it cannot be compiled."""
+    """Advice to the user if it cannot be compiled."""
     series: str = ""
     """Leading part of the program's version that `least` omits, if any."""
 
