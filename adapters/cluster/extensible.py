@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager
+from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager, move_back
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
@@ -132,10 +132,7 @@ class ExtensibleManager(LoadManager):
             last = field(reporter, "lastTombstonedAt")
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
         for name in ("recentlyUnloadedBundles", "recentlyUnloadedBrokers"):
-            recent = field(self._unloads, name).get(self._unloads)
-            for key in list(recent.keySet().toArray()):
-                at = int(recent.get(key).longValue())
-                recent.put(key, java_class("java.lang.Long").valueOf(at - ago))
+            move_back(field(self._unloads, name).get(self._unloads), ago)
         for one in self._received():
             updated = field(one, "updatedAt")
             updated.setLong(one, int(updated.getLong(one)) - ago)

@@ -96,6 +96,13 @@ class LoadManager(ABC):
         """Return the bundles that it remembers having shed."""
 
 
+def move_back(times: Java, millis: int) -> None:
+    """Make the times in a map from names to milliseconds earlier."""
+    for name in list(times.keySet().toArray()):
+        at = int(times.get(name).longValue())
+        times.put(name, java_class("java.lang.Long").valueOf(at - millis))
+
+
 class ModularManager(LoadManager):
     """Access to a `ModularLoadManagerImpl`."""
 
@@ -104,10 +111,7 @@ class ModularManager(LoadManager):
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
-        recent = self._load_data().getRecentlyUnloadedBundles()
-        for bundle in list(recent.keySet().toArray()):
-            at = int(recent.get(bundle).longValue())
-            recent.put(bundle, java_class("java.lang.Long").valueOf(at - ago))
+        move_back(self._load_data().getRecentlyUnloadedBundles(), ago)
 
     def known(self) -> set[str]:
         """Return the brokers whose reports it has."""
