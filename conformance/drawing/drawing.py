@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -215,22 +214,37 @@ class IndependentDraws(PrimitiveProvider):
 AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
+MAX_COMPARED = 256
+"""Maximum number of values with which a new one is compared; of more, only those of equal hash."""
+
+
 class Distinct(Generic[T]):
     """The first of equal values, in the order in which they were added."""
 
     def __init__(self) -> None:
         self.values: list[T] = []
-        self._alike: dict[int, list[T]] = defaultdict(list)
+        self._by_hash: dict[int, list[T]] = {}
 
     def add(self, value: T) -> None:
         """Add a value unless an equal one was added before."""
-        alike = self._alike[hash_of(value)]
-        if value not in alike:
+        alike = self._alike(value)
+        if value in alike:
+            return
+        self.values.append(value)
+        if alike is not self.values:
             alike.append(value)
-            self.values.append(value)
+
+    def _alike(self, value: T) -> list[T]:
+        """Return the values that may equal this one: all if they are few, as hashing costs more."""
+        if len(self.values) < MAX_COMPARED:
+            return self.values
+        if not self._by_hash:
+            for one in self.values:
+                self._by_hash.setdefault(content_hash(one), []).append(one)
+        return self._by_hash.setdefault(content_hash(value), [])
 
 
-def hash_of(value: Any) -> int:
+def content_hash(value: Any) -> int:
     """Return a hash of a value; that of JSON and of data classes with JSON is from its content.
 
     Equal values have the same hash. Others that are not hashable all have the same one.
@@ -240,12 +254,12 @@ def hash_of(value: Any) -> int:
     except TypeError:
         pass
     if isinstance(value, Mapping):
-        return hash(frozenset((name, hash_of(one)) for name, one in value.items()))
+        return hash(frozenset((name, content_hash(one)) for name, one in value.items()))
     if isinstance(value, list | tuple):
-        return hash(tuple(map(hash_of, value)))
+        return hash(tuple(map(content_hash, value)))
     if is_dataclass(value):
         compared = (getattr(value, one.name) for one in fields(value) if one.compare)
-        return hash(tuple(map(hash_of, compared)))
+        return hash(tuple(map(content_hash, compared)))
     return 0
 
 

@@ -178,11 +178,11 @@ def test_a_mistake_gives_one_message(capsys, words, problem):
     ("data", "problem"),
     [
         ([], "a list of brokers"),
-        ({"brokers": [], "colour": 1}, "a world has no colour"),
+        ({"brokers": [], "colour": 1}, "a world has no field colour"),
         ({"brokers": [{"bundles": 1}]}, "does not describe a world"),
         (
             {"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "round"}},
-            "no load has",
+            "round is not a shape of load",
         ),
         ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "hot", "x": 1}}, "'x'"),
         ({"brokers": [], "events": [{"cycle": 1, "broker": 1, "up": True}]}, "not describe"),

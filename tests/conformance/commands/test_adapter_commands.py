@@ -184,7 +184,9 @@ def found_by_check(name):
 def test_check_finds_wrong_order_misspelt_operations_and_death():
     told = found_by_check(f"exec:{sys.executable} {STANDINS / 'shuffles.py'}")
     assert "FAIL  names operations that exist: there is no bundles.creat;" in told
-    assert "FAIL  answers a batch in order (3 cases of bundles.create): asked together" in told
+    assert (
+        "FAIL  answers a batch in order (3 cases of bundles.create): in a batch, the cases" in told
+    )
     assert "ok    answers each of several equal cases" in told
     assert "FAIL  answers an operation that it does not know with an error: no.such" in told
     assert "what is no.such_operation?" in told

@@ -1,7 +1,7 @@
 """Equal values are kept once, however many were added, and whether they are hashable or not."""
 
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.drawing.drawing import Distinct, hash_of
+from pulsar_conformance.conformance.drawing.drawing import MAX_COMPARED, Distinct, content_hash
 
 
 class Compared:
@@ -26,11 +26,11 @@ def test_equal_values_have_the_same_hash():
         (Trial.of("usage.max", case(1)), Trial.of("usage.max", case(1.0))),
     ):
         assert one == other
-        assert hash_of(one) == hash_of(other)
+        assert content_hash(one) == content_hash(other)
 
 
 def test_trials_that_differ_differ_in_their_hash():
-    hashes = {hash_of(Trial.of("usage.max", case(number))) for number in range(1000)}
+    hashes = {content_hash(Trial.of("usage.max", case(number))) for number in range(1000)}
     assert len(hashes) == 1000
 
 
@@ -49,10 +49,19 @@ def test_values_of_other_kinds_are_compared_with_one_another():
     assert found.values == [first, second]
 
 
-def test_values_are_not_compared_with_those_that_differ_in_hash(monkeypatch):
-    monkeypatch.setattr(Compared, "count", 0)
+def test_many_values_are_not_compared_with_those_that_differ_in_hash(monkeypatch):
     found = Distinct()
-    for number in range(1000):
+    for number in range(MAX_COMPARED + 1):
+        found.add([number, Compared()])
+    monkeypatch.setattr(Compared, "count", 0)
+    for number in range(MAX_COMPARED + 1, 1000):
         found.add([number, Compared()])
     assert len(found.values) == 1000
     assert Compared.count == 0
+
+
+def test_equal_values_are_kept_once_among_many():
+    found = Distinct()
+    for number in (*range(MAX_COMPARED + 50), *range(MAX_COMPARED + 100)):
+        found.add(case(number))
+    assert found.values == [case(number) for number in range(MAX_COMPARED + 100)]
