@@ -45,6 +45,7 @@ OTHERS = {
     "2.11.0": "documented-2.10",
     "3.1.2": "documented-3.0",
     "3.2.3": "documented-3.0",
+    "3.3.6": "documented-3.0",
 }
 """Other releases with published reports; the deviations of examined releases are tried on them."""
 
