@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Question, Trial
@@ -115,24 +115,15 @@ def _profile_and_readings(model: Model) -> str:
 
 
 def _profile_of(example: Example, trial: Trial) -> str:
-    """Return the first profile with a rule or the document of the example that can answer it."""
+    """Return the first profile that judges a rule of the example and can answer its questions."""
     bundled = specs.load()
     judging = [
         profile
         for profile in bundled.profiles
-        if any(profile in bundled.rules[rule].profiles for rule in example.rules)
+        if any(rule.id in example.rules for rule in bundled.rules_of(profile))
     ]
-    documented = [
-        profile for profile in bundled.profiles if example.document in bundled.documents_of(profile)
-    ]
-    answerable = (one for one in (*judging, *documented) if _is_answerable(trial, one))
+    answerable = (one for one in judging if bad_trial(trial, bundled.defaults(one)) is None)
     return next(answerable, judging[0])
-
-
-def _is_answerable(trial: Trial, profile: str) -> bool:
-    """True if a profile's model can answer all questions: none is illegal or lacks a setting."""
-    defaults = specs.load().defaults(profile)
-    return missing_setting(trial, defaults) is None and bad_trial(trial, defaults) is None
 
 
 def _derivations(
