@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, cast
 
@@ -16,7 +17,10 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 MEMORY = 4 << 30
-"""Bytes that a child may have."""
+"""Bytes of memory that a child may have beside those of its parent."""
+
+STATM = Path("/proc/self/statm")
+"""What Linux tells of a process's memory; its first number is the mapped pages."""
 
 
 class OutOfTime(BaseException):
@@ -67,9 +71,20 @@ def each(
 def _child(pipe: Pipe, work: Callable[[Task], Result], task: Task, seconds: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    most = MEMORY + _mapped()
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     pipe.send(work(task))
     pipe.close()
+
+
+def _mapped() -> int:
+    """Return the bytes that this process has mapped, or 0 where the system does not tell.
+
+    A worker of pytest that has run for an hour may have mapped more than `MEMORY` itself.
+    """
+    if not STATM.exists():
+        return 0
+    return int(STATM.read_text("ascii").split()[0]) * resource.getpagesize()
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

@@ -1,12 +1,13 @@
 """The model with one change: what is changed, what catches it, and what nobody can tell."""
 
 import ast
+import mmap
 
 import pytest
 from pulsar_conformance.reference import Model, overload
 from pulsar_conformance.specs.errors import SpecError
 
-from mutants import evaluations, hunting
+from mutants import children, evaluations, hunting
 from mutants.children import each
 from mutants.evaluations import worked
 from mutants.explained import all_mutants, explained, explained_in, stale
@@ -166,6 +167,23 @@ def test_what_a_child_does_to_its_process_is_told_and_ends_there():
 
     found = dict(each([0, 7], lambda status: os._exit(status), lambda _, status: status, 2, 60))
     assert found == {0: 0, 7: 7}
+
+
+def taken(size):
+    return len(bytearray(size))
+
+
+def test_a_child_has_its_memory_beside_that_of_its_parent(monkeypatch):
+    monkeypatch.setattr(children, "MEMORY", 64 << 20)
+    with mmap.mmap(-1, 1 << 30):
+        found = dict(each([1 << 20], taken, lost, 1, 60))
+    assert found == {1 << 20: 1 << 20}
+
+
+def test_a_child_that_takes_more_memory_than_it_may_is_told(monkeypatch):
+    monkeypatch.setattr(children, "MEMORY", 64 << 20)
+    [(_, catch)] = each([1 << 30], taken, lost, 1, 60)
+    assert catch == Catch(False, by="ended with 1")
 
 
 def test_no_explanation_is_stale():
