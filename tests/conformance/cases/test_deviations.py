@@ -24,6 +24,9 @@ FILES = {re.sub(r"-(?=\d)", " ", file.stem, count=1): file for file in sorted(FO
 SMALL = 4
 """Brokers and bundles of a case, at most."""
 
+NO_FIXED_ANSWER = ("draws", "varies")
+"""Words in the reasons of deviations that are not shown by the same answer each time."""
+
 LOWER_BOUNDARY = "THRESHOLD-09"
 """Its example has eleven brokers."""
 
@@ -48,7 +51,7 @@ def test_each_entry_says_everything(name):
         assert one.rule in judged
         assert one.source
         assert one.cases
-        assert one.answers or "draws" in one.reason
+        assert one.answers or any(word in one.reason for word in NO_FIXED_ANSWER)
         for place in one.source:
             assert place.path.endswith(".java")
 
