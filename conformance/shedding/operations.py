@@ -96,10 +96,12 @@ def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
 
 def _matches_cycle(allowed: Json, answer: Json) -> bool:
     """True if each broker sheds the same bundles in the same order."""
-    return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
+    return unloads_by_broker(allowed["unload"]) == unloads_by_broker(answer["unload"])
 
 
-def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[tuple[str, str | None]]]:
+def unloads_by_broker(
+    unload: Sequence[Mapping[str, str]],
+) -> dict[str, list[tuple[str, str | None]]]:
     """Return each broker's unloads, with the destination if it is named."""
     found: dict[str, list[tuple[str, str | None]]] = {}
     for one in unload:

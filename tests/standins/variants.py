@@ -59,6 +59,22 @@ class Forgetful(Contrary):
         return {"unload": kept}
 
 
+class OtherOfEquals(Same):
+    """Sheds, instead of its last bundle, another one of the broker with the same data."""
+
+    def answer(self, operation, case):
+        answer = super().answer(operation, case)
+        if not answer.get("unload"):
+            return answer
+        *earlier, last = answer["unload"]
+        data = case["bundles"]
+        taken = {one["bundle"] for one in answer["unload"]} | set(case["recentlyUnloaded"])
+        for bundle in case["brokers"][last["broker"]]["bundles"]:
+            if bundle not in taken and data.get(bundle) == data.get(last["bundle"]):
+                return {"unload": [*earlier, {**last, "bundle": bundle}]}
+        return answer
+
+
 class Locating(Same):
     """Finds the bundle of every topic as documented, which no release does."""
 

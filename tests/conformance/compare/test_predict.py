@@ -1,6 +1,7 @@
 """How much of an implementation the model predicts, and why it misses the rest."""
 
 import gzip
+import json
 import os
 import re
 from collections import Counter
@@ -62,6 +63,30 @@ def test_misses_are_grouped_by_what_is_broken(capfd):
     first, *causes = out
     assert "(100.0 %)" not in first
     assert any("OVERLOAD-02" in cause for cause in causes)
+
+
+def test_a_tie_is_no_deviation(capfd, tmp_path):
+    """4.0 breaks THRESHOLD-03 in every cycle, but that is not why it sheds another of equals."""
+    rates = {"msgRateIn": 1, "msgRateOut": 1, "msgThroughputIn": 5e7, "msgThroughputOut": 5e7}
+    samples = {**rates, "numSamples": 10, "maxSamples": 10}
+    equals = [f"t/ns/{part}" for part in ("0x00000000_0x80000000", "0x80000000_0xffffffff")]
+    broker = {"msgRateIn": 2, "msgRateOut": 2, "msgThroughputIn": 1e8, "msgThroughputOut": 1e8}
+    usage = {"b1": {**broker, "bundles": equals, "cpu": {"usage": 90, "limit": 100}}}
+    idle = {**dict.fromkeys(rates, 0), "bundles": [], "cpu": {"usage": 10, "limit": 100}}
+    case = {
+        "strategy": "ThresholdShedder",
+        "settings": {},
+        "brokers": {**usage, "b2": idle},
+        "bundles": {one: {"shortTermData": samples, "longTermData": samples} for one in equals},
+        "recentlyUnloaded": {},
+    }
+    file = tmp_path / "tie.jsonl"
+    file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
+    words = ("--judge-by", "released-4.0", "--cases", str(file))
+    _, out, _ = predict(capfd, "python:standins.variants:OtherOfEquals", *words)
+    told = " ".join(" ".join(out[:-1]).split())
+    assert told.startswith("shed.select: 0 of 1 (0.00 %)")
+    assert "ThresholdShedder unloads bundles with the same traffic instead" in told
 
 
 def test_missed_questions_are_written_and_missed_again(capfd, tmp_path):
