@@ -46,6 +46,7 @@ OTHERS = {
     "3.1.2": "documented-3.0",
     "3.2.3": "documented-3.0",
     "3.3.6": "documented-3.0",
+    "4.0.8": "documented-4.0",
 }
 """Other releases with published reports; the deviations of examined releases are tried on them."""
 
