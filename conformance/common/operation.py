@@ -106,6 +106,8 @@ class Operation(Generic[Case, Answer]):
     """
     sequential: bool = False
     """True if a case is a sequence of steps, whose answers depend on earlier steps."""
+    under_transfer_shedder: Callable[[Json], Json] = field(default=lambda case: case)
+    """Function that returns a case for the extensible load manager, which runs TransferShedder."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
     """The fields of a case that override a setting unless they are null, by the setting's name."""
 

@@ -20,8 +20,6 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.stories.draw_stories import under_transfer_shedder
-from pulsar_conformance.conformance.stories.operations import REPLAY
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.answers.shedding import strategies_of
 from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER
@@ -247,7 +245,7 @@ def with_transfer_shedder(trial: Trial) -> Trial:
     """Return the questions with TransferShedder in each story that sheds."""
     return Trial(
         tuple(
-            Question(operation, under_transfer_shedder(case) if operation == REPLAY.id else case)
+            Question(operation, OPERATIONS[operation].under_transfer_shedder(case))
             for operation, case in trial.questions
         )
     )

@@ -10,14 +10,13 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.stories.operations import LONG_STORY
 from pulsar_conformance.reference import candidates
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.shedding import (
     ENABLED,
     GRACE,
-    HITS,
-    IN_EXTENSIONS,
     PACKAGE,
     STRATEGY,
 )
@@ -55,10 +54,6 @@ SHEDDING: Mapping[str, Any] = {
     **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
 }
 """The same settings with shedding enabled."""
-
-
-LONG_STORY = 200
-"""Number of events of a long story."""
 
 
 @dataclass
@@ -204,19 +199,6 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-
-
-def under_transfer_shedder(case: Json) -> Json:
-    """Return a story with TransferShedder, which acts on the first imbalance that it finds.
-
-    A story without shedding stays as it is, and so does one that changes the strategy or is long,
-    which would take a cluster minutes.
-    """
-    changed = [event["setting"]["name"] for event in case["events"] if "setting" in event]
-    sheds = case["settings"].get(ENABLED) is True and len(case["events"]) < LONG_STORY
-    if STRATEGY in changed or not sheds:
-        return case
-    return {**case, "settings": {**case["settings"], STRATEGY: IN_EXTENSIONS, HITS: 0}}
 
 
 Plot = Callable[[StoryDraft], None]

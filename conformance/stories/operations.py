@@ -18,7 +18,14 @@ from pulsar_conformance.reference import Readings, Settings, candidates, splitti
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.shedding import ENABLED, GRACE, STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.reference.shedding import (
+    ENABLED,
+    GRACE,
+    HITS,
+    IN_EXTENSIONS,
+    STRATEGY,
+    TRANSFER_SHEDDER,
+)
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES, why_invalid
 from pulsar_conformance.reference.story.timers import (
     REPORT_INTERVAL,
@@ -27,6 +34,9 @@ from pulsar_conformance.reference.story.timers import (
 )
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+
+LONG_STORY = 200
+"""Number of events of a long story."""
 
 WHOLE = "0x00000000_0xffffffff"
 
@@ -314,6 +324,19 @@ def _example(events: int) -> Json:
     return {"settings": {OVERLOAD_THRESHOLD: 85}, "events": story[:events]}
 
 
+def under_transfer_shedder(case: Json) -> Json:
+    """Return a story with TransferShedder, which acts on the first imbalance that it finds.
+
+    A story without shedding stays as it is, and so does one that changes the strategy or is long,
+    which would take a cluster minutes.
+    """
+    changed = [event["setting"]["name"] for event in case["events"] if "setting" in event]
+    sheds = case["settings"].get(ENABLED) is True and len(case["events"]) < LONG_STORY
+    if STRATEGY in changed or not sheds:
+        return case
+    return {**case, "settings": {**case["settings"], STRATEGY: IN_EXTENSIONS, HITS: 0}}
+
+
 REPLAY = Operation(
     id="cluster.replay",
     view=Story,
@@ -323,4 +346,5 @@ REPLAY = Operation(
     legal=legal_story,
     removable=frozenset({"brokers"}),
     sequential=True,
+    under_transfer_shedder=under_transfer_shedder,
 )
