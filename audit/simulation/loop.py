@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -84,6 +84,8 @@ class Deciding:
     If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
     bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
     If `forgets`, an unreported bundle has no averages; if `without_heap`, heap memory is not load.
+
+    `hidden` are the values of undocumented settings that neither the world nor `settings` set.
     """
 
     strategy: str | None
@@ -94,6 +96,7 @@ class Deciding:
     reserves: bool = True
     forgets: bool = False
     without_heap: bool = False
+    hidden: Mapping[str, Any] = field(default_factory=dict)
 
 
 def deciding_by(
@@ -109,17 +112,17 @@ def deciding_by(
     `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
     known = load().profile(released) if released else None
-    hidden = known.hidden if known else {}
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
     return Deciding(
         strategy,
-        {**hidden, **settings, STRATEGY: strategy, **placed},
+        {**settings, STRATEGY: strategy, **placed},
         load().defaults(profile),
         placing if PLACE in operations else LEAST_USED,
         strategy in REMEMBERING and CYCLES in operations,
         known is None or known.ways.get(DESTINATION) != ASKED,
         known is not None and known.id != KEEPS_AVERAGES,
         known is not None and known.ways["heap-memory"] == "left-out",
+        known.hidden if known else {},
     )
 
 
@@ -128,7 +131,7 @@ class Simulation:
 
     def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Decider) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
-        self.settings = {**world.settings, **deciding.settings}
+        self.settings = {**deciding.hidden, **world.settings, **deciding.settings}
         self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
         self.leader = LeaderMemory(
             self.settings, deciding.defaults, self._minutes_at, deciding.without_heap

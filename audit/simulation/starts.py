@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 from pulsar_conformance.audit.simulation.recorded import recorded_world
@@ -18,8 +18,10 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.making import made
+from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.reference.shedding import STRATEGY
+from pulsar_conformance.specs import UnknownName
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -70,7 +72,19 @@ def _world(name: str, seed: int) -> SimulatedWorld:
         data = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
         raise BadWorld(f"--world {name}: it cannot be read as YAML: {wrong}") from None
-    return world_of(file.stem, data, seed)
+    return world_of(file.stem, _with_checked_settings(file.stem, data), seed)
+
+
+def _with_checked_settings(name: str, data: Any) -> Any:
+    """Return a described world with its settings as `--setting` reads them. Errors: `BadWorld`."""
+    if not isinstance(data, dict) or not isinstance(data.get("settings"), dict):
+        return data  # `world_of` says what is wrong with it.
+    texts = [f"{key}={_written(value)}" for key, value in data["settings"].items()]
+    try:
+        return {**data, "settings": given_settings(texts)}
+    except (BadSetting, UnknownName) as wrong:
+        problem = str(wrong).removeprefix("--setting ")
+        raise BadWorld(f"{name}: settings: {problem}") from None
 
 
 OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
@@ -95,3 +109,10 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     ]
     name = str(args.reports or args.metrics or args.url)
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
+
+
+def _written(value: Any) -> str:
+    """Return a value of YAML as it stands in a broker.conf."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,6 +1,7 @@
 """The command `simulate`: comparisons, sweeps, pages, real clusters, mistakes."""
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,69 @@ def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(cap
         ["OverloadShedder", "1", "in", "1", "0"],
     ]
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_world_of_a_public_issue_gives_the_table_shown(capsys, tmp_path):
+    guide = (STRATEGIES.parent / "site/guides/what-if.md").read_text("utf-8")
+    [(world, line, shown)] = re.findall(
+        r"```yaml few-messages.yaml\n(.*?)```.*?```sh\n(.*?)```.*?```text\n(.*?)```",
+        guide,
+        re.DOTALL,
+    )
+    file = tmp_path / "few-messages.yaml"
+    file.write_text(world, "utf-8")
+    words = line.replace("few-messages.yaml", str(file)).split()[2:]
+    _, out, _ = run(capsys, *words)
+    assert out.startswith(shown)
+
+
+# By --setting and in a file of a world, a setting that no document names counts in the same way.
+@pytest.mark.parametrize("profile", ["released-3.0", "released-4.2"])
+def test_a_world_of_a_file_keeps_its_undocumented_settings(capsys, tmp_path, profile):
+    file = tmp_path / "quiet.yaml"
+    data = {"brokers": [{"bundles": 12, "usage": 60, "capacity": 10}, {"bundles": 0, "usage": 0}]}
+    words = ("--world", str(file), "--strategy", "UniformLoadShedder", "--cycles", "20")
+    words = (*words, "--profile", profile, "--json")
+    floors = {"minUnloadMessage": 0, "minUnloadMessageThroughput": 0}
+    file.write_text(json.dumps({**data, "settings": floors}), "utf-8")
+    _, written, _ = run(capsys, *words)
+    file.write_text(json.dumps(data), "utf-8")
+    by_option = [word for name in floors for word in ("--setting", f"{name}=0")]
+    _, given, _ = run(capsys, *words, *by_option)
+    _, without, _ = run(capsys, *words)
+    of_file, of_option, none = (json.loads(out)[0]["unloads"] for out in (written, given, without))
+    assert of_file == of_option > 0
+    assert none == 0
+
+
+def test_the_conf_of_a_real_cluster_keeps_its_undocumented_settings(capsys, tmp_path):
+    reports = Path(__file__).parents[2] / "fixtures/reports/three-brokers/modular"
+    conf = tmp_path / "broker.conf"
+    words = ("--reports", str(reports), "--strategy", "ThresholdShedder", "--cycles", "3", "--json")
+    words = (*words, "--conf", str(conf), "--setting", "loadBalancerHistoryResourcePercentage=0")
+    found = []
+    for floor in (0, 100_000):
+        conf.write_text(f"loadBalancerBundleUnloadMinThroughputThreshold={floor}\n", "utf-8")
+        _, out, _ = run(capsys, *words)
+        found.append(json.loads(out)[0]["unloads"])
+    assert found[0] > found[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ({"minUnloadMesage": 0}, "minUnloadMesage is not a setting; did you mean minUnloadMessage"),
+        ({"minUnloadMessage": "many"}, "minUnloadMessage=many: it takes a number"),
+        ({"lowerBoundarySheddingEnabled": 3}, "lowerBoundarySheddingEnabled=3: it takes"),
+    ],
+)
+def test_a_wrong_setting_of_a_world_is_told(capsys, tmp_path, setting, problem):
+    file = tmp_path / "wrong.yaml"
+    data = {"brokers": [{"bundles": 2, "usage": 60}], "settings": setting}
+    file.write_text(json.dumps(data), "utf-8")
+    status, out, err = run(capsys, "--world", str(file))
+    assert (status, out) == (2, "")
+    assert f"wrong: settings: {problem}" in err
 
 
 def test_releases_are_compared_by_their_profiles(capsys):
