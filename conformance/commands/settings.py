@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -42,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="list the defaults of settings that FILE does not set"
     )
     parser.add_argument(
-        "--release", metavar="VERSION", help="the version of Pulsar that reads FILE, such as 4.0.3"
+        "--release",
+        metavar="VERSION",
+        help="the version of Pulsar that reads FILE, such as 4.0.3 (that of the image in FILE, or "
+        "the newest known release)",
     )
     add_dynamic(parser)
     parser.add_argument("--json", action="store_true", help="print the explanation of FILE as JSON")
@@ -76,14 +80,30 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             )
         found = _read_running_broker(file, args.release)
     else:
-        found = read_settings(Path(file), args.release)
+        release = args.release or _release_of_image(Path(file))
+        found = read_settings(Path(file), release)
         if args.dynamic:
-            found = found.with_dynamic(read_dynamic(args.dynamic, args.release))
+            found = found.with_dynamic(read_dynamic(args.dynamic, release))
     if args.json:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
         print("\n".join(_explanation(found, args)))
     return int(bool(found.without_effect()))
+
+
+def _release_of_image(file: Path) -> str | None:
+    """Return the version of Pulsar's image that a file names, and say so; None if there is none."""
+    from pulsar_conformance.conformance.cases.image_tags import image_tags
+
+    tags = image_tags(file)
+    if len(tags) == 1:
+        told = f"Pulsar {tags[0].version} by its image ({tags[0].place})"
+        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        return tags[0].version
+    if tags:
+        named = " and ".join(f"{version} ({place})" for version, place in tags)
+        raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
+    return None
 
 
 def _read_running_broker(url: str, release: str | None) -> SettingsRead:

@@ -1,0 +1,81 @@
+"""The version of Pulsar by the image tags of Helm values and compose files."""
+
+import pytest
+from pulsar_conformance.conformance.cases.image_tags import image_tags
+from pulsar_conformance.conformance.commands.main import main
+
+SETTINGS = "loadBalancerSheddingIntervalMinutes: 3"
+COMPOSE = f"""
+services:
+  broker:
+    image: {{}}
+    environment:
+      {SETTINGS}
+"""
+
+
+def found(tmp_path, text, name="values.yaml"):
+    file = tmp_path / name
+    file.write_text(text, "utf-8")
+    return [(one.version, one.place.rpartition(":")[2]) for one in image_tags(file)]
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("apachepulsar/pulsar:4.0.8", "4.0.8"),
+        ("apachepulsar/pulsar-all:3.0.7", "3.0.7"),
+        ("mirror/pulsar:v2.10.5", "2.10.5"),
+        ("pulsar:5.0.0-M1", "5.0.0-M1"),
+    ],
+)
+def test_an_image_of_a_compose_file_names_the_version(tmp_path, image, version):
+    assert found(tmp_path, COMPOSE.format(image)) == [(version, "4")]
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["apachepulsar/pulsar:latest", "apachepulsar/pulsar-manager:0.4.0", "pulsar", "acme/bus:4.0.8"],
+)
+def test_other_images_name_no_version(tmp_path, image):
+    assert found(tmp_path, COMPOSE.format(image)) == []
+
+
+def test_the_tags_of_helm_values_name_the_version(tmp_path):
+    values = """
+defaultPulsarImageTag: 4.0.8
+images:
+  broker: {repository: apachepulsar/pulsar-all, tag: 4.0.8}
+  prometheus: {repository: prom/prometheus, tag: v2.48.0}
+"""
+    assert found(tmp_path, values) == [("4.0.8", "2")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("broker.conf", "image: pulsar:4.0.8"), ("a.yaml", "[")]
+)
+def test_no_version_is_found_in_other_files(tmp_path, name, text):
+    assert found(tmp_path, text, name) == []
+
+
+def test_settings_are_explained_for_the_version_of_the_image(tmp_path, capsys):
+    file = tmp_path / "compose.yaml"
+    file.write_text(COMPOSE.format("apachepulsar/pulsar:3.0.7"), "utf-8")
+    assert main(["settings", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert "in force, with the defaults of Pulsar 3.0.7" in out
+    assert err == f"pulsar-conformance: Pulsar 3.0.7 by its image ({file}:4)\n"
+    assert main(["settings", str(file), "--release", "4.2.4"]) == 0
+    out, err = capsys.readouterr()
+    assert "in force, with the defaults of Pulsar 4.2.4" in out
+    assert err == ""
+
+
+def test_images_of_two_versions_need_a_choice(tmp_path, capsys):
+    file = tmp_path / "compose.yaml"
+    both = COMPOSE.format("pulsar:3.0.7") + "  proxy: {image: 'pulsar:4.0.8'}\n"
+    file.write_text(both, "utf-8")
+    assert main(["settings", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert f"images of Pulsar 3.0.7 ({file}:4) and 4.0.8 ({file}:7)" in err
+    assert "--release VERSION" in err
