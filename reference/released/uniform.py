@@ -24,6 +24,13 @@ LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroug
 CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
 """Constants in the source of a release that has no settings for them."""
 
+THRESHOLDS = {
+    "msgRate": (RATE_THRESHOLD, "% more"),
+    "msgThroughput": (THROUGHPUT_THRESHOLD, "times as much"),
+}
+"""The setting that each measure is compared with, and the unit of both."""
+
+MEASURES = {"msgRate": "messages", "msgThroughput": "throughput"}
 NEAR_NOTHING = 1e-6
 SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
 MORE = 1000
@@ -125,13 +132,15 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
 
 def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
     """True if a difference exceeds its threshold; a threshold of 0 disables the condition."""
+    threshold = view.known.number(THRESHOLDS[kind][0])
+    return threshold > 0 and _difference(kind, spread) > threshold
+
+
+def _difference(kind: str, spread: _Spread) -> float:
+    """Return the difference of the extremes: in percent of messages, as a ratio of bytes."""
     if kind == "msgRate":
-        threshold = view.known.number(RATE_THRESHOLD)
-        differs = (spread.most - spread.least) * 100 / spread.least
-    else:
-        threshold = view.known.number(THROUGHPUT_THRESHOLD)
-        differs = spread.most / spread.least
-    return threshold > 0 and differs > threshold
+        return (spread.most - spread.least) * 100 / spread.least
+    return spread.most / spread.least
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
@@ -147,8 +156,25 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
             count += 1
 
 
+def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
+    """Yield a step for each measure: its extremes, their difference, and the threshold."""
+    for kind, spread in decision.spreads.items():
+        setting, unit = THRESHOLDS[kind]
+        threshold = view.known.number(setting)
+        least, most = (WRITTEN[kind](Fraction(one)) for one in (spread.least, spread.most))
+        least += ", as which no traffic counts," if spread.least == 1 else ""
+        over = "over" if decision.over[kind] else "not over"
+        found = f"{over} {threshold:g} ({setting})"
+        if threshold <= 0:
+            found = f"not compared, since {setting} is {threshold:g}"
+        differs = f"{_difference(kind, spread):.10g} {unit}"
+        yield Step(MEASURES[kind], f"{least} to {most}, {differs}: {found}")
+
+
 def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
+    if name == (decision.broker or next(iter(known.brokers))):
+        yield from _difference_steps(view, decision)
     if decision.broker is None:
         over = "neither difference is over its threshold; a threshold of 0 switches its test off"
         yield from keep_all_steps(view, name, f"{over} ({place('uniform-share')})")

@@ -142,6 +142,28 @@ def test_a_uniform_cycle_says_what_does_not_fit_and_what_carries_nothing(explain
     assert "110 MB/s / 2 = 55 MB/s" in " ".join(out.split())
 
 
+# b2 has 10 msg/s and b1 25, which is (25 - 10) * 100 / 10 = 150 % more; 40 MB/s are 40 / 16 = 2.5
+# times 16 MB/s.
+@pytest.mark.parametrize(
+    ("threshold", "messages", "decision"),
+    [
+        (100, "10 msg/s to 25 msg/s, 150 % more: over 100", "less than the 1000 msg/s"),
+        (150, "10 msg/s to 25 msg/s, 150 % more: not over 150", "neither difference is over"),
+        (0, "10 msg/s to 25 msg/s, 150 % more: not compared, since", "neither difference is over"),
+    ],
+)
+def test_a_release_says_how_far_apart_its_brokers_are(explain, threshold, messages, decision):
+    case = cycle(20, 20, strategy=UNIFORM)
+    case["settings"] = {"loadBalancerMsgRateDifferenceShedderThreshold": threshold}
+    case["brokers"]["b1"]["msgRateIn"] = 25
+    case["brokers"]["b2"] |= {"msgRateIn": 10, "msgThroughputIn": 16_000_000}
+    _, out, _ = explain(shed(case), "--judge-by", "released-4.2")
+    told = " ".join(out.split())
+    assert f"messages {messages}" in told
+    assert "throughput 16 MB/s to 40 MB/s, 2.5 times as much: not over 4" in told
+    assert f"decision {decision}" in told
+
+
 def test_the_average_is_worked_out_once_for_all_brokers(explain):
     settings = {"loadBalancerBrokerThresholdShedderPercentage": 10}
     _, out, _ = explain(shed(cycle(30, 60, strategy=None, settings=settings)))
