@@ -11,7 +11,6 @@ from typing import Any
 
 from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.lines import read_sheet
-from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.schemas import check_shape
 
 Value = str | float | int | bool
@@ -48,25 +47,25 @@ class BrokerSetting:
 @cache
 def broker_settings() -> Mapping[str, BrokerSetting]:
     """Return all broker settings by name. Errors: `SpecError`."""
-    return {name: _setting(name, entry) for name, entry in _data()["settings"].items()}
+    return {name: _setting(name, entry) for name, entry in broker_data()["settings"].items()}
 
 
 @cache
 def renamed() -> Mapping[str, str]:
     """Map the former name of each renamed setting to its current name."""
-    return dict(_data()["renamed"])
+    return dict(broker_data()["renamed"])
 
 
 @cache
 def known_releases() -> tuple[str, ...]:
     """Return the releases whose settings are listed, oldest first."""
-    return tuple(_data()["releases"])
+    return tuple(broker_data()["releases"])
 
 
 @cache
 def every_release() -> tuple[str, ...]:
     """Return the releases whose defaults are known, including those before `known_releases`."""
-    return (*_data()["earlier"]["releases"], *known_releases())
+    return (*broker_data()["earlier"]["releases"], *known_releases())
 
 
 def default_in(name: str, release: str) -> Value | None:
@@ -74,7 +73,7 @@ def default_in(name: str, release: str) -> Value | None:
     setting = broker_settings()[name]
     if release in known_releases():
         return setting.default(release)
-    earlier, order = _data()["earlier"], every_release()
+    earlier, order = broker_data()["earlier"], every_release()
     since = next((one for one, names in earlier["new"].items() if name in names), order[0])
     if setting.since != known_releases()[0] or order.index(since) > order.index(release):
         return None
@@ -88,29 +87,19 @@ def nearest_release(version: str) -> str:
     If every known release is newer, return the oldest. Errors: `UnknownName` for text that does not
     start with a version number.
     """
-    wanted = _numbers(version)
+    wanted = release_line(version)
     return max(
-        (one for one in known_releases() if _numbers(one) <= wanted), default=known_releases()[0]
+        (one for one in known_releases() if release_line(one) <= wanted),
+        default=known_releases()[0],
     )
 
 
 def is_older(version: str) -> bool:
     """True if a version is older than every known release. Errors: as `nearest_release`."""
-    return _numbers(version) < _numbers(known_releases()[0])
+    return release_line(version) < release_line(known_releases()[0])
 
 
-def nearest_profile(version: str) -> str:
-    """Return the `released-*` profile nearest to a version. Errors: as `nearest_release`."""
-    wanted = _numbers(version)
-    known = {
-        _numbers(name.partition("-")[2]): name
-        for name, profile in load().profiles.items()
-        if profile.kind == "released"
-    }
-    return known[max((one for one in known if one <= wanted), default=min(known))]
-
-
-def _numbers(version: str) -> tuple[int, int]:
+def release_line(version: str) -> tuple[int, int]:
     """Return the major and minor version, which identify a release line."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     if not found:
@@ -119,7 +108,8 @@ def _numbers(version: str) -> tuple[int, int]:
 
 
 @cache
-def _data() -> Mapping[str, Any]:
+def broker_data() -> Mapping[str, Any]:
+    """Return the contents of `broker.yaml`. Errors: `SpecError`."""
     sheet = read_sheet(Path(__file__).parent, "broker.yaml")
     check_shape(sheet, "broker")
     return dict(sheet.data)

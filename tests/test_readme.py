@@ -1,12 +1,14 @@
 """Commands and links of the pages for people: commands parse, files and names exist."""
 
 import argparse
+import ast
 import importlib
 import io
 import json
 import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 from typing import get_args
 
@@ -308,6 +310,31 @@ def test_every_link_of_a_page_in_the_repository_leads_to_a_file(page):
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", text(page))
     folder = (ROOT / page).parent
     assert [link for link in links if not (folder / link).exists()] == []
+
+
+PARSERS = {
+    "json": json.loads,
+    "python": ast.parse,
+    "toml": tomllib.loads,
+    "yaml": lambda content: list(yaml.safe_load_all(content)),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_shown_can_be_read(page):
+    for language, _, content in fences(page):
+        PARSERS.get(language, str)(content)
+
+
+def test_the_clauses_shown_are_those_of_the_rule():
+    [shown] = [
+        yaml.safe_load(content)["clauses"]
+        for language, _, content in fences("CONTRIBUTING.md")
+        if language == "yaml" and "clauses:" in content and "statement" not in content
+    ]
+    rule = specs.load().rules["OVERLOAD-02"]
+    there = [(one.says, one.broken_by, one.most) for one in rule.clauses]
+    assert [(one["says"], one["broken_by"], one["most"]) for one in shown] == there
 
 
 def test_the_rule_shown_is_the_rule_there_is():

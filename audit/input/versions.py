@@ -15,7 +15,7 @@ from typing import Any
 
 from pulsar_conformance.audit.input.files import GZIP, PARQUET
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_existing
-from pulsar_conformance.specs.broker import nearest_profile
+from pulsar_conformance.specs.judged import nearest_profile
 from pyspark.sql import functions as F
 
 VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')

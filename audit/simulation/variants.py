@@ -19,7 +19,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
-from pulsar_conformance.specs.broker import nearest_profile
+from pulsar_conformance.specs.judged import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
 NAMED = (f"{STRATEGY}=", f"{PROFILE}=")

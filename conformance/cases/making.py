@@ -36,7 +36,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.specs.broker import nearest_profile
+from pulsar_conformance.specs.judged import judged_version, nearest_profile
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,16 @@ def made(
     read = _settings(args, source, *versions[:1])
     given = given_settings(args.setting)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
-    settings = merged({**_own_defaults(profile, operation), **(read.values if read else {})}, given)
+    judged = judged_version(versions[0]) if versions and not args.profile else None
+    written = read.values if read else {}
+    settings = merged({**_own_defaults(profile, operation), **written}, given)
+    differences = judged.differences(settings) if judged else ()
+    settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
+    notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
     owners: Mapping[str, str] = {}
     if args.topics:
         trial, owners = topics_question(args.topics, snapshot)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.specs.broker import nearest_profile
+from pulsar_conformance.specs.judged import nearest_profile
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """The package of Pulsar's own classes; a class of another package is a plug-in."""

@@ -19,11 +19,11 @@ from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
     known_releases,
-    nearest_profile,
     nearest_release,
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.judged import nearest_profile
 from pulsar_conformance.specs.text import counted
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
@@ -98,6 +98,8 @@ class SettingsRead:
     """A note on a setting that was assumed because another one implies it; empty if none was."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """The new spelling of those settings in `values` that are set by it."""
+    version: str = ""
+    """The Pulsar version that reads the settings; empty if unknown."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
@@ -181,7 +183,10 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
     }
     given = {name: value for name, value in values.items() if value is not None}
     older = release if release is not None and is_older(release) else ""
-    return SettingsRead(given, places, tuple(unused), others, known, older, spelled=spelled)
+    version = release or ""
+    return SettingsRead(
+        given, places, tuple(unused), others, known, older, spelled=spelled, version=version
+    )
 
 
 def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:

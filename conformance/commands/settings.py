@@ -137,16 +137,22 @@ def _compared_with(found: SettingsRead) -> str:
     return found.released or known_releases()[-1]
 
 
+def _default_of(found: SettingsRead, name: str) -> Any:
+    """Return the default in the version that reads the file; None if it lacks the setting."""
+    from pulsar_conformance.specs.broker import broker_settings
+    from pulsar_conformance.specs.judged import default_in_version
+
+    if name not in broker_settings():
+        return None
+    return default_in_version(broker_settings()[name], found.version or _compared_with(found))
+
+
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
     """Return the value and the release's default of each setting that has an effect."""
-    from pulsar_conformance.specs.broker import broker_settings
-
-    release = _compared_with(found)
     unused = found.without_effect()
     without = {one.name for one in unused if found.places.get(one.name) == one.place}
-    known = broker_settings()
     return {
-        name: (value, known[name].default(release) if name in known else None)
+        name: (value, _default_of(found, name))
         for name, value in found.values.items()
         if name not in without
     }
@@ -159,7 +165,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     release = _compared_with(found)
     former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
-        name: setting.default(release)
+        name: _default_of(found, name)
         for name, setting in broker_settings().items()
         if setting.is_in(release)
         and name not in found.values
@@ -192,6 +198,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             "it may lack some of these",
             [],
         )
+    yield from _own_differences(found)
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = _later_releases(found, to)
@@ -215,6 +222,17 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+
+
+def _own_differences(found: SettingsRead) -> Iterator[Section]:
+    """Yield how the version that reads the file differs from the release it is compared with."""
+    from pulsar_conformance.specs.judged import judged_version
+
+    judged = judged_version(found.version) if found.version else None
+    differences = list(judged.differences(found.values)) if judged else []
+    if judged and differences:
+        nearest = judged.profile.removeprefix("released-")
+        yield f"Pulsar {found.version} differs from {nearest}", differences
 
 
 def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
@@ -244,7 +262,7 @@ def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:
     new = later[-1]
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
-        before, after = setting.default(now), setting.default(new)
+        before, after = _default_of(found, name), setting.default(new)
         if setting.since in later and setting.replaces in {*found.values} - {*found.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in found.values and setting.is_in(now) and before != after:

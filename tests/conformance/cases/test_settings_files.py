@@ -12,10 +12,10 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import (
     broker_settings,
     known_releases,
-    nearest_profile,
     nearest_release,
     renamed,
 )
+from pulsar_conformance.specs.judged import nearest_profile
 from standins.admin import FakeCluster
 from standins.broker_settings import other_value
 
@@ -267,8 +267,9 @@ def test_a_whole_broker_conf_in_a_config_map_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("version", "release", "profile"),
     [
-        ("2.8.1", "3.0.7", "released-2.4"),
-        ("2.11.0", "3.0.7", "released-2.10"),
+        ("2.7.5", "3.0.7", "released-2.4"),
+        ("2.8.1", "3.0.7", "released-2.10"),
+        ("2.11.0", "3.0.7", "released-3.0"),
         ("3.3.0", "3.0.7", "released-3.0"),
         ("v4.1.2-SNAPSHOT", "4.0.7", "released-4.0"),
         ("5.1", "5.0.0-M1", "released-5.0"),

@@ -1,0 +1,116 @@
+"""Versions of Pulsar that were judged but have no profile of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pulsar_conformance.specs.broker import (
+    BrokerSetting,
+    Value,
+    broker_data,
+    nearest_release,
+    release_line,
+)
+from pulsar_conformance.specs.loading import load
+
+Version = tuple[int, int, int]
+
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+OVERLOAD = f"{PACKAGE}OverloadShedder"
+
+
+@dataclass(frozen=True)
+class JudgedVersion:
+    """A version, the profile that decides like it, and how it differs from that profile.
+
+    `defaults` are its own defaults, and `lacks` the shedding strategies that it does not have.
+    """
+
+    version: str
+    profile: str
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+    differs: str = ""
+
+    def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return clauses on the differences that matter with a cluster's settings."""
+        found = [
+            f"{name} is {str(value).removeprefix(PACKAGE)} by default"
+            for name, value in self.defaults.items()
+            if settings.get(name) is None
+        ]
+        if self._lacks_strategy(settings):
+            lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
+            found.append(f"it has no {lacking}, and OverloadShedder runs instead")
+        return (*found, *filter(None, [self.differs]))
+
+    def adapted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a cluster's settings with this version's own defaults, and OverloadShedder in
+        place of a strategy that it lacks.
+        """
+        given = {name: value for name, value in settings.items() if value is not None}
+        own = {**settings, **self.defaults, **given}
+        return {**own, STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else own
+
+    def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
+        return str(settings.get(STRATEGY)).rpartition(".")[2] in self.lacks
+
+
+@cache
+def _judged() -> Mapping[Version, JudgedVersion]:
+    return {
+        _numbers(version): JudgedVersion(
+            version, **{**entry, "lacks": tuple(entry.get("lacks", ()))}
+        )
+        for version, entry in broker_data()["judged"].items()
+    }
+
+
+def judged_version(version: str) -> JudgedVersion | None:
+    """Return the judged version of the same release line that is nearest to a version.
+
+    That is the newest that is not newer or else the oldest; None if the line has none.
+    """
+    wanted = _numbers(version)
+    line = [one for one in _judged() if one[:2] == wanted[:2]]
+    if not line:
+        return None
+    return _judged()[max((one for one in line if one <= wanted), default=min(line))]
+
+
+def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
+    """Return the default of a setting in any version, by the nearest release that is known.
+
+    None if that release lacks the setting. Errors: as `nearest_release`.
+    """
+    judged = judged_version(version)
+    default = setting.default(nearest_release(version))
+    return default if judged is None else judged.defaults.get(setting.name, default)
+
+
+def nearest_profile(version: str) -> str:
+    """Return the `released-*` profile nearest to a version.
+
+    It is that of the judged version, or else the newest that is not newer. Errors: `UnknownName`
+    for text that does not start with a version number.
+    """
+    judged = judged_version(version)
+    if judged is not None:
+        return judged.profile
+    wanted = release_line(version)
+    known = {
+        release_line(name.partition("-")[2]): name
+        for name, profile in load().profiles.items()
+        if profile.kind == "released"
+    }
+    return known[max((one for one in known if one <= wanted), default=min(known))]
+
+
+def _numbers(version: str) -> Version:
+    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)

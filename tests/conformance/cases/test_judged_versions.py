@@ -1,0 +1,116 @@
+"""Versions of Pulsar without a profile: who decides like them, and how they differ."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.broker import broker_data, broker_settings
+from pulsar_conformance.specs.judged import judged_version
+from pulsar_conformance.specs.loading import load
+
+ROOT = Path(__file__).parents[3]
+REPORTS = ROOT / "fixtures" / "reports"
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+DIRECT = "loadBalancerDirectMemoryResourceWeight"
+
+
+@pytest.mark.parametrize(
+    ("version", "judged"),
+    [
+        ("2.9.0", "2.9.1"),
+        ("2.9.5", "2.9.1"),
+        ("3.1.1", "3.1.0"),
+        ("3.1.3-SNAPSHOT", "3.1.2"),
+        ("v3.2.0", "3.2.3"),
+        ("3.3.9", "3.3.6"),
+    ],
+)
+def test_a_version_is_like_the_judged_one_of_its_line(version, judged):
+    assert judged_version(version).version == judged
+
+
+@pytest.mark.parametrize("version", ["2.7.0", "3.0.7", "4.2.4", "6.0.0", "latest"])
+def test_other_lines_have_no_judged_version(version):
+    assert judged_version(version) is None
+
+
+def test_each_judged_version_is_in_the_guide_and_names_what_exists():
+    guide = (ROOT / "reports/site/guides/released-pulsar.md").read_text("utf-8")
+    rows = " ".join(re.findall(r"^\| ([\d., M-]+) \| \d", guide, re.MULTILINE))
+    for version, entry in broker_data()["judged"].items():
+        assert version in rows
+        assert entry["profile"] in load().profiles
+        assert set(entry.get("defaults", ())) <= set(broker_settings())
+
+
+def test_each_other_published_release_is_judged():
+    nox = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    [others] = [
+        ast.literal_eval(one.value)
+        for one in nox.body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "OTHERS"
+    ]
+    assert set(others) <= set(broker_data()["judged"])
+
+
+def explained(capsys, *words):
+    assert main(["explain", *map(str, words)]) == 0
+    out, err = capsys.readouterr()
+    return " ".join(out.split()), err
+
+
+# Direct memory is the fullest resource of broker-1, at 95 %. It counts in 3.0.7, and from 3.1.2 on
+# only if its weight is set.
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        (("--release", "3.0.7"), True),
+        (("--release", "3.3.6"), False),
+        (("--release", "3.3.6", "--judge-by", "released-3.0"), True),
+    ],
+)
+def test_direct_memory_counts_by_the_default_of_the_version(capsys, words, counts):
+    out, err = explained(capsys, REPORTS / "full-direct-memory", *words)
+    assert ("95 % of directMemory" in out) is counts
+    assert (f"{DIRECT} is 0.0 by default" in err) is not counts
+
+
+def test_a_weight_that_is_set_counts_in_any_version(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{DIRECT}=1\n", "utf-8")
+    words = (REPORTS / "full-direct-memory", "--release", "3.3.6", "--conf", conf)
+    out, err = explained(capsys, *words)
+    assert "95 % of directMemory" in out
+    assert "differs from" not in err
+
+
+@pytest.mark.parametrize(
+    ("version", "runs"), [("3.2.3", "OverloadShedder"), ("3.3.6", "AvgShedder")]
+)
+def test_overload_shedder_runs_where_the_version_lacks_the_strategy(
+    capsys, tmp_path, version, runs
+):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{STRATEGY}={PACKAGE}AvgShedder\n", "utf-8")
+    folder = REPORTS / "three-brokers" / "modular"
+    out, err = explained(capsys, folder, "--conf", conf, "--release", version)
+    assert f"strategy {runs}, as in" in out
+    lacks = "it has no AvgShedder, and OverloadShedder runs instead"
+    assert (lacks in err) is (runs == "OverloadShedder")
+    assert main(["settings", str(conf), "--release", version]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (lacks in told) is (runs == "OverloadShedder")
+
+
+def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerSheddingIntervalMinutes=2\n", "utf-8")
+    assert main(["settings", str(conf), "--release", "3.3.6", "--all", "--to", "4.2.4"]) == 0
+    told = capsys.readouterr().out
+    assert f"Pulsar 3.3.6 differs from 3.0\n  {DIRECT} is 0.0 by default" in told
+    assert f"  {DIRECT} = 0.0\n" in told
+    assert f"{DIRECT}: the default becomes" not in told
+    assert "loadBalancerMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
