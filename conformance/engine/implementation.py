@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.engine.evaluate import why_unanswered
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.answers.shedding import strategies_of
+from pulsar_conformance.reference.answers.shedding import strategies_of, strategy_in
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
 """Adapters of the model; in the neutral one, undocumented settings have no effect."""
@@ -363,10 +363,10 @@ class Implementation:
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
-        strategy, algorithm = case.get("strategy"), case.get("algorithm")
+        strategy = strategy_in(case, specs.load().defaults(self.profile))
         if strategy and not self.hello.offers_strategy(strategy):
             return f"it does not offer {strategy}"
-        if algorithm and not self.hello.offers_algorithm(algorithm):
+        if (algorithm := case.get("algorithm")) and not self.hello.offers_algorithm(algorithm):
             return f"it does not offer {algorithm}"
         return None
 

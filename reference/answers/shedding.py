@@ -13,6 +13,7 @@ from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import (
     ENABLED,
+    STRATEGY,
     TRANSFER_SHEDDER,
     TRANSFER_TARGET,
     Cycle,
@@ -102,6 +103,14 @@ LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
 def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the strategies that documents describe, given the defaults of their settings."""
     return (*sorted(STRATEGIES), *(name for name, one in LATER.items() if one in defaults))
+
+
+def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
+    """Return the shedding strategy that a case names or leaves to its settings; None if none."""
+    if "strategy" not in case or case["strategy"] is not None:
+        return case.get("strategy")
+    named = case.get("settings", {}).get(STRATEGY) or defaults.get(STRATEGY)
+    return None if named is None else str(named)
 
 
 @cache

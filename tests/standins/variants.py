@@ -59,6 +59,16 @@ class Forgetful(Contrary):
         return {"unload": kept}
 
 
+class OnlyOverload(Same):
+    """Has OverloadShedder alone, and runs it whatever is asked for."""
+
+    def hello(self, profile, readings):
+        return {**super().hello(profile, readings), "strategies": ["OverloadShedder"]}
+
+    def answer(self, operation, case):
+        return super().answer(operation, {**case, "strategy": "OverloadShedder"})
+
+
 class OtherOfEquals(Same):
     """Sheds, instead of its last bundle, another one of the broker with the same data."""
 
