@@ -82,7 +82,7 @@ def result_text(stream: Sequence[Line]) -> str:
         words[names[line["implementation"]]][line["rule"]] = word_of(line)
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
     if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
-        return f"{len(found)} implementations break none of the rules that apply to them"
+        return f"none of the {len(found)} implementations breaks a rule that applies to it"
     texts = "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
     plugged = any(str(line.get("why")).startswith(OF_DOCUMENTED) for line in stream[1:])
     return f"{texts}; {GENERAL_ONLY}" if plugged else texts
@@ -103,10 +103,11 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     rules = "rule that applies" if applying == 1 else "rules that apply"
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
-    if new and len(new) <= FEW:
-        text += f" ({', '.join(new)})"
+    few = 0 < len(new) <= FEW
+    if few:
+        text += f": {', '.join(new)}"
     if known:
-        text += f", {'all' if known == broken else known} listed as known"
+        text += f", {'and ' if few else ''}{'all' if known == broken else known} listed as known"
     if counts["error"]:
         text += f"; {counts['error']} could not be judged"
     return text

@@ -64,7 +64,8 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
         raise BadReport(f"the run judged only {chosen}; a report is about all rules of a profile")
     if first["known_deviations"] and not about.known:
         raise BadReport(
-            "the run used known deviations; name their file, so that others can repeat it"
+            "the run used known deviations; name their file with --known-deviations, so that "
+            "others can repeat it"
         )
     for one in first["implementations"]:
         pair = one["adapter"], one["profile"]
@@ -78,7 +79,8 @@ def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
     drawn = any(line["drawn"] or line["examples"] for line in verdicts)
     if not drawn and any(line["saved"] for line in verdicts):
         raise BadReport(
-            f"the run replayed a case; a report is about all rules of {profile}: leave out --replay"
+            "the run only replayed a case; repeat it without --replay, since a report is about "
+            f"all rules of {profile}"
         )
 
 

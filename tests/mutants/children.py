@@ -20,7 +20,7 @@ MEMORY = 4 << 30
 """Bytes of memory that a child may have beside those of its parent."""
 
 STATM = Path("/proc/self/statm")
-"""What Linux tells of a process's memory; its first number is the mapped pages."""
+"""A file of Linux on the memory of the process; its first number counts the mapped pages."""
 
 
 class OutOfTime(BaseException):

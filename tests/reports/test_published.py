@@ -258,7 +258,7 @@ def test_a_replayed_case_makes_no_report(tmp_path, monkeypatch, capsys):
     case = "fixtures/cases/shed.select/1969b24e1ae2.json"
     assert main(["run", "--adapter", "reference", "--replay", case]) in (0, 1)
     assert main(["report", "make", "--project", "mine", "--contact", "me"]) == 2
-    assert "the run replayed a case" in capsys.readouterr().err
+    assert "the run only replayed a case; repeat it without --replay" in capsys.readouterr().err
 
 
 def test_a_difference_says_what_became_better_and_worse(report, tmp_path, capsys):

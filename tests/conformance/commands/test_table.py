@@ -167,7 +167,7 @@ def test_the_result_counts_the_rules_that_apply_and_names_few_broken_ones():
     absent = verdict("ANTI-01", "mine", word="not_applicable")
     failed = verdict("SHED-04", "mine", word="fail")
     assert result(*held, absent) == "mine breaks 0 of 3 rules that apply to it"
-    assert result(*held, failed) == "mine breaks 1 of 4 rules that apply to it (SHED-04)"
+    assert result(*held, failed) == "mine breaks 1 of 4 rules that apply to it: SHED-04"
     assert result(held[0]) == "mine breaks 0 of 1 rule that applies to it"
 
 
@@ -178,7 +178,7 @@ def test_the_result_says_how_many_broken_rules_are_known_and_how_many_are_not_ju
         verdict("SHED-07", "mine", word="error"),
     )
     assert result(*known) == "mine breaks 5 of 5 rules that apply to it, all listed as known"
-    expected = "mine breaks 6 of 6 rules that apply to it (SHED-06), 5 listed as known"
+    expected = "mine breaks 6 of 6 rules that apply to it: SHED-06, and 5 listed as known"
     assert result(*known, failed, error) == f"{expected}; 1 could not be judged"
 
 
@@ -192,11 +192,11 @@ def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
 
 def test_the_result_of_many_is_one_sentence():
     held = [verdict("SHED-01", name) for name in SAMPLES]
-    assert result(*held) == "3 implementations break none of the rules that apply to them"
+    assert result(*held) == "none of the 3 implementations breaks a rule that applies to it"
     broken = result(held[0], verdict("SHED-01", "mine", word="fail"))
     assert broken == (
         "reference 0.1.0 breaks 0 of 1 rule that applies to it; "
-        "mine breaks 1 of 1 rule that applies to it (SHED-01)"
+        "mine breaks 1 of 1 rule that applies to it: SHED-01"
     )
 
 
