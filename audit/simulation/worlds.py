@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import yaml
-from pulsar_conformance.audit.simulation.shapes import SHAPES, Shape, chance_of, load_shape
+from pulsar_conformance.audit.simulation.described import wrong_in_world
+from pulsar_conformance.audit.simulation.shapes import Shape, chance_of, load_shape
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.specs.errors import UserError, suggest_names
 
@@ -138,15 +139,10 @@ def named_world(name: str, seed: int = 0) -> SimulatedWorld:
     return world_of(name, worlds[name], seed)
 
 
-KEYS = ("title", "brokers", "load", "events", "settings", "topics")
-
-
 def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
     """Return the world that data in the format of `worlds.yaml` describe. Errors: `BadWorld`."""
-    if not isinstance(data, dict) or not isinstance(data.get("brokers"), list):
-        raise BadWorld(f"{name}: a world is an object with a list of brokers")
-    if unknown := next((key for key in data if key not in KEYS), None):
-        raise BadWorld(f"{name}: a world has no field {unknown}; {suggest_names(unknown, KEYS)}")
+    if wrong := wrong_in_world(data):
+        raise BadWorld(f"{name}: {wrong}")
     try:
         topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
         brokers, bundles = _parse_cluster(data["brokers"], topics["first"], seed)
@@ -160,19 +156,17 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
             tuple(brokers),
             tuple(bundles),
             {**usual_settings(), **data.get("settings", {})},
-            _parse_shape(name, data.get("load", {}), seed),
+            _parse_shape(data.get("load", {}), seed),
             events,
             topics["each_cycle"],
             data["load"].get("number", 0) if data.get("load", {}).get("shape") == "hot" else None,
         )
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as wrong:
-        raise BadWorld(f"{name}: it does not describe a world: {wrong!r}") from None
+    except (ArithmeticError, TypeError, ValueError) as problem:
+        raise BadWorld(f"{name}: its numbers cannot be used: {problem}; change them") from None
 
 
-def _parse_shape(name: str, load: Json, seed: int) -> Shape | None:
+def _parse_shape(load: Json, seed: int) -> Shape | None:
     kind = load.get("shape", "constant")
-    if kind not in SHAPES:
-        raise BadWorld(f"{name}: {kind} is not a shape of load; {suggest_names(kind, SHAPES)}")
     options = {key: value for key, value in load.items() if key != "shape"}
     return None if kind == "constant" else load_shape(kind, seed, options)
 

@@ -238,28 +238,6 @@ def test_a_mistake_gives_one_message(capsys, words, problem):
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        ([], "a list of brokers"),
-        ({"brokers": [], "colour": 1}, "a world has no field colour"),
-        ({"brokers": [{"bundles": 1}]}, "does not describe a world"),
-        (
-            {"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "round"}},
-            "round is not a shape of load",
-        ),
-        ({"brokers": [{"bundles": 1, "usage": 1}], "load": {"shape": "hot", "x": 1}}, "'x'"),
-        ({"brokers": [], "events": [{"cycle": 1, "broker": 1, "up": True}]}, "not describe"),
-    ],
-)
-def test_a_world_in_a_file_is_checked(capsys, tmp_path, data, problem):
-    file = tmp_path / "world.yaml"
-    file.write_text(json.dumps(data), "utf-8")
-    status, _, err = run(capsys, "--world", str(file))
-    assert status == 2
-    assert problem in err
-
-
 def test_an_implementation_without_placement_is_simulated_with_the_least_used_broker(capsys):
     words = ("sample:javascript", "--world", "ninety-ten", "--cycles", "5")
     assert run(capsys, *words)[0] == 0

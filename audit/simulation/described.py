@@ -1,0 +1,43 @@
+"""Validation of worlds that users describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pulsar_conformance.specs.schemas import problem_with
+
+SCHEMA = "world"
+
+
+def wrong_in_world(data: Any) -> str | None:
+    """Return what is wrong with a described world, with its place, or None."""
+    try:
+        wrong = problem_with(data, SCHEMA)
+    except ValueError as unlike_json:
+        return f"it is no JSON: {unlike_json}; put text that looks like a date or number in quotes"
+    return wrong or next(_contradictions(data), None)
+
+
+def _contradictions(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield parts of a well-formed world that contradict others."""
+    brokers, load = data["brokers"], data.get("load", {})
+    for place, one in enumerate(brokers):
+        yield from (f"brokers[{place}]: {wrong}" for wrong in _wrong_usage(one))
+    count = sum(one.get("count", 1) for one in brokers)
+    for place, event in enumerate(data.get("events", ())):
+        if event["broker"] > count:
+            known = f"the world has {count} brokers, numbered from 1"
+            yield f"events[{place}].broker: there is no broker {event['broker']}; {known}"
+    bundles = sum(one.get("count", 1) * one["bundles"] for one in brokers)
+    hot = load.get("number", 0)
+    if load.get("shape") == "hot" and hot >= bundles:
+        yield f"load.number: there is no bundle {hot}; the world has {bundles}, numbered from 0"
+
+
+def _wrong_usage(broker: Mapping[str, Any]) -> Iterator[str]:
+    usage, idle = broker["usage"], broker.get("idle", 0)
+    if usage < idle:
+        yield f"its usage of {usage:g} % is below {idle:g} %, its usage when idle; give more usage"
+    if usage > idle and not broker["bundles"]:
+        yield f"without bundles, its usage is {idle:g} %, not {usage:g} %; give it bundles"
