@@ -82,7 +82,11 @@ def _returns_within_period(course: SimulatedCourse) -> Faults:
 def _unloads_in_balance(course: SimulatedCourse) -> Faults:
     for cycle in course.cycles if course.world.is_constant else ():
         used = cycle.usage.values()
-        if max(used) - min(used) > IN_BALANCE or max(used) > overload_percentage(course):
+        if (
+            not used
+            or max(used) - min(used) > IN_BALANCE
+            or max(used) > overload_percentage(course)
+        ):
             return
         if cycle.sheds:
             text = f"{len(cycle.sheds)} unloaded, with all brokers from {min(used):g} to "

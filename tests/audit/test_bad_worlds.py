@@ -122,3 +122,12 @@ def test_the_schema_of_worlds_has_the_options_of_each_shape():
     assert {one: names - {"shape"} for one, names in options.items()} == {
         one: names - set(NO_OPTIONS) for one, names in taken.items()
     }
+
+
+@pytest.mark.parametrize("cycles", [(0, 0), (2, 3)])
+def test_a_world_may_lose_all_its_brokers(capsys, tmp_path, cycles):
+    events = [{"cycle": at, "broker": one, "up": False} for one, at in enumerate(cycles, 1)]
+    data = {"brokers": [BROKER, BROKER], "events": events}
+    status, out, err = of_file(capsys, tmp_path, data, "--cycles", "6", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)[0]["usage_last"] == {}
