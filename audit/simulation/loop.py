@@ -22,6 +22,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     Rates,
     SimulatedBundle,
     SimulatedWorld,
+    scaled_rates,
 )
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.placement import PLACE
@@ -31,7 +32,6 @@ from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
 from pulsar_conformance.reference.splitting import middle_by_size
-from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs import load
 
 CLIENTS_OF_TOPIC = 2
@@ -132,7 +132,7 @@ class Simulation:
     def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Decider) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**deciding.hidden, **world.settings, **deciding.settings}
-        self.minutes = float(self.settings.get(SHEDDING_INTERVAL) or 1)
+        self.minutes = world.minutes_of_cycle(self.settings)
         self.leader = LeaderMemory(
             self.settings, deciding.defaults, self._minutes_at, deciding.without_heap
         )
@@ -202,14 +202,7 @@ class Simulation:
             return bundle.recorded[min(cycle, len(bundle.recorded) - 1)]
         if self.world.shape is None:
             return bundle.rates
-        factor = self.world.shape(self._number[bundle.name], cycle)
-        messages_in, messages_out, bytes_in, bytes_out = bundle.rates
-        return (
-            round(messages_in * factor * 8) / 8,
-            round(messages_out * factor * 8) / 8,
-            float(round(bytes_in * factor)),
-            float(round(bytes_out * factor)),
-        )
+        return scaled_rates(bundle.rates, self.world.shape(self._number[bundle.name], cycle))
 
     def _apply_events(self, cycle: int) -> None:
         for event in self.world.events:

@@ -13,6 +13,7 @@ import yaml
 from pulsar_conformance.audit.simulation.described import wrong_in_world
 from pulsar_conformance.audit.simulation.shapes import Shape, chance_of, load_shape
 from pulsar_conformance.reference.ranges import boundaries
+from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
 
 Json = dict[str, Any]
@@ -106,6 +107,15 @@ class SimulatedWorld:
         """True if no bundle's traffic ever changes."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
 
+    def minutes_of_cycle(self, settings: Mapping[str, Any]) -> float:
+        """Return the minutes between two cycles under these settings. Errors: `BadWorld`."""
+        given = settings.get(SHEDDING_INTERVAL)
+        minutes = 1.0 if given is None else float(given)
+        if minutes <= 0:
+            problem = f"{SHEDDING_INTERVAL}={given}: a cycle lasts longer than that"
+            raise BadWorld(f"{self.name}: {problem}; give a number of minutes above 0")
+        return minutes
+
     def minutes_at(self, cycle: int, interval: float) -> float:
         """Return the minutes from the first cycle to another, with `interval` after the clock."""
         if cycle < len(self.clock):
@@ -195,6 +205,17 @@ def rates_carrying(throughput: float) -> Rates:
     """Return a bundle's rates, with equal traffic in and out."""
     each_way = float(round(throughput / 2))
     return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
+
+
+def scaled_rates(rates: Rates, factor: float) -> Rates:
+    """Return rates times a factor, rounded so that their sums are exact."""
+    messages_in, messages_out, bytes_in, bytes_out = rates
+    return (
+        round(messages_in * factor * 8) / 8,
+        round(messages_out * factor * 8) / 8,
+        float(round(bytes_in * factor)),
+        float(round(bytes_out * factor)),
+    )
 
 
 def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
@@ -131,3 +132,31 @@ def test_a_world_may_lose_all_its_brokers(capsys, tmp_path, cycles):
     status, out, err = of_file(capsys, tmp_path, data, "--cycles", "6", "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)[0]["usage_last"] == {}
+
+
+REPORTS = Path(__file__).parents[2] / "fixtures/reports/three-brokers/modular"
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+
+
+@pytest.mark.parametrize("minutes", ["0", "-5"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--world", "crash", "--setting", "{0}"),
+        ("--world", "crash", "--compare", "{0}"),
+        ("--world", "crash", "--sweep", "{0}..1"),
+        ("--smallest", "--setting", "{0}"),
+        ("--reports", str(REPORTS), "--setting", "{0}"),
+        ("--reports", str(REPORTS), "--conf", "{1}"),
+        ("--world", "{2}"),
+    ],
+)
+def test_a_cycle_takes_time(capsys, tmp_path, words, minutes):
+    setting = f"{INTERVAL}={minutes}"
+    conf, world = tmp_path / "broker.conf", tmp_path / "own.yaml"
+    conf.write_text(f"{setting}\n", "utf-8")
+    world.write_text(json.dumps({"brokers": [BROKER], "settings": {INTERVAL: int(minutes)}}))
+    given = [word.format(setting, conf, world) for word in words]
+    status, out, err = run(capsys, *given, "--cycles", "2")
+    assert (status, out) == (2, "")
+    assert f"{setting}: a cycle lasts longer than that; give a number of minutes above 0" in err
