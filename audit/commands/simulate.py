@@ -169,6 +169,8 @@ def _run(args: argparse.Namespace) -> int:
         return _search(args)
     start = read_start(args)
     worlds, variants = start.worlds, variants_of(args, start)
+    for note in filter(None, (world.events_after(args.cycles) for world in worlds)):
+        print(f"pulsar-conformance: {note}", file=sys.stderr)
     readings = chosen_readings(args.reading)
     courses = [
         course

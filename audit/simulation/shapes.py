@@ -17,6 +17,9 @@ Shape = Callable[[int, int], float]
 DAY = 1440
 """Minutes in a day."""
 
+HOT_FROM = 10
+"""Default cycle in which the traffic of a hot bundle grows."""
+
 
 @cache
 def chance_of(seed: int, purpose: str, *numbers: int) -> float:
@@ -53,7 +56,7 @@ def _drifting(
 
 
 def _hot(
-    _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = 10
+    _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = HOT_FROM
 ) -> float:
     """Return `by` for one bundle from a cycle on; otherwise 1."""
     return by if bundle == number and cycle >= begin else 1.0

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import yaml
 from pulsar_conformance.audit.simulation.described import wrong_in_world
-from pulsar_conformance.audit.simulation.shapes import Shape, chance_of, load_shape
+from pulsar_conformance.audit.simulation.shapes import HOT_FROM, Shape, chance_of, load_shape
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
+from pulsar_conformance.specs.text import counted
 
 Json = dict[str, Any]
 Rates = tuple[float, float, float, float]
@@ -96,6 +97,8 @@ class SimulatedWorld:
     """Number of topics that each bundle gains in a cycle; bundles are split only if it is not 0."""
     hot: int | None = None
     """Number of the bundle with a single busy topic, whose traffic no split divides."""
+    hot_from: int | None = None
+    """Cycle in which the hot bundle's traffic grows; None if there is no hot bundle."""
     notes: tuple[str, ...] = field(default=())
     clock: tuple[float, ...] = ()
     """Minutes at which recorded cycles began, counted from the first."""
@@ -106,6 +109,17 @@ class SimulatedWorld:
     def is_constant(self) -> bool:
         """True if no bundle's traffic ever changes."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
+
+    def events_after(self, cycles: int) -> str | None:
+        """Return a note about what happens only after this number of cycles, or None."""
+        changes = [event.cycle for event in self.events]
+        changes += [] if self.hot_from is None else [self.hot_from]
+        late = sorted(one for one in changes if one >= cycles)
+        if not late:
+            return None
+        span = f"cycle {late[0]}" if late[0] == late[-1] else f"cycles {late[0]} to {late[-1]}"
+        ends = f"--cycles {cycles} ends before {counted(len(late), 'event')} in {span}"
+        return f"{self.name}: {ends}; give --cycles {late[-1] + 1} to include everything"
 
     def minutes_of_cycle(self, settings: Mapping[str, Any]) -> float:
         """Return the minutes between two cycles under these settings. Errors: `BadWorld`."""
@@ -169,7 +183,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
             _parse_shape(data.get("load", {}), seed),
             events,
             topics["each_cycle"],
-            data["load"].get("number", 0) if data.get("load", {}).get("shape") == "hot" else None,
+            *_hot_bundle(data.get("load", {})),
         )
     except (ArithmeticError, TypeError, ValueError) as problem:
         raise BadWorld(f"{name}: its numbers cannot be used: {problem}; change them") from None
@@ -179,6 +193,13 @@ def _parse_shape(load: Json, seed: int) -> Shape | None:
     kind = load.get("shape", "constant")
     options = {key: value for key, value in load.items() if key != "shape"}
     return None if kind == "constant" else load_shape(kind, seed, options)
+
+
+def _hot_bundle(load: Json) -> tuple[int | None, int | None]:
+    """Return the number of the hot bundle, and the cycle in which its traffic grows."""
+    if load.get("shape") != "hot":
+        return None, None
+    return load.get("number", 0), load.get("begin", HOT_FROM)
 
 
 def _parse_cluster(

@@ -160,3 +160,21 @@ def test_a_cycle_takes_time(capsys, tmp_path, words, minutes):
     status, out, err = run(capsys, *given, "--cycles", "2")
     assert (status, out) == (2, "")
     assert f"{setting}: a cycle lasts longer than that; give a number of minutes above 0" in err
+
+
+HOT = {"load": {"shape": "hot", "begin": 20}}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (with_event(cycle=500), "before 1 event in cycle 500; give --cycles 501 to include"),
+        ({**with_event(cycle=5), **HOT}, "before 2 events in cycles 5 to 20; give --cycles 21 to"),
+    ],
+)
+def test_an_event_after_the_last_cycle_is_named(capsys, tmp_path, data, said):
+    status, out, err = of_file(capsys, tmp_path, data, "--cycles", "5", "--json")
+    assert status == 0
+    assert json.loads(out)
+    assert err.startswith(f"pulsar-conformance: own: --cycles 5 ends {said}")
+    assert of_file(capsys, tmp_path, data, "--cycles", "501", "--json")[2] == ""

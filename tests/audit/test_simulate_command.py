@@ -226,7 +226,7 @@ MISTAKES = [
     (("--smallest", "--sweep", "x=1..2"), "--smallest: it searches for each variant"),
     (("--history", "README.md"), "README.md: it contains no load reports"),
     (("--history", "nowhere"), "it cannot be read"),
-    (("--world", "crash", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
+    (("--world", "ninety-ten", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),
 ]
 
 
