@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.simulation.recorded import recorded_world
 from pulsar_conformance.audit.simulation.snapshots import snapshot_world
 from pulsar_conformance.audit.simulation.worlds import (
@@ -17,11 +18,13 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_of,
     world_titles,
 )
+from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.making import made
-from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings, with_settings
 from pulsar_conformance.conformance.commands import case
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference.shedding import STRATEGY
-from pulsar_conformance.specs import UnknownName
+from pulsar_conformance.specs import UnknownName, load
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -103,12 +106,25 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     found = made(asked, args.reports)
     [(_, seen)] = found.trial.questions
     settings = {**usual_settings(), **seen["settings"]}
+    _check_cluster(args, with_settings(found.trial, settings), args.profile or found.profile)
     notes = [
         *found.notes,
         "CPU and network use grow with traffic; memory use is constant",
     ]
     name = str(args.reports or args.metrics or args.url)
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
+
+
+def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) -> None:
+    """Check that the data about a cluster do not contradict themselves. Errors: `BadWorld`."""
+    defaults = load().defaults(profile or DEFAULT_PROFILE)
+    problem = bad_trial(trial, defaults)
+    if problem is None or missing_setting(trial, defaults):  # The simulation has its own defaults.
+        return
+    kind = "reports" if args.reports else "metrics"
+    again = "run the command again" if args.url else f"save the {kind} again, close together"
+    source = args.reports or args.metrics or args.url
+    raise BadWorld(f"{source}: {problem.removeprefix('case.')}; {again}")
 
 
 def _written(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,12 @@ def test_an_event_after_the_last_cycle_is_named(capsys, tmp_path, data, said):
     assert json.loads(out)
     assert err.startswith(f"pulsar-conformance: own: --cycles 5 ends {said}")
     assert of_file(capsys, tmp_path, data, "--cycles", "501", "--json")[2] == ""
+
+
+def test_reports_with_two_owners_of_a_bundle_are_refused(capsys, tmp_path):
+    shutil.copytree(REPORTS, tmp_path, dirs_exist_ok=True)
+    shutil.copy(tmp_path / "broker-1.json", tmp_path / "broker-4.json")
+    status, out, err = run(capsys, "--reports", str(tmp_path), "--cycles", "2")
+    assert (status, out) == (2, "")
+    assert "brokers.broker-4: shop/eu/0x00000000_0x40000000 is also owned by broker-1; save" in err
+    assert err.endswith("save the reports again, close together\n")
