@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from pulsar_conformance.audit.simulation.recorded import recorded_world
 from pulsar_conformance.audit.simulation.snapshots import snapshot_world
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
+    Json,
     SimulatedWorld,
     named_world,
     usual_settings,
@@ -103,16 +105,25 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
     asked = parser.parse_args([], argparse.Namespace(**{one: vars(args)[one] for one in OF_CASE}))
-    found = made(asked, args.reports)
+    instead = {STRATEGY: args.strategy} if args.strategy else {}
+    found = made(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions
     settings = {**usual_settings(), **seen["settings"]}
     _check_cluster(args, with_settings(found.trial, settings), args.profile or found.profile)
     notes = [
         *found.notes,
+        *_replaced_strategy(args.strategy, seen["settings"], found.place),
         "CPU and network use grow with traffic; memory use is constant",
     ]
     name = str(args.reports or args.metrics or args.url)
     return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
+
+
+def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
+    """Yield a note if a cluster has another strategy than the chosen one."""
+    own = str(settings.get(STRATEGY) or "").rpartition(".")[2]
+    if chosen and own and own != chosen:
+        yield f"--strategy {chosen} replaces {own}, the strategy by {place}"
 
 
 def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) -> None:

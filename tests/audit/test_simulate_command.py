@@ -265,3 +265,24 @@ def test_simulations_can_be_published(capsys, tmp_path):
     assert run(capsys, *words)[0] == 0
     assert "ThresholdShedder" in (tmp_path / "it/README.md").read_text("utf-8")
     assert json.loads((tmp_path / "it/simulations.json").read_text("utf-8"))[0]["cycles"] == 3
+
+
+def test_a_strategy_replaces_that_of_the_settings_and_has_its_own_idle_settings(capsys, tmp_path):
+    conf = tmp_path / "o.conf"
+    package = "org.apache.pulsar.broker.loadbalance.impl"
+    conf.write_text(
+        f"loadBalancerLoadSheddingStrategy={package}.OverloadShedder\n"
+        "loadBalancerBrokerThresholdShedderPercentage=22\n"
+        "loadBalancerBrokerOverloadedThresholdPercentage=70\n",
+        "utf-8",
+    )
+    words = ("--reports", "fixtures/reports/three-brokers/modular", "--cycles", "2")
+    words = (*words, "--conf", str(conf))
+    _, out, _ = run(capsys, *words)
+    assert "it belongs to ThresholdShedder, and OverloadShedder is set" in " ".join(out.split())
+    assert "--strategy" not in out
+    status, out, _ = run(capsys, *words, "--strategy", "ThresholdShedder")
+    text = " ".join(out.split())
+    assert status == 0
+    assert f"--strategy ThresholdShedder replaces OverloadShedder, the strategy by {conf}" in text
+    assert "loadBalancerBrokerThresholdShedderPercentage: it" not in text
