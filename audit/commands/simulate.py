@@ -34,6 +34,7 @@ from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
     simulate_worlds,
+    split_strategy,
     sweep,
     words_as_variant,
 )
@@ -269,11 +270,13 @@ def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
     Errors: `BadWorld`, `BadSetting`, `AdapterError`, `UnknownName`.
     """
     check_name(args.adapter)
+    given = given_settings(args.setting)
+    strategy, settings = split_strategy(f"--strategy {args.strategy}", args.strategy, given)
     usual = Variant(
         args.adapter,
         args.profile or start.profile or DEFAULT_PROFILE,
-        args.strategy or start.strategy,
-        given_settings(args.setting),
+        strategy or start.strategy,
+        settings,
         args.place,
     )
     variants = [usual, *(words_as_variant(text, usual) for text in args.compare)]

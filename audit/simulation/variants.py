@@ -19,6 +19,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
+from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.specs.judged import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -62,6 +63,21 @@ class Variant:
         return self.profile if known.released else None
 
 
+def split_strategy(
+    place: str, named: str | None, settings: Mapping[str, Any]
+) -> tuple[str | None, dict[str, Any]]:
+    """Return the strategy that is named or set, if any, and the other settings.
+
+    Errors: `BadWorld` if a strategy is named and another one is set.
+    """
+    others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
+    given = str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
+    if named and given and named != given:
+        problem = f"{STRATEGY_SETTING}={given} contradicts strategy {named}"
+        raise BadWorld(f"{place}: {problem}; give one of them")
+    return named or given or None, others
+
+
 def words_as_variant(text: str, usual: Variant) -> Variant:
     """Parse a variant: `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order.
 
@@ -82,13 +98,14 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         raise BadWorld(f"--compare {text}: write {apart!r}, with blanks, in quotes")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
+    strategy, settings = split_strategy(f"--compare {text}", named.get(STRATEGY), settings)
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
     return replace(
         usual,
         adapter=adapter,
         profile=specs.load().profile(named.get(PROFILE, usual.profile)).id,
-        strategy=named.get(STRATEGY, usual.strategy),
+        strategy=strategy or usual.strategy,
         settings={**usual.settings, **settings},
     )
 
@@ -120,6 +137,9 @@ def sweep(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
     for variant in variants:
         for value in (first + step * place for place in range(count)):
             given = given_settings([f"{found[1]}={value.normalize():f}"])
+            if twice := next((name for name in given if name in variant.settings), None):
+                problem = f"{twice}={variant.settings[twice]} is given as well"
+                raise BadWorld(f"--sweep {text}: {problem}; leave one of them out")
             yield replace(variant, settings={**variant.settings, **given})
 
 

@@ -200,6 +200,10 @@ def test_a_broker_without_traffic_grows_as_the_others_do():
     assert world.brokers[1].percents(100)["cpu"] == 53
 
 
+STRATEGY, THRESHOLD = (
+    "loadBalancerLoadSheddingStrategy",
+    "loadBalancerBrokerThresholdShedderPercentage",
+)
 MISTAKES = [
     ((), "give one of --world NAME, --reports DIR, --metrics FILE, --from URL"),
     (("--world", "nowhere"), "--world nowhere: there is no such world"),
@@ -216,6 +220,22 @@ MISTAKES = [
     ),
     (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),
+    (
+        ("--world", "crash", "--sweep", f"{THRESHOLD}=10..20/10", "--setting", f"{THRESHOLD}=50"),
+        f"{THRESHOLD}=10..20/10: {THRESHOLD}=50 is given as well; leave one of them out",
+    ),
+    (
+        ("--world", "crash", "--sweep", f"{THRESHOLD}=1..2", "--compare", f"{THRESHOLD}=50"),
+        f"--sweep {THRESHOLD}=1..2: {THRESHOLD}=50 is given as well",
+    ),
+    (
+        ("--world", "crash", "--strategy", "OverloadShedder", "--setting", f"{STRATEGY}=a.B"),
+        f"--strategy OverloadShedder: {STRATEGY}=B contradicts strategy OverloadShedder; give one",
+    ),
+    (
+        ("--world", "crash", "--compare", f"strategy=OverloadShedder {STRATEGY}=B"),
+        f"{STRATEGY}=B contradicts strategy OverloadShedder; give one of them",
+    ),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
     (("--world", "crash", "--compare", "nobody:1"), "is not an adapter"),
     (("--world", "crash", "--compare", "profile=1.0"), "1.0 is not a profile"),
@@ -286,3 +306,10 @@ def test_a_strategy_replaces_that_of_the_settings_and_has_its_own_idle_settings(
     assert status == 0
     assert f"--strategy ThresholdShedder replaces OverloadShedder, the strategy by {conf}" in text
     assert "loadBalancerBrokerThresholdShedderPercentage: it" not in text
+
+
+@pytest.mark.parametrize("option", ["--setting", "--compare"])
+def test_a_strategy_can_be_given_as_a_setting(capsys, option):
+    words = ("--world", "ninety-ten", "--cycles", "1", "--json")
+    _, out, _ = run(capsys, *words, option, f"{STRATEGY}=OverloadShedder")
+    assert json.loads(out)[-1]["variant"] == "reference strategy=OverloadShedder"
