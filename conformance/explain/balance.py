@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.cases.snapshot import (
 )
 from pulsar_conformance.reference.numbers import exact, throughput
 from pulsar_conformance.specs.broker import broker_settings, known_releases, nearest_release
-from pulsar_conformance.specs.text import columns, paragraph
+from pulsar_conformance.specs.text import columns, counted, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
@@ -27,6 +27,7 @@ TARGET = "loadBalancerBrokerLoadTargetStd"
 OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
 CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
 BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+TRANSFERS = "loadBalancerTransferEnabled"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 HALF = 0.5
@@ -102,9 +103,8 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     """Yield the loads, the conditions of TransferShedder, and whether it sheds."""
     at = nearest_release(release) if release else known_releases()[-1]
     default = {name: one.default(at) for name, one in broker_settings().items()}
-    value = {
-        name: float(given.get(name, default[name])) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)
-    }
+    given = {**default, **{name: one for name, one in given.items() if one is not None}}
+    value = {name: float(given[name]) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)}
     yield "load data of the extensible load manager, by the rules of TransferShedder"
     yield ""
     ordered = sorted(data.loads, key=lambda name: -data.loads[name])
@@ -115,20 +115,37 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     for text in reasons or ["no condition to shed holds"]:
         yield from paragraph(text, 4, "  ")
     yield ""
-    off = next((name for name in SWITCHES if given.get(name) is False), None)
+    off = _why_off(given)
     if not reasons or off or len(data.loads) < 2:
-        yield "answer: unload nothing" + (f", since {off} is false" if off else "")
+        yield "answer: unload nothing" + (f", since {off}" if off else "")
         return
+    transfers = bool(given[TRANSFERS])
+    most = counted(int(value[BROKERS]), "broker")
     yield from paragraph(
-        f"answer: from {ordered[0]} to {ordered[-1]} first, at most {value[BROKERS]:g} brokers per "
-        f"cycle, once this holds in more than {value[CYCLES]:g} cycles in a row ({CYCLES})"
+        f"answer: from {ordered[0]}{f' to {ordered[-1]}' if transfers else ''} first, at most "
+        f"{most} per cycle, once this holds in more than {value[CYCLES]:g} cycles in a row "
+        f"({CYCLES})"
     )
+    if not transfers:
+        yield from paragraph(
+            f"{TRANSFERS} is false: bundles are unloaded without a destination, and none are "
+            "swapped",
+            2,
+        )
     amount = _amount(data, ordered[0], ordered[-1])
     yield from paragraph(_amount_text(data, ordered[0], ordered[-1]), 2)
     top = data.top.get(ordered[0])
     bundles = ", ".join(top) if top else f"save them as {ordered[0]}{SUFFIX}.json to list them"
     yield from paragraph(f"only the broker's top bundles can go: {bundles}", 2)
     yield from columns(list(_fitting(top or {}, amount)))
+
+
+def _why_off(given: Mapping[str, Any]) -> str:
+    """Return which setting keeps brokers from shedding at all; empty if none does."""
+    off = next((name for name in SWITCHES if given[name] is False), None)
+    if off is not None:
+        return f"{off} is false"
+    return "" if given[BROKERS] > 0 else f"{BROKERS} is {given[BROKERS]}"
 
 
 def _amount(data: LoadData, busy: str, idle: str) -> float:

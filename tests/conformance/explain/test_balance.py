@@ -74,3 +74,22 @@ def test_settings_and_top_bundles_are_used(explained):
     assert "only the broker's top bundles can go: t/n/0x00000000_0x80000000" in out
     out = explained({"a": 0.8, "b": 0.16}, "--setting", "loadBalancerSheddingEnabled=false")
     assert "answer: unload nothing, since loadBalancerSheddingEnabled is false" in out
+
+
+def test_without_transfers_bundles_have_no_destination(explained):
+    """TransferShedder.findBundlesForUnloading unloads to an empty destination, and swaps none."""
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", "loadBalancerTransferEnabled=false")
+    assert "answer: from a first, at most 3 brokers per cycle" in out
+    assert "bundles are unloaded without a destination, and none are swapped" in out
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", "loadBalancerTransferEnabled=true")
+    assert "answer: from a to b first" in out
+
+
+def test_without_a_broker_per_cycle_nothing_goes(explained):
+    """LoadStats.hasTransferableBrokers is false from the start."""
+    most = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", f"{most}=0")
+    assert f"answer: unload nothing, since {most} is 0" in out
+    assert "goes" not in out
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", f"{most}=")
+    assert "at most 3 brokers per cycle" in out
