@@ -16,6 +16,7 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import (
     ENABLED,
+    PACKAGE,
     TRANSFER_SHEDDER,
     TRANSFERS,
     Cycle,
@@ -55,8 +56,13 @@ def select(
     by_default = cycle.case["strategy"] is None and names_extensible(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
         return _transferred(cycle, release, memory or CycleMemory(), minute)
-    offered = release.ways["shedders"]
-    if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
+    unknown = _unknown_class(cycle, release)
+    if unknown and release.ways.get("bad-shedder") == "overload":
+        instead = select(_by_overload(cycle), release, memory, minute)
+        place = release.place("bad-shedder")
+        told = Step("no class", f"{unknown}: OverloadShedder runs instead ({place})")
+        return Derivation(instead.answer, lambda: (told, *instead.steps))
+    if cycle.strategy not in _offered(release):
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     pair = why_no_pair(cycle.settings, cycle.strategy)
@@ -84,6 +90,28 @@ def select(
         for bundle in one.bundles
     ]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
+
+
+def _offered(release: ReleasedWays) -> frozenset[str]:
+    """Return the strategies of the release that the model has."""
+    return SHEDDERS[release.ways["shedders"]]
+
+
+def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
+    """Return the strategy by its full name if Pulsar's package has no such class; else empty.
+
+    A short name in the case itself may be a user's strategy, and so may a class of another package.
+    """
+    named = str(cycle.case["strategy"] or "")
+    short = cycle.strategy
+    if (named and not named.startswith(PACKAGE)) or "." in short or short in _offered(release):
+        return ""
+    return PACKAGE + short
+
+
+def _by_overload(cycle: Cycle) -> Cycle:
+    """Return the same cycle with OverloadShedder."""
+    return replace(cycle, case={**cycle.case, "strategy": "OverloadShedder"})
 
 
 def _destination(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[str, str]:
