@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+INTEGER = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+"""The decimal numbers that Double.parseDouble takes, without infinity."""
+
+INT, LONG = 2**31 - 1, 2**63 - 1
+"""The largest values of Java's int and long."""
+
+LONGS = frozenset(
+    {
+        "loadBalanceSheddingDelayInSeconds",
+        "loadBalancerBrokerLoadDataTTLInSeconds",
+        "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis",
+        "loadBalancerServiceUnitStateMonitorIntervalInSeconds",
+        "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds",
+        "loadBalancerSheddingGracePeriodMinutes",
+        "namespaceBundleUnloadingTimeoutMs",
+    }
+)
+"""Settings of type long in Pulsar's ServiceConfiguration; other whole numbers are of type int."""
+
+
+class NotParsed(ValueError):
+    """Raised for a text that is no value of a setting's type; says what the setting takes."""
+
+
+def parsed(name: str, text: str, kind: str) -> Any:
+    """Parse a setting's value as Pulsar does. Errors: `NotParsed`."""
+    try:
+        value = PARSERS[kind](text)
+    except ValueError:
+        raise NotParsed(TYPES[kind]) from None
+    largest = LONG if name in LONGS else INT
+    if kind == "integer" and not -largest - 1 <= value <= largest:
+        raise NotParsed(f"{TYPES[kind]} from {-largest - 1} to {largest}")
+    return value
+
 
 def _number(text: str) -> int | float:
-    value = float(text)
+    """Parse as Double.parseDouble does, which takes no underscores."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(text)
+    value = float(text.rstrip("dDfF"))
     if not math.isfinite(value):
         raise ValueError(text)
     return int(value) if value.is_integer() else value
 
 
 def _integer(text: str) -> int:
+    """Parse as Integer.parseInt does, which takes neither underscores nor an exponent."""
+    if not INTEGER.fullmatch(text):
+        raise ValueError(text)
     return int(text)
 
 

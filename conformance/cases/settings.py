@@ -11,7 +11,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.mistakes import mistake
-from pulsar_conformance.conformance.cases.setting_types import PARSERS, TYPES
+from pulsar_conformance.conformance.cases.setting_types import NotParsed, parsed
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.specs.broker import (
@@ -322,10 +322,10 @@ def setting_value(name: str, text: str) -> Any:
         raise specs.UnknownName(name, "setting", _names().values())
     if not text:
         return None
+    value = _parse_value(name, text)
     if name not in settings:
-        return _parse_value(name, text, _type_of(name))
+        return value
     setting = settings[name]
-    value = _parse_value(name, text, setting.type)
     if setting.range and not setting.range[0] <= value <= setting.range[1]:
         lowest, highest = setting.range
         raise BadSetting(f"{name}={text}: it must be between {lowest} and {highest}")
@@ -333,15 +333,18 @@ def setting_value(name: str, text: str) -> Any:
 
 
 def _type_of(name: str) -> str:
-    """Return the type of an undocumented setting."""
-    return "number" if name in specs.load().hidden else broker_settings()[name].type
+    """Return the type of a setting in Pulsar; that of the documents if no release has it."""
+    if name in broker_settings():
+        return broker_settings()[name].type
+    known = specs.load().settings
+    return known[name].type if name in known else "number"
 
 
-def _parse_value(name: str, text: str, kind: str) -> Any:
+def _parse_value(name: str, text: str) -> Any:
     try:
-        return PARSERS[kind](text)
-    except ValueError:
-        raise BadSetting(f"{name}={text}: it takes {TYPES[kind]}") from None
+        return parsed(name, text, _type_of(name))
+    except NotParsed as error:
+        raise BadSetting(f"{name}={text}: it takes {error}") from None
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:

@@ -102,7 +102,7 @@ def test_the_conf_of_a_real_cluster_keeps_its_undocumented_settings(capsys, tmp_
     ("setting", "problem"),
     [
         ({"minUnloadMesage": 0}, "minUnloadMesage is not a setting; did you mean minUnloadMessage"),
-        ({"minUnloadMessage": "many"}, "minUnloadMessage=many: it takes a number"),
+        ({"minUnloadMessage": "many"}, "minUnloadMessage=many: it takes a whole number"),
         ({"lowerBoundarySheddingEnabled": 3}, "lowerBoundarySheddingEnabled=3: it takes"),
     ],
 )

@@ -309,7 +309,7 @@ MISTAKES = {
     "a bundle twice": (two_owners, "is also owned by broker-1"),
     "a wrong value in the conf": (
         conf_of(f"a=b\n{THRESHOLD}=ten\n"),
-        f"broker.conf:2: {THRESHOLD}=ten: it takes a number",
+        f"broker.conf:2: {THRESHOLD}=ten: it takes a whole number",
     ),
     "another file than a conf": (
         conf_of("metadataStoreUrl=zk:localhost:2181\n"),
@@ -321,7 +321,7 @@ MISTAKES = {
     ),
     "a wrong value in a runtime configuration": (
         conf_of(f'{{"{THRESHOLD}": "Optional[ten]"}}'),
-        f"broker.conf: {THRESHOLD}=ten: it takes a number",
+        f"broker.conf: {THRESHOLD}=ten: it takes a whole number",
     ),
     "a setting that is a list there": (
         conf_of(f'{{"{THRESHOLD}": [10]}}'),
@@ -344,7 +344,7 @@ MISTAKES = {
     ),
     "a setting of another type": (
         options("--setting", f"{THRESHOLD}=ten"),
-        f"{THRESHOLD}=ten: it takes a number",
+        f"{THRESHOLD}=ten: it takes a whole number",
     ),
 }
 

@@ -58,7 +58,7 @@ MISTAKES = {
     "a setting of another type": (
         LEGAL,
         ("--setting", f"{GRACE}=soon"),
-        f"{GRACE}=soon: it takes a number",
+        f"{GRACE}=soon: it takes a whole number",
     ),
     "no whole number": (
         LEGAL,
@@ -70,7 +70,7 @@ MISTAKES = {
         ("--setting", "loadBalancerSheddingEnabled=yes"),
         "loadBalancerSheddingEnabled=yes: it takes true or false",
     ),
-    "no finite number": (LEGAL, ("--setting", f"{GRACE}=1e999"), "it takes a number"),
+    "no finite number": (LEGAL, ("--setting", f"{GRACE}=1e999"), "it takes a whole number"),
     "out of its range": (
         LEGAL,
         ("--setting", "loadBalancerCPUResourceWeight=2"),
