@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pulsar_conformance import specs
+
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 """The decimal numbers that Double.parseDouble takes, without infinity."""
@@ -81,3 +83,12 @@ TYPES: Mapping[str, str] = {
     "number": "a number",
     "boolean": "true or false",
 }
+
+
+def out_of_range(name: str, value: Any) -> str:
+    """Return the documented range of a setting if a value is outside it; otherwise empty."""
+    known = specs.load().settings
+    limits = known[name].range if name in known else None
+    if not limits or value is None or limits[0] <= value <= limits[1]:
+        return ""
+    return f"between {limits[0]} and {limits[1]}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.mistakes import mistake
-from pulsar_conformance.conformance.cases.setting_types import NotParsed, parsed
+from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.specs.broker import (
@@ -100,6 +100,8 @@ class SettingsRead:
     """The new spelling of those settings in `values` that are set by it."""
     version: str = ""
     """The Pulsar version that reads the settings; empty if unknown."""
+    unreadable: tuple[Unused, ...] = ()
+    """Settings whose values Pulsar cannot read."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
@@ -133,6 +135,7 @@ class SettingsRead:
             values={**self.values, **given},
             places={**self.places, **dynamic.places},
             unused=(*self.unused, *over, *refused, *dynamic.unused),
+            unreadable=(*self.unreadable, *dynamic.unreadable),
         )
 
     def without_effect(self) -> list[Unused]:
@@ -148,15 +151,19 @@ class SettingsRead:
             yield from (f"  {one}" for one in found)
 
 
-def read_entries(entries: Iterable[Entry], release: str | None = None) -> SettingsRead:
+def read_entries(
+    entries: Iterable[Entry], release: str | None = None, *, as_broker: bool = False
+) -> SettingsRead:
     """Read settings in file order; the last occurrence of a name counts.
 
-    Errors: `BadSetting` for a value of the wrong type.
+    With `as_broker`, values outside a documented range are in force, and values of the wrong type
+    are collected. Errors: otherwise `BadSetting` for both.
     """
     known = None if release is None else nearest_release(release)
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     unused: list[Unused] = []
+    bad: dict[str, Unused] = {}
     others = 0
     for entry in entries:
         why = why_unknown(entry.name, known)
@@ -164,13 +171,22 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
             unused += [Unused(entry.place, entry.name, why)] if why else []
             others += not why
             continue
+        over = f"{entry.place} overrides it"
+        if entry.name in bad:
+            unused.append(Unused(bad.pop(entry.name).place, entry.name, over))
         try:
-            value = setting_value(entry.name, entry.text)
+            value = setting_value(entry.name, entry.text, any_range=as_broker)
         except BadSetting as error:
-            raise BadSetting(f"{entry.place}: {error}") from None
+            if not as_broker:
+                raise BadSetting(f"{entry.place}: {error}") from None
+            if entry.name in values:
+                del values[entry.name]
+                unused.append(Unused(places.pop(entry.name), entry.name, over))
+            why = str(error).removeprefix(f"{entry.name}=")
+            bad[entry.name] = Unused(entry.place, entry.name, why)
+            continue
         if entry.name in values and values[entry.name] != value:
-            why = f"{entry.place} overrides it"
-            unused.append(Unused(places[entry.name], entry.name, why))
+            unused.append(Unused(places[entry.name], entry.name, over))
         values[entry.name], places[entry.name] = value, entry.place
     written = dict(places)
     unused += _use_documented_spelling(values, places)
@@ -183,10 +199,8 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
     }
     given = {name: value for name, value in values.items() if value is not None}
     older = release if release is not None and is_older(release) else ""
-    version = release or ""
-    return SettingsRead(
-        given, places, tuple(unused), others, known, older, spelled=spelled, version=version
-    )
+    read = SettingsRead(given, places, tuple(unused), others, known, older, spelled=spelled)
+    return replace(read, version=release or "", unreadable=tuple(bad.values()))
 
 
 def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
@@ -313,9 +327,8 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
     return given
 
 
-def setting_value(name: str, text: str) -> Any:
+def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     """Parse a setting's value; None for empty text. Errors: as `given_settings`."""
-    settings = specs.load().settings
     if name in renamed():
         raise BadSetting(f"{name}: {why_unknown(name)}")
     if why_unknown(name) is not None:
@@ -323,12 +336,9 @@ def setting_value(name: str, text: str) -> Any:
     if not text:
         return None
     value = _parse_value(name, text)
-    if name not in settings:
-        return value
-    setting = settings[name]
-    if setting.range and not setting.range[0] <= value <= setting.range[1]:
-        lowest, highest = setting.range
-        raise BadSetting(f"{name}={text}: it must be between {lowest} and {highest}")
+    outside = "" if any_range else out_of_range(name, value)
+    if outside:
+        raise BadSetting(f"{name}={text}: it must be {outside}")
     return value
 
 

@@ -46,11 +46,14 @@ FORMS = (
 )
 
 
-def read_settings(file: Path, release: str | None = None) -> SettingsRead:
+def read_settings(
+    file: Path, release: str | None = None, *, as_broker: bool = False
+) -> SettingsRead:
     """Read a file's settings as the given release does.
 
-    A setting with an empty value counts as not set, as in a broker. Errors: `BadSetting`, also if
-    no setting is about load balancing, because it is then probably the wrong file.
+    A setting with an empty value counts as not set, as in a broker. `as_broker` is that of
+    `read_entries`. Errors: `BadSetting`, also if no setting is about load balancing, because it is
+    then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8-sig")
@@ -58,8 +61,8 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
         raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
-    found = read_entries(_entries(file, text), release)
-    if not found.values and not found.unused:
+    found = read_entries(_entries(file, text), release, as_broker=as_broker)
+    if not (found.values or found.unused or found.unreadable):
         raise BadSetting(f"{file}: it has no load balancing settings; {FORMS}")
     return found
 
@@ -78,18 +81,20 @@ def read_in_force(
     return (read or replace(found, values={}, places={}, unused=(), others=0)).with_dynamic(found)
 
 
-def read_dynamic(file: Path, release: str | None = None) -> SettingsRead:
+def read_dynamic(
+    file: Path, release: str | None = None, *, as_broker: bool = False
+) -> SettingsRead:
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
-    found = read_settings(file, release)
+    found = read_settings(file, release, as_broker=as_broker)
     places = {name: f"{place}, dynamic" for name, place in found.places.items()}
     return replace(found, places=places)
 
 
 def read_written_settings(
-    place: str, written: Mapping[str, Any], release: str | None
+    place: str, written: Mapping[str, Any], release: str | None, *, as_broker: bool = False
 ) -> SettingsRead:
     """Read settings from the JSON of a running broker's configuration. Errors: `BadSetting`."""
-    return read_entries(_of_object(place, written), release)
+    return read_entries(_of_object(place, written), release, as_broker=as_broker)
 
 
 def _entries(file: Path, text: str) -> Iterator[Entry]:

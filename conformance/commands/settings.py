@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if some of the file's settings have no effect."""
+    """Print settings, or explain a file; return 1 if some of the file's settings are unusable."""
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:
@@ -81,14 +81,15 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         found = _read_running_broker(file, args.release)
     else:
         release = args.release or _release_of_image(Path(file))
-        found = read_settings(Path(file), release)
+        found = read_settings(Path(file), release, as_broker=True)
         if args.dynamic:
-            found = found.with_dynamic(read_dynamic(args.dynamic, release))
+            over = read_dynamic(args.dynamic, release, as_broker=True)
+            found = found.with_dynamic(over)
     if args.json:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
         print("\n".join(_explanation(found, args)))
-    return int(bool(found.without_effect()))
+    return int(bool(found.without_effect() or found.unreadable))
 
 
 def _release_of_image(file: Path) -> str | None:
@@ -124,7 +125,7 @@ def _read_running_broker(url: str, release: str | None) -> SettingsRead:
                     release = str(api.get(f"{ADMIN}/brokers/version", text=True))
     except NoAnswer as error:
         raise UserError(str(error)) from None
-    found = read_written_settings(url, written, release)
+    found = read_written_settings(url, written, release, as_broker=True)
     named = dynamic if isinstance(dynamic, dict) else {}
     places = {name: f"{url}, dynamic" for name in found.values if name in named}
     return replace(found, places={**found.places, **places})
@@ -163,6 +164,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
+    unreadable = {one.name for one in found.unreadable}
     former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
         name: _default_of(found, name)
@@ -170,6 +172,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
         if setting.is_in(release)
         and name not in found.values
         and name not in former_names
+        and name not in unreadable
         and setting.replaces not in found.values
     }
 
@@ -199,6 +202,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     yield from _own_differences(found)
+    unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
+    if unreadable:
+        yield "cannot be read", unreadable
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = _later_releases(found, to)
@@ -212,6 +218,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     rows = [
         f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
         + ("" if value == default else f"; the default is {_short(default)}")
+        + (f"; {remark}" if (remark := _remark(name, value)) else "")
         + ")"
         for name, (value, default) in in_force
     ]
@@ -233,6 +240,14 @@ def _own_differences(found: SettingsRead) -> Iterator[Section]:
     if judged and differences:
         nearest = judged.profile.removeprefix("released-")
         yield f"Pulsar {found.version} differs from {nearest}", differences
+
+
+def _remark(name: str, value: Any) -> str:
+    """Return a remark on a value that Pulsar accepts and the documents exclude; usually empty."""
+    from pulsar_conformance.conformance.cases.setting_types import out_of_range
+
+    outside = out_of_range(name, value)
+    return f"Pulsar accepts it, but it should be {outside}" if outside else ""
 
 
 def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
@@ -287,9 +302,17 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
     return {
         "release": _compared_with(found),
         "inForce": {
-            name: {"value": value, "place": found.places[name], "default": default}
+            name: {
+                "value": value,
+                "place": found.places[name],
+                "default": default,
+                **({"remark": remark} if (remark := _remark(name, value)) else {}),
+            }
             for name, (value, default) in _in_force(found).items()
         },
+        "cannotBeRead": [
+            {"name": one.name, "place": one.place, "why": one.why} for one in found.unreadable
+        ],
         "withoutEffect": [
             {"name": one.name, "place": one.place, "why": one.why} for one in found.without_effect()
         ],

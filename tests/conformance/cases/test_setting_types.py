@@ -1,7 +1,10 @@
 """Values of settings are parsed as Pulsar parses them: Integer.parseInt, Double.parseDouble."""
 
+import json
+
 import pytest
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
+from pulsar_conformance.conformance.commands.main import main
 
 PERCENT = "loadBalancerBrokerThresholdShedderPercentage"
 BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -43,3 +46,48 @@ def test_a_value_that_java_does_not_parse_is_refused(text, takes):
 )
 def test_a_value_that_java_parses_is_taken(text, value):
     assert [*given_settings([text]).values()] == [value]
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """Explain a file of these lines; return the status and what is printed."""
+
+    def tell(*lines, options=()):
+        file = tmp_path / "broker.conf"
+        file.write_text("".join(f"{line}\n" for line in lines))
+        status = main(["settings", str(file), *options])
+        said = capsys.readouterr()
+        return status, said.out.replace(f"{file}:", "line ")
+
+    return tell
+
+
+def test_values_that_cannot_be_read_have_a_section_and_the_others_are_explained(told):
+    status, out = told(f'{PERCENT}="70"', f"{BUNDLES}=64", f"{RATE}=70%")
+    assert status == 1
+    out = " ".join(out.split())
+    assert f'cannot be read {PERCENT} (line 1): "70": it takes a whole number' in out
+    assert f"{RATE} (line 3): 70%: it takes a whole number" in out
+    assert f"{BUNDLES} = 64 (line 2; the default is 128)" in out
+    _, out = told(f"{RATE}=70%", options=["--all"])
+    assert out.count(RATE) == 1
+
+
+def test_the_last_value_counts_even_if_it_cannot_be_read(told):
+    _, out = told(f"{RATE}=7", f"{RATE}=x", options=["--json"])
+    found = json.loads(out)
+    assert [one["place"] for one in found["cannotBeRead"]] == ["line 2"]
+    assert [one["place"] for one in found["withoutEffect"]] == ["line 1"]
+    assert RATE not in found["inForce"]
+    status, out = told(f"{RATE}=x", f"{RATE}=7", options=["--json"])
+    found = json.loads(out)
+    assert (status, found["cannotBeRead"]) == (1, [])
+    assert (found["withoutEffect"][0]["place"], found["inForce"][RATE]["value"]) == ("line 1", 7)
+
+
+def test_a_value_outside_the_documented_range_is_in_force_with_a_remark(told):
+    _, out = told("loadBalancerHistoryResourcePercentage=1.5", f"{WEIGHT}=-1")
+    out = " ".join(out.split())
+    assert "loadBalancerHistoryResourcePercentage = 1.5 (line 1; the default is 0.9; Pulsar" in out
+    assert f"{WEIGHT} = -1" in out
+    assert "Pulsar accepts it, but it should be between 0 and 1)" in out

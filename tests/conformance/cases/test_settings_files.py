@@ -208,12 +208,6 @@ def test_a_file_of_settings_is_explained(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        (
-            "broker.conf",
-            f'{THRESHOLD}="70"',
-            f'broker.conf:1: {THRESHOLD}="70": it takes a whole number',
-        ),
-        ("broker.conf", f"{THRESHOLD}=70%", f"{THRESHOLD}=70%: it takes a whole number"),
         ("broker.yaml", "a: [", "broker.yaml:2: it isn't YAML"),
         ("broker.conf", "clusterName=eu", "it has no load balancing settings"),
         ("none.conf", None, "No such file or directory"),
