@@ -122,6 +122,28 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+CONSTRAINTS = ("isolation", "domains", "groups")
+"""Options with constraints of placement, which a question about shedding does not have."""
+
+OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
+"""Options that concern a cluster's data, and not a finished case."""
+
+
+def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Return those of the options that are given, as on the command line."""
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name) is not None]
+
+
+def check_constraints(args: argparse.Namespace) -> None:
+    """Raise `BadSnapshot` for constraints of placement without a bundle to place."""
+    given = given_options(args, CONSTRAINTS)
+    if given and args.place is None:
+        verb = "needs" if len(given) == 1 else "need"
+        raise BadSnapshot(f"{', '.join(given)} {verb} --place BUNDLE, the bundle to be placed")
+    if args.place is not None and args.topics is not None:
+        raise BadSnapshot("--place and --topics ask different questions; give one of them")
+
+
 def made(
     args: argparse.Namespace,
     folder: Path | None,
@@ -134,6 +156,7 @@ def made(
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation for load reports", MAKERS)
+    check_constraints(args)
     source = _source(args, folder)
     if args.metrics and operation == READ.id:
         raise BadSnapshot(f"{READ.id} asks about load reports; metrics are not reports")

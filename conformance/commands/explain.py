@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,13 @@ from pulsar_conformance.adapters.arguments import (
     add_profile,
     add_reading,
 )
-from pulsar_conformance.conformance.cases.making import add_source_arguments, made
+from pulsar_conformance.conformance.cases.making import (
+    OF_SOURCES,
+    add_source_arguments,
+    check_constraints,
+    given_options,
+    made,
+)
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
@@ -98,11 +104,13 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
             "explain takes either a CASE.json, a folder of load reports, --metrics FILE, --from "
             "URL, --example ID or --log FILE"
         )
+    from_cluster = args.metrics or args.url or _is_folder(args.case)
+    _check_options(args, () if from_cluster else OF_SOURCES, "a cluster's reports or metrics")
     if args.log is not None:
         yield from log_lines(args.log)
         return
     focus = Focus(args.broker, args.bundle)
-    if args.metrics or args.url or _is_folder(args.case):
+    if from_cluster:
         yield from _cluster_lines(args, focus)
         return
     settings = _settings_of(args, given_settings(args.setting))
@@ -115,6 +123,15 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         yield from case_lines(provided, wanted)
 
 
+def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) -> None:
+    """Raise `BadCase` if one of the options is given that only this source takes."""
+    given = given_options(args, names)
+    if given:
+        named = args.case or ("--log" if args.log else f"--example {args.example}")
+        verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
+        raise BadCase(f"{named}: {', '.join(given)} {verb} for {source}; leave {them} out")
+
+
 def _is_folder(name: str | None) -> bool:
     with suppress(OSError):  # The text may be too long for a file name.
         return name is not None and Path(name).is_dir()
@@ -124,8 +141,10 @@ def _is_folder(name: str | None) -> bool:
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
     what_if = given_settings(args.setting)
+    check_constraints(args)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
+        _check_options(args, ("bundle_data", "topics", "cluster"), "reports of a load manager")
         yield from balance_lines(data, _settings_of(args, what_if), args.release)
         return
     args.setting = []

@@ -1,13 +1,16 @@
 """Whatever `pulsar-conformance explain` cannot use is told in a sentence."""
 
 import json
+from pathlib import Path
 
 import pytest
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
 from standins.cycles import QUARTERS, UNIFORM, cycle, shed
 
 SPECS = specs.load()
+REPORTS = Path(fixtures.__file__).parent / "reports"
+MODULAR, EXTENSIBLE = REPORTS / "three-brokers" / "modular", REPORTS / "extensible"
 CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
 LEGAL = shed(cycle(30, 60))
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
@@ -94,6 +97,21 @@ MISTAKES = {
     ),
     "an unknown reading": (LEGAL, ("--reading", "overload=one"), "overload is not a reading"),
     "a reading without value": (LEGAL, ("--reading", "overload-amount"), "write NAME=VALUE"),
+    "a bundle to place in a case": (
+        LEGAL,
+        ("--place", QUARTERS[0], "--release", "4.2.4"),
+        "case.json: --place, --release are for a cluster's reports or metrics; leave them out",
+    ),
+    "bundle data beside a case": (
+        LEGAL,
+        ("--bundle-data", "data"),
+        "case.json: --bundle-data is for a cluster's reports or metrics; leave it out",
+    ),
+    "policies beside a case": (
+        LEGAL,
+        ("--isolation", "policies.json"),
+        "case.json: --isolation is for a cluster's reports or metrics; leave it out",
+    ),
     "a case and an example": (
         LEGAL,
         ("--example", "overload-86"),
@@ -116,6 +134,16 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
         ([], "explain takes either a CASE.json, a folder of load reports"),
+        (["overload-86", "--topics", "t"], "overload-86: --topics is for a cluster's reports"),
+        (
+            [str(MODULAR), "--isolation", "a", "--groups", "b"],
+            "--isolation, --groups need --place BUNDLE",
+        ),
+        ([str(MODULAR), "--place", "a", "--topics", "b"], "--place and --topics ask different"),
+        (
+            [str(EXTENSIBLE), "--bundle-data", "a"],
+            f"{EXTENSIBLE}: --bundle-data is for reports of a load manager; leave it out",
+        ),
         (["--example", "overload-95"], "overload-95 is not a worked example;"),
     ],
 )
