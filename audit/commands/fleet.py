@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the fleet; an empty value removes the setting; repeatable",
+        help="a setting of the fleet; NAME= removes the setting; repeatable",
     )
     parser.add_argument(
         "--decided-by",

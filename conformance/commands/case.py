@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="use this setting instead of the one in broker.conf; repeatable",
+        help="use this setting instead of the one in broker.conf; NAME= removes it; repeatable",
     )
     parser.add_argument(
         "--operation",

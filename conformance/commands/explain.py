@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="change this setting; without a value, remove it; repeatable",
+        help="change this setting; NAME= removes it; repeatable",
     )
     parser.add_argument(
         "--conf",
