@@ -320,8 +320,12 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise BadSetting(f"--setting {text}: write NAME=VALUE")
-        given[name], places[name] = setting_value(name, value), "--setting"
+            raise BadSetting(f"--setting {text}: write NAME=VALUE, or NAME= to remove it")
+        found = setting_value(name, value)
+        if given.get(name, found) != found:
+            other = "without a value" if given[name] is None else f"as {given[name]}"
+            raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")
+        given[name], places[name] = found, GIVEN
     for one in _use_documented_spelling(given, places):
         raise BadSetting(f"--setting {one.name}: {one.why}")
     return given

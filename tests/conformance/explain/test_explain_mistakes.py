@@ -79,7 +79,21 @@ MISTAKES = {
         ("--setting", "loadBalancerCPUResourceWeight=2"),
         "loadBalancerCPUResourceWeight=2: it must be between 0 and 1",
     ),
-    "no value": (LEGAL, ("--setting", GRACE), f"--setting {GRACE}: write NAME=VALUE"),
+    "no value": (
+        LEGAL,
+        ("--setting", GRACE),
+        f"--setting {GRACE}: write NAME=VALUE, or NAME= to remove it",
+    ),
+    "two values": (
+        LEGAL,
+        ("--setting", f"{GRACE}=3", "--setting", f"{GRACE}=5"),
+        f"--setting {GRACE}=5: {GRACE} is also given as 3; keep one",
+    ),
+    "a value and none": (
+        LEGAL,
+        ("--setting", f"{GRACE}=", "--setting", f"{GRACE}=5"),
+        f"--setting {GRACE}=5: {GRACE} is also given without a value; keep one",
+    ),
     "what the case says itself": (
         LEGAL,
         ("--setting", f"loadBalancerLoadSheddingStrategy={UNIFORM}"),
