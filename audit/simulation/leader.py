@@ -7,12 +7,22 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation.worlds import Json, Rates, SimulatedBroker
 from pulsar_conformance.reference.averages import WINDOWS
-from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
+from pulsar_conformance.reference.cluster import (
+    NEVER_MEASURED_MESSAGES,
+    RATE_FIELDS,
+    RESOURCES,
+    Broker,
+)
 from pulsar_conformance.reference.context import MissingSetting, Settings
 from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
+
+UNMEASURED: Json = {
+    "longTermData": dict.fromkeys(("msgRateIn", "msgRateOut"), float(NEVER_MEASURED_MESSAGES))
+}
+"""The data by which placement counts a bundle without averages."""
 
 FINE = 1024
 """All averages are multiples of the reciprocal of this number, so that sums are exact."""
@@ -99,8 +109,8 @@ class LeaderMemory:
         """
         rates = {one: 0.0, other: 0.0}
         for bundle, owner in owners.items():
-            if owner in rates and bundle in self.data:
-                data = self.data[bundle]["longTermData"]
+            if owner in rates:
+                data = self.data.get(bundle, UNMEASURED)["longTermData"]
                 rates[owner] += data["msgRateIn"] + data["msgRateOut"]
         return one is not None and rates[one] == rates[other]
 

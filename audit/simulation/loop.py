@@ -302,7 +302,8 @@ class Simulation:
             if target is not None and target not in brokers:
                 self._refused.append(f"{bundle} is placed on {target}, which is not up")
                 target = None
-            recorded = self._recorded.get((cycle, bundle)) if why == SHEDDING else None
+            known = self._recorded if why == SHEDDING else self.world.assigned
+            recorded = known.get((cycle, bundle))
             if recorded and self.leader.is_tie(target, recorded, self.owner):
                 target = recorded
             if reserves and target is not None and target != source:

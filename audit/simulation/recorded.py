@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,6 +126,11 @@ def _by_cycle(history: _History) -> SimulatedWorld:
         events=tuple(sorted(events, key=lambda one: one.cycle)),
         clock=tuple((at - cycles[0]).total_seconds() / 60 for at in cycles),
         unloads=tuple(_unloads(cycles, history.acts)),
+        assigned={
+            (bisect_left(cycles, at), act["bundle"]): act["broker"]
+            for at, act in history.acts
+            if act["kind"] == "assigned"
+        },
     )
 
 

@@ -104,6 +104,8 @@ class SimulatedWorld:
     """Minutes at which recorded cycles began, counted from the first."""
     unloads: tuple[RecordedUnload, ...] = ()
     """Unloads of the recorded cycles."""
+    assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    """The broker to which a bundle was assigned last before a recorded cycle, by both."""
 
     @property
     def is_constant(self) -> bool:
