@@ -132,6 +132,8 @@ class ReleasedAssignment:
         before = brokers
         yield Step("brokers", ", ".join(before) or "none")
         for place, left in self.filtered:
+            if not before and not left:
+                continue  # Nothing is left to filter.
             same = set(left) == set(before)
             named = ", ".join(name for name in brokers if name in left)
             names = "all of these" if same else named or "no broker"

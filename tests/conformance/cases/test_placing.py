@@ -117,6 +117,14 @@ def test_each_filter_names_the_brokers_that_it_leaves(explained):
     assert "isolation all of these" in out
 
 
+def test_no_filter_follows_the_one_that_leaves_no_broker(explained):
+    out, _ = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b7"], [])})
+    assert "isolation no broker (LoadManagerShared.applyNamespacePolicies) threshold" in out
+    assert "all of these" not in out
+    assert "none is left" not in out
+    assert "answer broker none" in out
+
+
 def test_an_expression_with_a_port_matches_no_broker(explained):
     """Lists of brokers have ports, and policies match hosts (apache/pulsar#15795, #20886)."""
     reports = {f"{name}:8080": one for name, one in REPORTS.items()}
