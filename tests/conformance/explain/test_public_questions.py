@@ -76,7 +76,6 @@ def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
 AVERAGING = (
     f"loadBalancerLoadSheddingStrategy={IMPL}AvgShedder",
     f"loadBalancerLoadPlacementStrategy={IMPL}AvgShedder",
-    "loadBalancerAvgShedderHitCountHighThreshold=2",
     "loadBalancerAvgShedderHitCountLowThreshold=8",
     "loadBalancerAvgShedderLowThreshold=15",
     "loadBalancerAvgShedderHighThreshold=40",
@@ -84,7 +83,7 @@ AVERAGING = (
     "minUnloadMessageThroughput=10485760",
     "minUnloadMessage=10000",
 )
-"""The settings of a comment on its proposal."""
+"""The settings of a comment on its proposal, with two hits of the high threshold."""
 
 
 @pytest.mark.parametrize(
