@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print each question's derivation and answer; return 2 if there is no explanation."""
-    print("\n".join(_lines(args)))
-    return 0
+    answered: list[bool] = []
+
+    def lines() -> Iterator[str]:
+        answered.append((yield from _lines(args)))
+
+    print("\n".join(lines()))
+    return 0 if all(answered) else 2
 
 
-def _lines(args: argparse.Namespace) -> Iterator[str]:
+def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
+    """Yield the explanation; return false if the model answers no question of the user's."""
     given = (args.case, args.example, args.log, args.metrics, args.url)
     if sum(one is not None for one in given) != 1:
         raise BadCase(
@@ -108,19 +114,20 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     _check_options(args, () if from_cluster else OF_SOURCES, "a cluster's reports or metrics")
     if args.log is not None:
         yield from log_lines(args.log)
-        return
+        return True
     focus = Focus(args.broker, args.bundle)
     if from_cluster:
-        yield from _cluster_lines(args, focus)
-        return
+        return (yield from _cluster_lines(args, focus))
     settings = _settings_of(args, given_settings(args.setting))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None or _is_example(args.case):
         yield from example_lines(_example(args.example or args.case), wanted)
-        return
+        return True
+    answered = []
     for number, provided in enumerate(provided_questions(args.case)):
         yield from ("", provided.place) if number else ()
-        yield from case_lines(provided, wanted)
+        answered.append((yield from case_lines(provided, wanted)))
+    return any(answered)
 
 
 def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) -> None:
@@ -138,7 +145,7 @@ def _is_folder(name: str | None) -> bool:
     return False
 
 
-def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
+def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
     what_if = given_settings(args.setting)
     check_constraints(args)
@@ -146,7 +153,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     if data is not None:
         _check_options(args, ("bundle_data", "topics", "cluster"), "reports of a load manager")
         yield from balance_lines(data, _settings_of(args, what_if), args.release)
-        return
+        return True
     args.setting = []
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
     if args.profile is None:
@@ -159,12 +166,14 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
-    yield from case_lines(ProvidedQuestions(found.place, found.trial, found.profile, {}), wanted)
+    provided = ProvidedQuestions(found.place, found.trial, found.profile, {})
+    answered = yield from case_lines(provided, wanted)
     if found.owners:
         question = found.trial.questions[0]
         answer = model.answer(*question)
         if "bundles" in answer:
             yield from broker_lines(question.case, answer, found.owners)
+    return answered
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:

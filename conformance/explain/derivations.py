@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -49,8 +49,8 @@ class ExplainOptions:
     """True to list every bundle that stays, even if there are many."""
 
 
-def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Iterator[str]:
-    """Yield the explanation of a case that a user provided.
+def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
+    """Yield the explanation of a case that a user provided; return true if the model has an answer.
 
     Errors: `BadCase` for an invalid case, `BadSetting`, `specs.UnknownName`.
     """
@@ -80,6 +80,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Iterator
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model)
+    return any("unsupported" not in one.answer for one in derived)
 
 
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:

@@ -170,7 +170,7 @@ def test_what_the_model_does_not_foresee_is_refused_in_a_sentence(capsys, tmp_pa
     case = {"strategy": "DeviationShedder", "settings": {}, "brokers": {}, "bundles": {}}
     file = tmp_path / "case.json"
     file.write_text(json.dumps({"ask": "shed.select", "case": {**case, "recentlyUnloaded": {}}}))
-    main(["explain", str(file), "--judge-by", "released-3.0"])
+    assert main(["explain", str(file), "--judge-by", "released-3.0"]) == 2
     said = " ".join(capsys.readouterr().out.split())
     assert "the model does not foresee DeviationShedder under 'What Pulsar 3.0.7 does'" in said
 
