@@ -43,7 +43,7 @@ class LoadData:
     loads: Mapping[str, float]
     traffic: Mapping[str, float]
     top: Mapping[str, Mapping[str, float | None]]
-    """For each broker, the bytes per second of its top bundles, largest first; None if unknown."""
+    """For each broker, the bytes per second of its top bundles, as listed; None if unknown."""
     carried: Mapping[str, float]
     """The bytes per second of each broker, in and out."""
 
@@ -95,8 +95,7 @@ def _carried(stats: Mapping[str, Any]) -> float | None:
 
 def _bundles(bundles: Any) -> dict[str, float | None]:
     found = [one for one in bundles or () if isinstance(one, dict)]
-    rates = {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
-    return dict(sorted(rates.items(), key=lambda one: -(one[1] or 0)))
+    return {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
@@ -137,7 +136,8 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     top = data.top.get(ordered[0])
     bundles = ", ".join(top) if top else f"save them as {ordered[0]}{SUFFIX}.json to list them"
     yield from paragraph(f"only the broker's top bundles can go: {bundles}", 2)
-    yield from columns(list(_fitting(top or {}, amount)))
+    exchange = f"; goes only in exchange for bundles of {ordered[-1]}" if transfers else ""
+    yield from columns(list(_fitting(top or {}, amount, exchange)))
 
 
 def _why_off(given: Mapping[str, Any]) -> str:
@@ -160,17 +160,31 @@ def _amount_text(data: LoadData, busy: str, idle: str) -> str:
     return f"to move: {part} = {_rate(_amount(data, busy, idle))}"
 
 
-def _fitting(top: Mapping[str, float | None], amount: float) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each bundle of known throughput that says if it fits into the amount."""
-    left = amount
+def _fitting(
+    top: Mapping[str, float | None], amount: float, exchange: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each bundle of known throughput that says if it fits into the amount.
+
+    Bundles are taken in the order of the list until one does not fit, and one of them stays
+    (TransferShedder.findBundlesForUnloading). `exchange` says how a bundle that does not fit can go
+    nevertheless.
+    """
+    left, remaining, over = amount, len(top), False
     for name, rate in top.items():
         if rate is None:
             continue
-        if 0 < rate <= left:
-            left -= rate
-            yield f"  goes {name}", _rate(rate), f"leaves {_rate(left)}"
+        if over:
+            yield f"  stays {name}", _rate(rate), "listed after one that does not fit"
+        elif remaining == 1:
+            yield f"  stays {name}", _rate(rate), "the last of the top bundles"
+        elif not rate:
+            yield f"  stays {name}", _rate(rate), "no traffic"
+        elif rate > left:
+            over = True
+            yield f"  stays {name}", _rate(rate), f"more than is left{exchange}"
         else:
-            yield f"  stays {name}", _rate(rate), "more than is left" if rate else "no traffic"
+            left, remaining = left - rate, remaining - 1
+            yield f"  goes {name}", _rate(rate), f"leaves {_rate(left)}"
 
 
 def _rate(amount: float) -> str:

@@ -55,16 +55,54 @@ def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
     assert "b is underloaded: its 1 MB/s are under 0.125 of the 10 MB/s of a" in out
 
 
-def test_the_amount_and_the_bundles_that_fit_into_it_are_shown(explained):
-    """30 and 10 MB/s make 40; 20 does not fit beside 30."""
-    names = {30: "t/n/0x00000000_0x40000000", 10: "t/n/0x40000000_0x80000000"}
-    names |= {20: "t/n/0x80000000_0xffffffff"}
-    top = {name: {"msgThroughputIn": rate * 1e6} for rate, name in names.items()}
+NAMES = {
+    30: "t/n/0x00000000_0x40000000",
+    10: "t/n/0x40000000_0x80000000",
+    20: "t/n/0x80000000_0xc0000000",
+    5: "t/n/0xc0000000_0xffffffff",
+}
+"""Bundles by their throughput in MB/s."""
+
+AFTER = "listed after one that does not fit"
+
+
+# Brokers list their top bundles from the smallest to the largest; load data may be in any order.
+@pytest.mark.parametrize(
+    ("order", "rows"),
+    [
+        (
+            (30, 10, 20, 5),
+            ["goes 30 leaves 10 MB/s", "goes 10 leaves 0 B/s", "stays 20 more", f"stays 5 {AFTER}"],
+        ),
+        (
+            (5, 10, 20, 30),
+            [
+                "goes 5 leaves 35 MB/s",
+                "goes 10 leaves 25 MB/s",
+                "goes 20 leaves 5 MB/s",
+                "stays 30 the last of the top bundles",
+            ],
+        ),
+        ((30, 20, 10), ["goes 30 leaves 10 MB/s", "stays 20 more", f"stays 10 {AFTER}"]),
+        ((30,), ["stays 30 the last of the top bundles"]),
+    ],
+)
+def test_the_amount_and_the_bundles_that_fit_into_it_are_shown(explained, order, rows):
+    """40 MB/s are to move, as (90 - 10) / 2 / 90 of 90 MB/s."""
+    top = {NAMES[rate]: {"msgThroughputIn": rate * 1e6} for rate in order}
     out = explained({"a": 0.9, "b": 0.1}, traffic=9e7, top=top)
     assert "to move: (90 % - 10 %) / 2 / 90 % of 90 MB/s = 40 MB/s" in out
-    assert f"goes {names[30]} 30 MB/s leaves 10 MB/s" in out
-    assert f"stays {names[20]} 20 MB/s more than is left" in out
-    assert f"goes {names[10]} 10 MB/s leaves 0 B/s" in out
+    for row in rows:
+        becomes, rate, why = row.split(" ", 2)
+        exchange = " than is left; goes only in exchange for bundles of b" if why == "more" else ""
+        assert f"{becomes} {NAMES[int(rate)]} {rate} MB/s {why}{exchange}" in out
+
+
+def test_without_transfers_nothing_is_exchanged(explained):
+    top = {NAMES[rate]: {"msgThroughputIn": rate * 1e6} for rate in (30, 20, 10)}
+    words = ("--setting", "loadBalancerTransferEnabled=false")
+    out = explained({"a": 0.9, "b": 0.1}, *words, traffic=9e7, top=top)
+    assert f"stays {NAMES[20]} 20 MB/s more than is left stays" in out
 
 
 def test_settings_and_top_bundles_are_used(explained):
