@@ -67,7 +67,7 @@ def _judged() -> Mapping[Version, JudgedVersion]:
         _numbers(version): JudgedVersion(
             version, **{**entry, "lacks": tuple(entry.get("lacks", ()))}
         )
-        for version, entry in broker_data()["judged"].items()
+        for version, entry in broker_data().get("judged", {}).items()
     }
 
 
