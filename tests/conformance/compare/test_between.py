@@ -37,9 +37,9 @@ def test_the_index_says_what_is_decided_differently_and_how():
     )
     assert heap in text
     assert "<br>`manager.choose` | breaks it | holds it |" in text
-    assert "shed its only bundle? | Yes. | No. |" in text
+    assert "shed its only bundle? | Yes. | No; for the lower boundary" in text
     assert "New settings, with their defaults: `a` (`1`).\n" in text
-    assert "Settings that are gone, with their defaults: none.\n" in text
+    assert "Removed settings, with their defaults: none.\n" in text
     assert "## [1.0 → 3.0](1.0-to-3.0.md)\n\nNo drawn case is decided differently." in text
 
 
@@ -53,7 +53,7 @@ def test_the_index_tells_new_settings_from_new_names_and_other_defaults():
     assert "New settings, with their defaults: none.\n" in text
     renamed = "`loadBalancerBandwidthInResourceWeight` for `loadBalancerBandwithInResourceWeight`"
     assert f"New names, which replace others: {renamed} (`1.0`).\n" in text
-    assert "Settings that are gone, with their defaults: `b` (`1`).\n" in text
+    assert "Removed settings, with their defaults: `b` (`1`).\n" in text
     assert "Other defaults: `c` (`1` → `2`).\n" in text
 
 
