@@ -28,13 +28,14 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 class JudgedVersion:
     """A version, the profile that decides like it, and how it differs from that profile.
 
-    `defaults` are its own defaults, and `lacks` the shedding strategies that it does not have.
+    `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have.
     """
 
     version: str
     profile: str
     defaults: Mapping[str, Value] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
+    ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -47,6 +48,9 @@ class JudgedVersion:
         if self._lacks_strategy(settings):
             lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
             found.append(f"it has no {lacking}, and OverloadShedder runs instead")
+        for name, taken in self.ways.items():
+            way = load().ways[name]
+            found.append(f"{way.question} {way.alternatives[taken].means}")
         return (*found, *filter(None, [self.differs]))
 
     def adapted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +113,12 @@ def nearest_profile(version: str) -> str:
         if profile.kind == "released"
     }
     return known[max((one for one in known if one <= wanted), default=min(known))]
+
+
+def ways_of_version(version: str) -> Mapping[str, str]:
+    """Return a version's alternative for every way. Errors: as `nearest_profile`."""
+    judged = judged_version(version)
+    return {**load().ways_of(nearest_profile(version)), **(judged.ways if judged else {})}
 
 
 def _numbers(version: str) -> Version:

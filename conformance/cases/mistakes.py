@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.specs.judged import nearest_profile
+from pulsar_conformance.specs.judged import ways_of_version
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """The package of Pulsar's own classes; a class of another package is a plug-in."""
@@ -93,4 +93,4 @@ def _taken(way: str, release: str | None) -> str:
     """Return the alternative of a way that a release takes; "unspoken" if it is not known."""
     if release is None:
         return "unspoken"
-    return specs.load().ways_of(nearest_profile(release)).get(way, "unspoken")
+    return ways_of_version(release).get(way, "unspoken")

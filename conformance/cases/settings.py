@@ -23,14 +23,13 @@ from pulsar_conformance.specs.broker import (
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import nearest_profile
+from pulsar_conformance.specs.judged import ways_of_version
 from pulsar_conformance.specs.text import counted
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
-OLDEST_WITHOUT_HEAP = "released-3.0"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
@@ -88,20 +87,24 @@ class SettingsRead:
     """Unknown, misspelt, renamed and overridden settings."""
     others: int = 0
     """Number of settings that do not concern load balancing."""
-    released: str | None = None
-    """The known release nearest to the Pulsar version that reads the settings; None if unknown."""
-    older: str = ""
-    """The Pulsar version that reads the settings if it is older than all known releases, else
-    empty.
-    """
+    version: str = ""
+    """The Pulsar version that reads the settings; empty if unknown."""
     assumed: str = ""
     """A note on a setting that was assumed because another one implies it; empty if none was."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """The new spelling of those settings in `values` that are set by it."""
-    version: str = ""
-    """The Pulsar version that reads the settings; empty if unknown."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
+
+    @property
+    def released(self) -> str | None:
+        """The known release nearest to the version; None if that is unknown."""
+        return nearest_release(self.version) if self.version else None
+
+    @property
+    def older(self) -> bool:
+        """True if the version is older than all known releases."""
+        return bool(self.version) and is_older(self.version)
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
@@ -198,9 +201,8 @@ def read_entries(
         and written.get(one.replaces) != written[one.name]
     }
     given = {name: value for name, value in values.items() if value is not None}
-    older = release if release is not None and is_older(release) else ""
-    read = SettingsRead(given, places, tuple(unused), others, known, older, spelled=spelled)
-    return replace(read, version=release or "", unreadable=tuple(bad.values()))
+    read = SettingsRead(given, places, tuple(unused), others, release or "", spelled=spelled)
+    return replace(read, unreadable=tuple(bad.values()))
 
 
 def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
@@ -278,10 +280,9 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
 
 def _ignores_heap(read: SettingsRead) -> bool:
     """True if the settings are read by a known release whose load manager ignores heap memory."""
-    known = read.released is not None
-    if read.older:
-        known = nearest_profile(read.older) == OLDEST_WITHOUT_HEAP
-    return known and manager_by_settings(read.values) == MODULAR
+    if not read.version or manager_by_settings(read.values) != MODULAR:
+        return False
+    return ways_of_version(read.version)["heap-memory"] == "left-out"
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
@@ -340,8 +341,7 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     if not text:
         return None
     value = _parse_value(name, text)
-    outside = "" if any_range else out_of_range(name, value)
-    if outside:
+    if not any_range and (outside := out_of_range(name, value)):
         raise BadSetting(f"{name}={text}: it must be {outside}")
     return value
 

@@ -197,8 +197,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     release = _compared_with(found)
     if found.older:
         yield (
-            f"{found.older} is older than {release}, the oldest release whose settings are known; "
-            "it may lack some of these",
+            f"{found.version} is older than {release}, the oldest release whose settings are "
+            "known; it may lack some of these",
             [],
         )
     yield from _own_differences(found)

@@ -44,6 +44,9 @@ def test_each_judged_version_is_in_the_guide_and_names_what_exists():
         assert version in rows
         assert entry["profile"] in load().profiles
         assert set(entry.get("defaults", ())) <= set(broker_settings())
+        for name, taken in entry.get("ways", {}).items():
+            assert taken in load().ways[name].alternatives
+            assert taken != load().ways_of(entry["profile"])[name]
 
 
 def test_each_other_published_release_is_judged():
@@ -103,6 +106,33 @@ def test_overload_shedder_runs_where_the_version_lacks_the_strategy(
     assert main(["settings", str(conf), "--release", version]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert (lacks in told) is (runs == "OverloadShedder")
+
+
+# LocalBrokerData.getMaxResourceUsage counts heap memory in 2.8.2 and 2.9.1, and the weighted usage
+# in 2.11.0; neither does from 3.0 on.
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [("2.9.1", "Yes, like every other resource."), ("2.11.0", "Only in the weighted usage")],
+)
+def test_versions_that_count_heap_memory_are_told(capsys, tmp_path, version, says):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerMemoryResourceWeight=0.5\n", "utf-8")
+    words = (REPORTS / "three-brokers" / "modular", "--conf", conf, "--release", version)
+    _, err = explained(capsys, *words)
+    assert f"Does heap memory count in the usage of a broker? {says}" in err
+    assert "no longer counts heap memory" not in err
+    main(["settings", str(conf), "--release", version])
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"Does heap memory count in the usage of a broker? {says}" in out
+    assert "no longer counts heap memory" not in out
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "3.1.0", "3.3.6", "4.0.8"])
+def test_versions_that_ignore_heap_memory_are_told(capsys, tmp_path, version):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerMemoryResourceWeight=0.5\n", "utf-8")
+    assert main(["settings", str(conf), "--release", version]) == 1
+    assert "no longer counts heap memory" in " ".join(capsys.readouterr().out.split())
 
 
 def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
