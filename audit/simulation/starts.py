@@ -11,6 +11,7 @@ import yaml
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.simulation.recorded import recorded_world
 from pulsar_conformance.audit.simulation.snapshots import snapshot_world
+from pulsar_conformance.audit.simulation.variants import strategy_set
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -23,6 +24,7 @@ from pulsar_conformance.audit.simulation.worlds import (
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.making import made
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings, with_settings
+from pulsar_conformance.conformance.cases.settings_files import conf_text
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference.shedding import STRATEGY
@@ -64,7 +66,7 @@ def read_start(args: argparse.Namespace) -> Start:
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
-    strategy = str(worlds[0].settings.get(STRATEGY) or USUAL_STRATEGY).rpartition(".")[2]
+    strategy = strategy_set(worlds[0].settings) or USUAL_STRATEGY
     return Start(worlds, strategy, profile)
 
 
@@ -84,7 +86,10 @@ def _with_checked_settings(name: str, data: Any) -> Any:
     """Return a described world with its settings as `--setting` reads them. Errors: `BadWorld`."""
     if not isinstance(data, dict) or not isinstance(data.get("settings"), dict):
         return data  # `world_of` says what is wrong with it.
-    texts = [f"{key}={_written(value)}" for key, value in data["settings"].items()]
+    texts = [
+        f"{key}={'' if value is None else conf_text(value)}"
+        for key, value in data["settings"].items()
+    ]
     try:
         return {**data, "settings": given_settings(texts)}
     except (BadSetting, UnknownName) as wrong:
@@ -121,7 +126,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
     """Yield a note if a cluster has another strategy than the chosen one."""
-    own = str(settings.get(STRATEGY) or "").rpartition(".")[2]
+    own = strategy_set(settings)
     if chosen and own and own != chosen:
         yield f"--strategy {chosen} replaces {own}, the strategy by {place}"
 
@@ -136,10 +141,3 @@ def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) 
     again = "run the command again" if args.url else f"save the {kind} again, close together"
     source = args.reports or args.metrics or args.url
     raise BadWorld(f"{source}: {problem.removeprefix('case.')}; {again}")
-
-
-def _written(value: Any) -> str:
-    """Return a value of YAML as it stands in a broker.conf."""
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)

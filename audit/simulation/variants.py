@@ -63,6 +63,11 @@ class Variant:
         return self.profile if known.released else None
 
 
+def strategy_set(settings: Mapping[str, Any]) -> str:
+    """Return the class name of the strategy in settings, without its package; empty if none."""
+    return str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
+
+
 def split_strategy(
     place: str, named: str | None, settings: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, Any]]:
@@ -71,7 +76,7 @@ def split_strategy(
     Errors: `BadWorld` if a strategy is named and another one is set.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
-    given = str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
+    given = strategy_set(settings)
     if named and given and named != given:
         problem = f"{STRATEGY_SETTING}={given} contradicts strategy {named}"
         raise BadWorld(f"{place}: {problem}; give one of them")

@@ -136,10 +136,14 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
 def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in written.items():
         if isinstance(value, str | int | float | None):
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            yield Entry(place, name, plain_java_value(text))
+            yield Entry(place, name, plain_java_value(conf_text(value)))
         elif why_unknown(name) is None:
             raise BadSetting(f"{place}: {name} is {type(value).__name__}, not a single value")
+
+
+def conf_text(value: str | float | None) -> str:
+    """Return a single value of JSON or YAML as text, with booleans as in a broker.conf."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def plain_java_value(text: str) -> str:

@@ -148,9 +148,9 @@ def _is_folder(name: str | None) -> bool:
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
     what_if = given_settings(args.setting)
-    check_constraints(args)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
+        check_constraints(args)
         _check_options(args, ("bundle_data", "topics", "cluster"), "reports of a load manager")
         yield from balance_lines(data, _settings_of(args, what_if), args.release)
         return True

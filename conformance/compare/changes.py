@@ -24,7 +24,6 @@ from pulsar_conformance.conformance.compare.predictions import branches_of, with
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import reduce, with_budget
-from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"
 """The operation whose answers are compared setting by setting, not by cases."""
@@ -293,9 +292,7 @@ def _most_basic(rules: set[str]) -> tuple[str, ...]:
 
 def _is_determined(subject: JudgedImplementation, difference: Difference) -> bool:
     """True if the documents allow only one answer: no ties, no value near a threshold."""
-    operation, case = difference.trial.questions[0]
-    court = subject.evaluator
-    view = OPERATIONS[operation].view(
-        case, Settings(case.get("settings", {}), court.defaults), court.readings
-    )
-    return OPERATIONS[operation].determined(view, court.readings)
+    [question] = difference.trial.questions
+    evaluator = subject.evaluator
+    operation = OPERATIONS[question.operation]
+    return operation.determined(evaluator.view(question), evaluator.readings)

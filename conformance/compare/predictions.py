@@ -24,8 +24,7 @@ from pulsar_conformance.conformance.engine.attribute import attribute_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.shedding.operations import SHED, unloads_by_broker
-from pulsar_conformance.conformance.shedding.view import SheddingCycle
-from pulsar_conformance.reference import MissingSetting, Model, Settings
+from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
 
 OPEN = "no rule is broken: random choice, rounding, or an open question of the documents"
@@ -139,9 +138,7 @@ class Predictor:
         trial, answers = difference
         if trial.operation != SHED.id or not all("unload" in answer for answer in answers):
             return False
-        case, evaluator = trial.questions[0].case, self.subject.evaluator
-        settings = Settings(case.get("settings", {}), evaluator.defaults)
-        traffic = SheddingCycle(case, settings, evaluator.readings).traffic
+        traffic = self.subject.evaluator.view(trial.questions[0]).traffic
         ours, theirs = (
             {
                 broker: [traffic(bundle) for bundle, _ in unloads]

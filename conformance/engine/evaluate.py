@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
@@ -123,10 +123,13 @@ class RuleEvaluator:
         return self._parsed[key][2]
 
     def _exchange(self, question: Question, answer: Json) -> Exchange:
-        operation, case = OPERATIONS[question.operation], question.case
-        settings = Settings(case.get("settings", {}), self.defaults)
-        view = operation.view(case, settings, self.readings)
-        return Exchange(operation.id, case, answer, view, operation.read)
+        operation = OPERATIONS[question.operation]
+        return Exchange(operation.id, question.case, answer, self.view(question), operation.read)
+
+    def view(self, question: Question) -> Any:
+        """Return a question's case in the type that checks of its operation see."""
+        settings = Settings(question.case.get("settings", {}), self.defaults)
+        return OPERATIONS[question.operation].view(question.case, settings, self.readings)
 
 
 def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:

@@ -15,7 +15,8 @@ from pulsar_conformance.conformance.cases.snapshot import (
     json_files,
 )
 from pulsar_conformance.reference.numbers import exact, throughput
-from pulsar_conformance.specs.broker import broker_settings, known_releases, nearest_release
+from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.judged import default_in_version
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
@@ -100,8 +101,8 @@ def _bundles(bundles: Any) -> dict[str, float | None]:
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
     """Yield the loads, the conditions of TransferShedder, and whether it sheds."""
-    at = nearest_release(release) if release else known_releases()[-1]
-    default = {name: one.default(at) for name, one in broker_settings().items()}
+    at = release or known_releases()[-1]
+    default = {name: default_in_version(one, at) for name, one in broker_settings().items()}
     given = {**default, **{name: one for name, one in given.items() if one is not None}}
     value = {name: float(given[name]) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)}
     yield "load data of the extensible load manager, by the rules of TransferShedder"
