@@ -21,6 +21,7 @@ from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
+from pulsar_conformance.conformance.cases.settings import Entry, read_entries
 from pulsar_conformance.conformance.explain.balance import TOP, LoadData, balance_lines
 from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
@@ -250,15 +251,11 @@ def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
     if not loads:
         return
     settled = before.where("kind = 'settings'").agg(F.max_by("settings", "at")).first()
-    given = {
-        name: _parse_setting(value) for name, value in ((settled and settled[0]) or {}).items()
-    }
+    written = (settled and settled[0]) or {}
+    entries = (Entry("the history", name, text) for name, text in written.items())
+    given = read_entries(entries, as_broker=True).values
     top = {broker: one for broker, one in loads.items() if TOP in one}
     yield from balance_lines(LoadData.of(loads, top), given, None)
-
-
-def _parse_setting(text: str) -> object:
-    return {"true": True, "false": False}.get(text, text)
 
 
 def _last_cycles(rows: DataFrame, count: int) -> list[str]:
