@@ -24,6 +24,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.setting_names import unknown_settings
 
 ABOUT = frozenset({"profile", "readings", "rule"})
 """Fields that the suite adds to saved cases, and that are not part of the question."""
@@ -182,10 +183,11 @@ def ask_lines(
     """Print one output line per question, in order; return the number of invalid lines.
 
     For an invalid line, an object with an `error` is printed, which is also reported on standard
-    error. Raises AdapterError if the implementation cannot answer, after printing the answers so
-    far.
+    error, as are settings that no release and no document knows. Raises AdapterError if the
+    implementation cannot answer, after printing the answers so far.
     """
     bad = 0
+    noted: set[str] = set()
     for group in groups(lines, min(batch, connection.hello.batch)):
         if isinstance(group, BadLine):
             bad += 1
@@ -194,6 +196,11 @@ def ask_lines(
             out.write(f"{text_of({'error': str(bad_line)})}\n")
             out.flush()
             continue
+        unused = dict.fromkeys(one for case in group.cases for one in unknown_settings(case))
+        for note in unused:
+            if note not in noted:
+                print(f"pulsar-conformance: {note}", file=sys.stderr)
+        noted.update(unused)
         try:
             answers = connection.ask(group.operation, group.cases)
         except AdapterError as error:

@@ -21,13 +21,15 @@ from urllib.parse import unquote
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.audit.collect.changes import Entry
-from pulsar_conformance.conformance.cases.snapshot import (
+from pulsar_conformance.conformance.cases.metrics import (
     BUNDLE_METRICS,
-    LOAD_REPORT,
     RESOURCE_METRICS,
-    SUFFIX,
     add_sample,
     broker_in,
+)
+from pulsar_conformance.conformance.cases.snapshot import (
+    LOAD_REPORT,
+    SUFFIX,
     saved_report,
     sums_of,
 )

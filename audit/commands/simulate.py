@@ -33,6 +33,7 @@ from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, re
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
+    settings_without_effect,
     simulate_worlds,
     split_strategy,
     sweep,
@@ -170,7 +171,14 @@ def _run(args: argparse.Namespace) -> int:
         return _search(args)
     start = read_start(args)
     worlds, variants = start.worlds, variants_of(args, start)
-    for note in filter(None, (world.events_after(args.cycles) for world in worlds)):
+    late = filter(None, (world.events_after(args.cycles) for world in worlds))
+    unused = (
+        note
+        for variant in variants
+        for world in worlds
+        for note in settings_without_effect(variant, world)
+    )
+    for note in dict.fromkeys((*late, *unused)):
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     readings = chosen_readings(args.reading)
     courses = [

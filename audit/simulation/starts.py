@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,8 +66,17 @@ def read_start(args: argparse.Namespace) -> Start:
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
-    strategy = strategy_set(worlds[0].settings) or USUAL_STRATEGY
-    return Start(worlds, strategy, profile)
+    chosen = args.strategy or strategy_set(given_settings(args.setting))
+    return Start(worlds, chosen or _common_strategy(worlds), profile)
+
+
+def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
+    """Return the strategy in the settings of all worlds. Errors: `BadWorld` if they differ."""
+    named = {world.name: strategy_set(world.settings) or USUAL_STRATEGY for world in worlds}
+    if len({*named.values()}) > 1:
+        each = ", ".join(f"{name} has {strategy}" for name, strategy in named.items())
+        raise BadWorld(f"the worlds have different strategies: {each}; choose one by --strategy")
+    return next(iter(named.values()))
 
 
 def _world(name: str, seed: int) -> SimulatedWorld:

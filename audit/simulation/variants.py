@@ -15,7 +15,18 @@ from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.adapters.protocol import Hello
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.loop import ITSELF, Decider, Simulation, deciding_by
-from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld
+from pulsar_conformance.audit.simulation.worlds import (
+    BadWorld,
+    SimulatedWorld,
+    usual_settings,
+    world_titles,
+)
+from pulsar_conformance.conformance.cases.effects import (
+    EXTENSIBLE_CLASS,
+    MANAGER,
+    TRANSFER,
+    without_effect,
+)
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
@@ -61,6 +72,22 @@ class Variant:
             return nearest_profile(version) if version[:1].isdigit() else None
         known = specs.load().profile(self.profile)
         return self.profile if known.released else None
+
+
+def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator[str]:
+    """Yield a note on each setting that the variant's strategy or other settings disable.
+
+    Only the variant's settings count, and those of a world that is described in a file.
+    """
+    values = {**world.settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
+    if variant.strategy == TRANSFER:
+        values[MANAGER] = EXTENSIBLE_CLASS
+    usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
+    given = {name for name, value in world.settings.items() if value != usual.get(name)}
+    version = (variant.released or "").partition("-")[2]
+    for name, why in without_effect(values, version):
+        if name in {*given, *variant.settings}:
+            yield f"{name} has no effect with {variant.strategy}: {why}"
 
 
 def strategy_set(settings: Mapping[str, Any]) -> str:

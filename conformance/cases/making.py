@@ -14,6 +14,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import LOCATE
+from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
     placement_question,
@@ -28,8 +29,8 @@ from pulsar_conformance.conformance.cases.snapshot import (
     SavedReport,
     Snapshot,
     read_bundle_data,
-    read_metrics,
     read_reports,
+    settings_files,
     trial_from,
 )
 from pulsar_conformance.conformance.common.trial import Trial
@@ -129,9 +130,14 @@ OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAIN
 """Options that concern a cluster's data, and not a finished case."""
 
 
+SPELLED = {"profile": "judge-by"}
+"""Options whose name on the command line is another one."""
+
+
 def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Return those of the options that are given, as on the command line."""
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name) is not None]
+    given = (name for name in names if getattr(args, name) not in (None, False, []))
+    return [f"--{SPELLED.get(name, name).replace('_', '-')}" for name in given]
 
 
 def check_constraints(args: argparse.Namespace) -> None:
@@ -173,6 +179,7 @@ def made(
     settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
+    notes += _unread(args, folder, snapshot)
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
@@ -188,6 +195,18 @@ def made(
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
     return MadeCase(place, trial, profile, tuple(notes), source.place, owners)
+
+
+def _unread(args: argparse.Namespace, folder: Path | None, snapshot: Snapshot) -> Iterator[str]:
+    """Yield notes on files of settings beside the reports and on bundle data that are not used."""
+    for path in settings_files(folder) if folder else ():
+        given = [one for one in (args.conf, args.dynamic) if one is not None and one.exists()]
+        if not any(path.samefile(one) for one in given):
+            yield f"{path} is not read; to use its settings, add --conf {path}"
+    unowned = [name for name in snapshot.unowned() if name != args.place]
+    if unowned:
+        others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
+        yield f"bundle data not used, since no broker owns the bundle: {unowned[0]}{others}"
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from functools import cache
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.mistakes import mistake
+from pulsar_conformance.conformance.cases.effects import (
+    EXTENSIBLE,
+    EXTENSIBLE_CLASS,
+    MANAGER,
+    MODULAR,
+    STRATEGY,
+    TRANSFER,
+    manager_by_settings,
+    without_effect,
+)
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.specs.broker import (
-    BrokerSetting,
     broker_settings,
     is_older,
     known_releases,
@@ -23,31 +28,15 @@ from pulsar_conformance.specs.broker import (
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import ways_of_version
+from pulsar_conformance.specs.setting_names import spellings, why_unknown
 from pulsar_conformance.specs.text import counted
 
-MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
-PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
-BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
-HEAP = "loadBalancerMemoryResourceWeight"
-HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
-MODULAR = "modular"
-EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
-"""Kind of the extensible load manager, and its only shedding strategy."""
+BOOLEANS = ("", "true", "false")
 
-EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
 
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
-
-MIN_SIMILARITY = 0.85
-"""Similarity, from 0 to 1, to a known name from which an unknown name counts as misspelt."""
-
-ABOUT_BALANCING = re.compile(
-    r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
-)
-"""Matches names of settings about load balancing, including settings that do not exist."""
 
 
 class BadSetting(UserError):
@@ -95,6 +84,8 @@ class SettingsRead:
     """The new spelling of those settings in `values` that are set by it."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
+    misread: tuple[Unused, ...] = ()
+    """Settings in force whose values Pulsar takes for others."""
 
     @property
     def released(self) -> str | None:
@@ -139,11 +130,23 @@ class SettingsRead:
             places={**self.places, **dynamic.places},
             unused=(*self.unused, *over, *refused, *dynamic.unused),
             unreadable=(*self.unreadable, *dynamic.unreadable),
+            misread=(*self.misread, *dynamic.misread),
         )
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
-        return [*self.unused, *_switched_off(self)]
+        why = {**dict(without_effect(self.values, self.version)), **dict(self._without_package())}
+        names = (name for name in self.values if name in why)
+        return [*self.unused, *(Unused(self.places[name], name, why[name]) for name in names)]
+
+    def _without_package(self) -> Iterator[tuple[str, str]]:
+        """Yield settings of a file that name a class without its package, each with the reason."""
+        for name, value in self.values.items():
+            setting = broker_settings().get(name)
+            short = self.places[name] != GIVEN and "." not in str(value)
+            if setting is not None and setting.type == "class" and short:
+                why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
+                yield name, f"{value}: {why}"
 
     def notes(self) -> Iterator[str]:
         """Yield notes for the user on an assumed setting and on settings without effect."""
@@ -159,13 +162,15 @@ def read_entries(
 ) -> SettingsRead:
     """Read settings in file order; the last occurrence of a name counts.
 
-    With `as_broker`, values outside a documented range are in force, and values of the wrong type
-    are collected. Errors: otherwise `BadSetting` for both.
+    With `as_broker`, values outside a documented range are in force, a boolean is false unless its
+    text is true, and other values of the wrong type are collected. Errors: otherwise `BadSetting`
+    for all of them.
     """
     known = None if release is None else nearest_release(release)
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     unused: list[Unused] = []
+    misread: list[Unused] = []
     bad: dict[str, Unused] = {}
     others = 0
     for entry in entries:
@@ -177,8 +182,13 @@ def read_entries(
         over = f"{entry.place} overrides it"
         if entry.name in bad:
             unused.append(Unused(bad.pop(entry.name).place, entry.name, over))
+        text = entry.text
+        if as_broker and _type_of(entry.name) == "boolean" and text.lower() not in BOOLEANS:
+            text = "false"
+            why = f"{entry.text} is read as false, since only true means true"
+            misread.append(Unused(entry.place, entry.name, why))
         try:
-            value = setting_value(entry.name, entry.text, any_range=as_broker)
+            value = setting_value(entry.name, text, any_range=as_broker)
         except BadSetting as error:
             if not as_broker:
                 raise BadSetting(f"{entry.place}: {error}") from None
@@ -202,7 +212,7 @@ def read_entries(
     }
     given = {name: value for name, value in values.items() if value is not None}
     read = SettingsRead(given, places, tuple(unused), others, release or "", spelled=spelled)
-    return replace(read, unreadable=tuple(bad.values()))
+    return replace(read, unreadable=tuple(bad.values()), misread=tuple(misread))
 
 
 def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
@@ -219,96 +229,6 @@ def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> 
             if old in values and values[old] != value:
                 yield Unused(places[old], old, f"{place} sets {name}, which counts instead")
             values[old], places[old] = value, place
-
-
-def why_unknown(name: str, release: str | None = None) -> str | None:
-    """Return why a release does not know the name of a setting, or None if it does.
-
-    The reason is empty for settings of other parts of the broker. If `release` is None, the names
-    of all releases and documents are known.
-    """
-    own = broker_settings().get(name)
-    if own is not None and release is not None and not own.is_in(release):
-        return f"Pulsar {release} has no such setting; it was added in {own.since}"
-    if own is not None or name in specs.load().settings or name in specs.load().hidden:
-        return None
-    if name in renamed():
-        return f"its name is now {renamed()[name]}"
-    near = get_close_matches(name.lower(), _names(), n=1, cutoff=MIN_SIMILARITY)
-    if near:
-        return f"there is no such setting; the most similar name is {_names()[near[0]]}"
-    return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
-
-
-@cache
-def _names() -> Mapping[str, str]:
-    """Map each known name in lower case to its proper spelling."""
-    known = (*specs.load().settings, *specs.load().hidden, *broker_settings())
-    return {name.lower(): name for name in known}
-
-
-def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the selected load manager: modular, simple, extensible, or a class name."""
-    name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
-    kinds = ("modular", "simple", "extensible")
-    return next((kind for kind in kinds if name.lower().startswith(kind)), name)
-
-
-def _switched_off(read: SettingsRead) -> Iterator[Unused]:
-    """Yield settings that differ from their defaults but have no effect because of other settings.
-
-    A weight of heap memory is reported even if it has its default, because the name suggests an
-    effect.
-    """
-    release = read.released or known_releases()[0]
-    modular = read.released if manager_by_settings(read.values) == MODULAR else None
-    for name, value in read.values.items():
-        setting = broker_settings().get(name)
-        short = read.places[name] != GIVEN and "." not in str(value)
-        if setting is not None and setting.type == "class" and short:
-            why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
-            yield Unused(read.places[name], name, f"{value}: {why}")
-        elif setting is not None and setting.name == HEAP and value and _ignores_heap(read):
-            yield Unused(read.places[name], name, f"{value}: {HEAP_IGNORED}")
-        elif wrong := mistake(name, value, modular):
-            yield Unused(read.places[name], name, wrong)
-        elif setting is not None and value != setting.default(release):
-            why = _why_off(setting, read.values, release)
-            if why:
-                yield Unused(read.places[name], name, why)
-
-
-def _ignores_heap(read: SettingsRead) -> bool:
-    """True if the settings are read by a known release whose load manager ignores heap memory."""
-    if not read.version or manager_by_settings(read.values) != MODULAR:
-        return False
-    return ways_of_version(read.version)["heap-memory"] == "left-out"
-
-
-def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
-    """Return which other setting makes a setting ineffective; empty if none does."""
-
-    def short(name: str) -> str:
-        return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
-
-    manager = manager_by_settings(values)
-    belongs = MODULAR if setting.strategies else setting.manager
-    if setting.name == STRATEGY:
-        belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else MODULAR
-    switch = SHEDDING if setting.strategies else setting.switch
-    if belongs and manager not in belongs.split(" or "):
-        return f"it belongs to the {belongs} load manager, and {manager} is configured"
-    if setting.strategies and short(STRATEGY) not in setting.strategies:
-        return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"
-    if switch and values.get(BALANCING) is False:
-        return f"{BALANCING} is false"
-    if switch and values.get(switch) is False:
-        return f"{switch} is false"
-    if setting.placement and manager == MODULAR and short(PLACEMENT) != setting.placement:
-        return f"it belongs to {setting.placement}, and {short(PLACEMENT)} is set"
-    if setting.algorithm and short(ALGORITHM) != setting.algorithm:
-        return f"it belongs to {setting.algorithm}, and {short(ALGORITHM)} is set"
-    return ""
 
 
 def given_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -337,7 +257,7 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     if name in renamed():
         raise BadSetting(f"{name}: {why_unknown(name)}")
     if why_unknown(name) is not None:
-        raise specs.UnknownName(name, "setting", _names().values())
+        raise specs.UnknownName(name, "setting", spellings().values())
     if not text:
         return None
     value = _parse_value(name, text)

@@ -15,8 +15,8 @@ from pulsar_conformance.conformance.cases.settings import (
     Entry,
     SettingsRead,
     read_entries,
-    why_unknown,
 )
+from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("None", "null", "Optional.empty")

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.cases.report_fields import unknown_fields
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -25,6 +26,7 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.errors import UserError
 
 SUFFIX = ".json"
+OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
 LOAD_REPORT = "load-report"
 """Beginning of the name under which curl saves a broker's report."""
 
@@ -72,6 +74,9 @@ KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
 EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount"})
 """Fields that only the load data of the extensible load manager has."""
 
+MAX_UNKNOWN = 4
+"""Maximum number of unknown fields of a report that are named."""
+
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
 
@@ -83,8 +88,10 @@ class SavedReport:
     broker: Json
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
-    without_limit: tuple[str, ...]
+    without_limit: tuple[str, ...] = ()
     """Resources that are left out of `broker` because they have no limit, and so no percentage."""
+    unknown: tuple[str, ...] = ()
+    """Fields of the report that no release of Pulsar writes."""
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
@@ -108,9 +115,16 @@ def _report_files(directory: Path) -> list[tuple[str, Path]]:
     if saved:
         return [(unquote(path.parent.name), path) for path in saved]
     named = any(directory.glob(f"*{SUFFIX}"))
-    if directory.is_dir() and not named and any(directory.iterdir()):
-        return list(json_files(directory, "[!.]*"))
+    settings = settings_files(directory)
+    if directory.is_dir() and not named and {*directory.iterdir()} - {*settings}:
+        found = json_files(directory, "[!.]*")
+        return [(name, path) for name, path in found if path not in settings]
     return list(json_files(directory, f"*{SUFFIX}"))
+
+
+def settings_files(directory: Path) -> list[Path]:
+    """Return the files of a folder whose names are those of settings, such as broker.conf."""
+    return sorted(path for path in directory.glob("*") if path.suffix in OF_SETTINGS)
 
 
 def saved_report(place: str, report: Any) -> SavedReport:
@@ -132,7 +146,8 @@ def saved_report(place: str, report: Any) -> SavedReport:
     kept = [name for name in KEPT_REPORT if name in read.broker and name not in unlimited]
     broker = {name: read.broker[name] for name in kept}
     version = str(report.get("brokerVersionString") or "")
-    return SavedReport(report, {**broker, **_totals(read)}, version, unlimited)
+    unknown = tuple(unknown_fields(report))
+    return SavedReport(report, {**broker, **_totals(read)}, version, unlimited, unknown)
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
@@ -150,83 +165,6 @@ def _totals(read: reports.Report) -> dict[str, float]:
 def sums_of(stats: Collection[Json], names: Iterable[str] = RATE_FIELDS) -> dict[str, float]:
     """Return the sums of rates over bundle statistics."""
     return {name: sum(one.get(name, 0) for one in stats) for name in names}
-
-
-RESOURCE_METRICS = {
-    f"pulsar_lb_{metric}_usage": name
-    for metric, name in zip(
-        ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
-    )
-}
-"""Resource by the name of the metric for its usage in percent."""
-
-BUNDLE_METRICS = {
-    f"pulsar_bundle_{metric}": name
-    for metric, name in (
-        ("msg_rate_in", "msgRateIn"),
-        ("msg_rate_out", "msgRateOut"),
-        ("msg_throughput_in", "msgThroughputIn"),
-        ("msg_throughput_out", "msgThroughputOut"),
-        ("topics_count", "topics"),
-        ("producer_count", "producerCount"),
-        ("consumer_count", "consumerCount"),
-    )
-}
-"""Statistic of a bundle by the name of the metric for it."""
-
-SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)")
-LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-
-def read_metrics(file: Path) -> dict[str, SavedReport]:
-    """Return each broker's usage and bundles from Prometheus text or a query's JSON result.
-
-    Errors: `BadSnapshot` for a file without load-balancing metrics.
-    """
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    brokers: dict[str, Json] = {}
-    for metric, labels, value in _samples(file, text):
-        name = broker_in(labels) or file.stem
-        report = brokers.setdefault(name, {"bundles": [], "lastStats": {}})
-        add_sample(report, metric, labels, value)
-    if not any(RESOURCES[0] in broker for broker in brokers.values()):
-        raise BadSnapshot(f"{file}: it has no pulsar_lb_cpu_usage; save /metrics of each broker")
-    for report in brokers.values():
-        stats = report["lastStats"]
-        report.update({"bundles": list(stats), **sums_of(stats.values())})
-    return {name: SavedReport(None, brokers[name], "", ()) for name in sorted(brokers)}
-
-
-def broker_in(labels: Mapping[str, str]) -> str | None:
-    """Return the broker that a metric's labels name, or None."""
-    return labels.get("broker") or labels.get("instance") or labels.get("pod")
-
-
-def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: float) -> None:
-    """Add a metric sample to its broker's report."""
-    if metric in RESOURCE_METRICS:
-        report[RESOURCE_METRICS[metric]] = {"usage": value, "limit": 100}
-    else:
-        stats = report["lastStats"].setdefault(labels.get("bundle", ""), {})
-        stats[BUNDLE_METRICS[metric]] = value
-
-
-def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield the metric, labels and value of each load-balancing sample; of a range, the latest."""
-    wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
-    if text.lstrip().startswith("{"):
-        for one in json_content(file).get("data", {}).get("result", []):
-            if one["metric"].get("__name__") in wanted:
-                _, value = one["values"][-1] if "values" in one else one["value"]
-                yield one["metric"]["__name__"], one["metric"], float(value)
-        return
-    for line in text.splitlines():
-        found = SAMPLE.match(line)
-        if found and found[1] in wanted:
-            yield found[1], dict(LABEL.findall(found[2])), float(found[3])
 
 
 KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
@@ -312,6 +250,11 @@ class Snapshot:
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
                 yield f"{name}: left out, since they have no limit: {unlimited}"
+            if reported.unknown:
+                fields = ", ".join(reported.unknown[:MAX_UNKNOWN])
+                more = len(reported.unknown) - MAX_UNKNOWN
+                others = f" and {more} more" if more > 0 else ""
+                yield f"{name}: not used, since no load report has them: {fields}{others}"
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
@@ -320,6 +263,10 @@ class Snapshot:
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
             yield f"neither bundle data nor latest rates of {_counted(unknown)}"
+
+    def unowned(self) -> list[str]:
+        """Return the bundles with bundle data that no broker owns."""
+        return sorted({*self.data} - {*self.owned})
 
 
 def _one_sample(stats: Json, window: int) -> Json:

@@ -44,6 +44,12 @@ from pulsar_conformance.conformance.explain.running import check_manager, unknow
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 
+OF_REPORTS = (
+    *("bundle_data", "topics", "cluster"),
+    *("profile", "reading", "broker", "bundle", "all"),
+)
+"""Options that the explanation of the extensible load manager's data does not take."""
+
 EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 """IDs of worked examples."""
 
@@ -151,7 +157,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
         check_constraints(args)
-        _check_options(args, ("bundle_data", "topics", "cluster"), "reports of a load manager")
+        _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         yield from balance_lines(data, _settings_of(args, what_if), args.release)
         return True
     args.setting = []

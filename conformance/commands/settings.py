@@ -89,7 +89,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
         print("\n".join(_explanation(found, args)))
-    return int(bool(found.without_effect() or found.unreadable))
+    return int(bool(found.without_effect() or found.unreadable or found.misread))
 
 
 def _release_of_image(file: Path) -> str | None:
@@ -205,6 +205,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
     if unreadable:
         yield "cannot be read", unreadable
+    misread = [f"{one.name} ({one.place}): {one.why}" for one in found.misread]
+    if misread:
+        yield "taken for another value", misread
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = _later_releases(found, to)
@@ -312,6 +315,9 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         },
         "cannotBeRead": [
             {"name": one.name, "place": one.place, "why": one.why} for one in found.unreadable
+        ],
+        "takenForAnotherValue": [
+            {"name": one.name, "place": one.place, "why": one.why} for one in found.misread
         ],
         "withoutEffect": [
             {"name": one.name, "place": one.place, "why": one.why} for one in found.without_effect()

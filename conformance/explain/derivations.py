@@ -27,6 +27,7 @@ from pulsar_conformance.conformance.explain.running import (
     settings_notes,
     traffic_notes,
     with_release_defaults,
+    without_effect_notes,
 )
 from pulsar_conformance.conformance.explain.spread import spread_lines
 from pulsar_conformance.fixtures import Answer, Example
@@ -70,7 +71,12 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         lines = [f"{len(lines)} settings have the defaults of {release} (--all lists them)"]
     for line in lines:
         yield from paragraph(line, 2)
-    notes = (*settings_notes(trial, model), *history_notes(trial), *traffic_notes(trial, model))
+    notes = (
+        *settings_notes(trial, model),
+        *without_effect_notes(trial, model, options.settings),
+        *history_notes(trial),
+        *traffic_notes(trial, model),
+    )
     for note in notes:
         yield from paragraph(note, 2)
     gone = [options.focus.missing(question.case) for question in trial.questions]

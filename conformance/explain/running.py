@@ -8,23 +8,25 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import SPLIT
-from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
-from pulsar_conformance.conformance.cases.settings import (
+from pulsar_conformance.conformance.cases.effects import (
     ALGORITHM,
     BALANCING,
     EXTENSIBLE,
     MANAGER,
     STRATEGY,
     TRANSFER,
-    BadSetting,
     manager_by_settings,
+    without_effect,
 )
+from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
+from pulsar_conformance.specs.setting_names import unknown_settings
 from pulsar_conformance.specs.text import columns
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
@@ -121,7 +123,10 @@ def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if an undocumented setting would change the answer of a release."""
+    """Yield notes on settings that nobody knows, and on an undocumented one that would change the
+    answer of a release.
+    """
+    yield from dict.fromkeys(one for _, case in trial.questions for one in unknown_settings(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
@@ -129,6 +134,19 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
             f"{BALANCING} is false, so a release sheds nothing; the setting is undocumented, "
             "and the answer below ignores it"
         )
+
+
+def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for each setting of the command line that other settings disable."""
+    released = specs.load().profiles[model.profile].released
+    version = model.profile.partition("-")[2] if released else ""
+    for _, case in trial.questions:
+        settings = {**model.defaults, **(case.get("settings") or {})}
+        if case.get("strategy"):
+            settings[STRATEGY] = case["strategy"]
+        for name, why in without_effect(settings, version):
+            if name in given:
+                yield f"--setting {name} has no effect: {why}"
 
 
 def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
@@ -254,13 +272,20 @@ def _comparable(answer: Mapping[str, Any]) -> Any:
 
 
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions with and without the changed settings, as two rows of a table."""
+    """Yield the decisions with and without the changed settings, as two rows of a table.
+
+    If the settings change nothing, that is said instead.
+    """
     if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
         return
     model, _ = with_release_defaults(before, model)
     try:
-        decided = [decision(model.derive(*one.questions[0]).answer) for one in (before, after)]
+        derived = [model.derive(*one.questions[0]) for one in (before, after)]
     except MissingSetting:
         return
+    if derived[0].answer == derived[1].answer and derived[0].steps == derived[1].steps:
+        yield from ("", "the changed settings affect neither the decision nor its figures")
+        return
+    decided = [decision(one.answer) for one in derived]
     yield from ("", "with the changed settings, and as it is")
     yield from columns([("  changed", decided[1]), ("  as it is", decided[0])])

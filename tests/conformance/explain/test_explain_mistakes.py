@@ -156,7 +156,8 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
         ([str(MODULAR), "--place", "a", "--topics", "b"], "--place and --topics ask different"),
         (
             [str(EXTENSIBLE), "--bundle-data", "a"],
-            f"{EXTENSIBLE}: --bundle-data is for reports of a load manager; leave it out",
+            f"{EXTENSIBLE}: --bundle-data is for reports of the modular or simple load manager; "
+            "leave it out",
         ),
         (["--example", "overload-95"], "overload-95 is not a worked example;"),
     ],
