@@ -278,6 +278,9 @@ def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     share = weight[usage.resource] if usage.resource else Fraction(1)
     weighted = f", with its weight {plain(share)}" if share != 1 else ""
     yield Step("usage", f"{plain(usage.percent, levels.places)} % {busiest}{weighted}")
+    for name, used in broker.percent.items():
+        if weight[name] == 0 and used > usage.percent:
+            yield Step("except", f"{plain(used)} % of {name}, whose weight is 0")
     if broker.history:
         kept, new = plain(levels.kept), plain(1 - levels.kept)
         observed = (*broker.history[1:], usage.percent)

@@ -79,14 +79,19 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     )
     for note in notes:
         yield from paragraph(note, 2)
-    gone = [options.focus.missing(question.case) for question in trial.questions]
-    if all(gone):
-        raise BadCase(f"{provided.place}: {gone[0]}")
+    _check_focus(provided.place, trial, options.focus)
     yield from _derivations(trial, derived, options)
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model)
     return any("unsupported" not in one.answer for one in derived)
+
+
+def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
+    """Raise `BadCase` if no question contains the selected broker or bundle."""
+    gone = [focus.missing(question.case) for question in trial.questions]
+    if all(gone):
+        raise BadCase(f"{place}: {gone[0]}")
 
 
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
@@ -100,6 +105,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     profile = options.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **options.readings})
     derived = derived_from(example.id, trial, model)
+    _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
     yield from paragraph(f"{example.document} § {example.section}", 2)
     for rule in example.rules:

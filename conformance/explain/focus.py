@@ -19,6 +19,9 @@ FATES = ("goes", STAYS)
 MAX_STAYING = 10
 """Maximum number of staying bundles in a decision that are all listed."""
 
+MAX_LISTED = 5
+"""Maximum number of brokers that a message names."""
+
 NEARLY_MOVED = 2
 """Number of a broker's staying bundles that are listed if not all are."""
 
@@ -69,7 +72,10 @@ class Focus:
             return None
         known = set(re.findall(r"'([^']+)'", text))
         near = [one for name in gone.values() for one in get_close_matches(name, known, n=1)]
-        hint = f"did you mean {' and '.join(near)}?" if near else "see the names in it"
+        brokers = list(case.get("brokers") or ())
+        listed = ", ".join(brokers[:MAX_LISTED]) + (", …" if len(brokers) > MAX_LISTED else "")
+        known_brokers = f"its brokers are {listed}" if "broker" in gone else "see the names in it"
+        hint = f"did you mean {' and '.join(near)}?" if near else known_brokers
         named = " and no ".join(f"{what} {name}" for what, name in gone.items())
         return f"it contains no {named}; {hint}"
 

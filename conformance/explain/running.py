@@ -27,7 +27,7 @@ from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
 from pulsar_conformance.specs.setting_names import unknown_settings
-from pulsar_conformance.specs.text import columns
+from pulsar_conformance.specs.text import columns, paragraph
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
@@ -232,6 +232,8 @@ def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
     if found:
         yield from ("", "other decisions about this case")
         yield from columns([(f"  {_joined_names(names)}", said) for said, names in found.items()])
+        first = next(iter(found.values()))[0]
+        yield from paragraph(f"to see why, add --judge-by {first}", 2)
 
 
 def _joined_names(profiles: list[str]) -> str:

@@ -158,6 +158,13 @@ class Leader:
         most = largest / 100
         return (most if weighted else to_float32(most)), busiest
 
+    def without_weight(self, broker: str) -> dict[str, float]:
+        """Return the usage in percent of each resource that counts but whose weight is 0."""
+        used = self.percents(broker)
+        if self.release.without_heap(weighted=True):
+            del used[SHARE_OF_HEAP]
+        return {name: used[name] for name in used if self.weight(name) == 0}
+
     def weight(self, resource: str) -> float:
         """Return the weight of a resource. Errors: `MissingSetting`."""
         name = WEIGHT_SETTINGS[resource]

@@ -121,6 +121,9 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
     yield Step("average", f"{average} % of all brokers", detail=True)
     if without_heap := known.release.without_heap(weighted=True):
         yield Step("except", f"heap memory ({without_heap})")
+    for other, used_of in known.without_weight(name).items():
+        if used_of > now * 100:
+            yield Step("except", f"{plain(Fraction(used_of))} % of {other}, whose weight is 0")
     limit = f"{average} + {plain(as_percent(threshold))}"
     if name not in cycle.need:
         yield from keep_all_steps(view, name, f"{name} is under {limit}")
