@@ -15,6 +15,7 @@ from pulsar_conformance.specs.broker import (
     known_releases,
     nearest_release,
 )
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import ways_of_version
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
@@ -67,6 +68,11 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 NAMES = ("OverloadShedder",)
 
+RANGE = "range_equally_divide"
+"""Algorithm that splits bundles if the configured one does not exist
+(NamespaceService.getNamespaceBundleSplitAlgorithmByName).
+"""
+
 BANDWIDTH, LIMIT_WAY = "loadBalancerNamespaceBundleMaxBandwidthMbytes", "bandwidth-limit"
 OVERFLOWING = 2048
 """The first limit in MiB/s that overflows, where it does."""
@@ -75,10 +81,14 @@ OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every
 
 
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the selected load manager: modular, simple, extensible, or a class name."""
-    name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
-    kinds = ("modular", "simple", "extensible")
-    return next((kind for kind in kinds if name.lower().startswith(kind)), name)
+    """Return the selected load manager: modular, simple or extensible, or the name of a class that
+    is none of these.
+    """
+    named = str(settings.get(MANAGER) or "ModularLoadManagerImpl")
+    kinds = (MODULAR, "simple", EXTENSIBLE)
+    kind = next((one for one in kinds if named.rpartition(".")[2].lower().startswith(one)), None)
+    missing = named.startswith(PACKAGE) and named.removeprefix(PACKAGE) not in CLASSES[MANAGER][1]
+    return named.rpartition(".")[2] if kind is None or missing else kind
 
 
 def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tuple[str, str]]:
@@ -88,7 +98,7 @@ def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tup
     an effect. Without a version, the oldest known release is assumed.
     """
     known = nearest_release(version) if version else None
-    modular = known if manager_by_settings(values) == MODULAR else None
+    modular = None if manager_by_settings(values) in ("simple", EXTENSIBLE) else known
     for name, value in values.items():
         setting = broker_settings().get(name)
         if setting is None:
@@ -116,13 +126,15 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
 
-    manager = manager_by_settings(values)
+    configured = manager_by_settings(values)
+    manager = "simple" if _falls_back(configured, release) else configured
     belongs = MODULAR if setting.strategies else setting.manager
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch
     if belongs and manager not in belongs.split(" or "):
-        return f"it belongs to the {belongs} load manager, and {manager} is configured"
+        verb = "is configured" if manager == configured else "runs"
+        return f"it belongs to the {belongs} load manager, and {manager} {verb}"
     if setting.strategies and short(STRATEGY) not in setting.strategies:
         return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"
     if switch and values.get(BALANCING) is False:
@@ -144,10 +156,52 @@ def _mistake(name: str, value: Any, release: str | None) -> str:
         way, classes = CLASSES[name]
         if str(value).removeprefix(PACKAGE) not in classes:
             return _no_class(str(value), classes, _consequence(way, release))
+    if name == ALGORITHM and value not in _algorithms():
+        near = get_close_matches(str(value), _algorithms(), n=1)
+        known = (
+            f"the most similar name is {near[0]}"
+            if near
+            else f"choose from {', '.join(_algorithms())}"
+        )
+        return f"Pulsar has no algorithm {value} ({known}); {RANGE} is used instead"
     if name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING:
         taken = _taken(LIMIT_WAY, release)
         return f"{value}: {OVERFLOW}" if taken == "int" else ""
     return ""
+
+
+def with_strategy_that_runs(
+    settings: Mapping[str, Any], profile: str | None
+) -> tuple[Mapping[str, Any], str]:
+    """Return the settings of a broker with the shedding strategy that runs, and a note if it is
+    not the configured one, because that has no package.
+
+    `profile` is that of the release. Errors: `UserError` if no modular load manager runs at all.
+    """
+    named = str(settings.get(STRATEGY) or ".")
+    if "." in named or profile is None or manager_by_settings(settings) != MODULAR:
+        return settings, ""
+    taken = specs.load().ways_of(profile)["bad-shedder"]
+    problem = f"{STRATEGY}={named} has no package"
+    if taken == "overload":
+        instead = f"{PACKAGE}impl.OverloadShedder"
+        return {**settings, STRATEGY: instead}, f"{problem}, so OverloadShedder runs instead"
+    if taken == "unspoken":
+        return settings, ""
+    means = specs.load().ways["bad-shedder"].alternatives[taken].means
+    raise UserError(f"{problem}. {means} Give the full name by --setting to ask nevertheless")
+
+
+def _falls_back(manager: str, release: str) -> bool:
+    """True if a release runs the simple load manager instead of this one, which does not exist."""
+    known = (MODULAR, "simple", EXTENSIBLE)
+    return manager not in known and _taken("bad-manager", release) == "simple"
+
+
+def _algorithms() -> tuple[str, ...]:
+    """Return the names of all algorithms that split bundles."""
+    supported = broker_settings()["supportedNamespaceBundleSplitAlgorithms"]
+    return tuple(str(supported.default(known_releases()[-1])).split(","))
 
 
 def _no_class(value: str, classes: tuple[str, ...], means: str) -> str:

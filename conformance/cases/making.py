@@ -5,15 +5,17 @@ policies.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import LOCATE
+from pulsar_conformance.conformance.cases.effects import STRATEGY, with_strategy_that_runs
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
@@ -174,11 +176,15 @@ def made(
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
     written = read.values if read else {}
+    note = ""
+    if STRATEGY not in {**given, **(what_if or {})}:
+        written, note = with_strategy_that_runs(written, profile)
     settings = merged({**_own_defaults(profile, operation), **written}, given)
     differences = judged.differences(settings) if judged else ()
     settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
+    notes += [note] if note else []
     notes += _unread(args, folder, snapshot)
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
@@ -187,7 +193,9 @@ def made(
     if args.topics:
         trial, owners = topics_question(args.topics, snapshot)
     elif args.place:
-        trial, more = placement_question(args.place, snapshot, source.constraints, source.place)
+        trial, more = placement_question(
+            args.place, snapshot, source.constraints, source.place, what_if or {}
+        )
         notes += more
     else:
         trial = trial_from(operation, snapshot)
@@ -299,17 +307,26 @@ def read_topics(file: Path) -> list[str]:
     also for a line that is no topic.
     """
     try:
-        lines = file.read_text("utf-8").splitlines()
+        text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     topics = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_topic_lines(text), 1):
         name = line.strip().strip('",[]')
         if name and not name.startswith("#"):
             topics.append(_full_name(name, f"{file}:{number}"))
     if not topics:
         raise BadSnapshot(f"{file}: no line contains a topic, such as {EXAMPLE}")
     return topics
+
+
+def _topic_lines(text: str) -> list[str]:
+    """Return the topics of a JSON array, as the admin API lists them, or else the lines."""
+    with suppress(ValueError):
+        listed = json.loads(text)
+        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+            return listed
+    return text.splitlines()
 
 
 def _full_name(name: str, place: str) -> str:

@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeGuard
+from urllib.parse import urlsplit
 
 import yaml
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, json_content
@@ -38,16 +40,20 @@ class Policy:
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
 
-    def resolved(self, namespaces: Sequence[str], brokers: Sequence[str]) -> Json:
-        """Return the policy in the format of a case, with the brokers that it matches."""
-        primary = [name for name in brokers if _matches(self.primary, host_of(name))]
+    def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
+        """Return the policy in the format of a case, with the names of the brokers that it matches.
+
+        `ids` maps the name of each broker in the case to its ID.
+        """
+        hosts = {name: host_of(broker) for name, broker in ids.items()}
+        primary = [name for name, host in hosts.items() if _matches(self.primary, host)]
         return {
             "namespaces": list(namespaces),
             "primary": primary,
             "secondary": [
                 name
-                for name in brokers
-                if name not in primary and _matches(self.secondary, host_of(name))
+                for name, host in hosts.items()
+                if name not in primary and _matches(self.secondary, host)
             ],
             "least": self.least,
         }
@@ -74,16 +80,41 @@ class Constraints:
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
-    def isolation(self, namespace: str, brokers: Sequence[str]) -> list[Json]:
+    def isolation(self, namespace: str, ids: Mapping[str, str]) -> list[Json]:
         """Return the policies, in the format of a case, that decide which brokers a namespace may
         use.
 
-        A namespace without a policy may use brokers that are primary in no policy.
+        `ids` maps the name of each broker in the case to its ID. A namespace without a policy may
+        use brokers that are primary in no policy.
         """
         own = self.policy_of(namespace)
         if own is not None:
-            return [own.resolved([namespace], brokers)]
-        return [one.resolved([], brokers) for one in self.policies]
+            return [own.resolved([namespace], ids)]
+        return [one.resolved([], ids) for one in self.policies]
+
+    def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the brokers of each failure domain, by their names in the case if known."""
+        names = {broker: name for name, broker in ids.items()}
+        return {
+            domain: [names.get(broker, broker) for broker in brokers]
+            for domain, brokers in self.domains.items()
+        }
+
+
+def broker_ids(snapshot: Snapshot) -> dict[str, str]:
+    """Return the ID of each broker, its host and web port, by the name in the case.
+
+    A name with a port is the ID; otherwise the report has it.
+    """
+    return {name: _broker_id(name, one.report) for name, one in snapshot.reported.items()}
+
+
+def _broker_id(name: str, report: Any) -> str:
+    urls = (
+        map(report.get, ("webServiceUrl", "webServiceUrlTls")) if isinstance(report, dict) else ()
+    )
+    known = name if host_of(name) != name else ""
+    return known or next((urlsplit(url).netloc for url in urls if isinstance(url, str)), "") or name
 
 
 def host_of(broker: str) -> str:
@@ -213,9 +244,15 @@ def _are_texts(value: Any) -> TypeGuard[list[str]]:
 
 
 def placement_question(
-    bundle: str, snapshot: Snapshot, constraints: Constraints, source: str
+    bundle: str,
+    snapshot: Snapshot,
+    constraints: Constraints,
+    source: str,
+    what_if: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Trial, list[str]]:
     """Return the question of where a bundle is placed after an unload, and notes.
+
+    `what_if`: settings that will be changed later.
 
     Errors: `BadSnapshot` for text that is not a bundle name.
     """
@@ -224,10 +261,15 @@ def placement_question(
     namespace = namespace_of(bundle)
     settings = dict(snapshot.settings)
     notes = list(_notes(bundle, snapshot, constraints, source))
-    if constraints.domains and DOMAINS not in settings:
+    unused = {*constraints.groups} - {*map(namespace_of, snapshot.owned), namespace}
+    if constraints.groups and unused == {*constraints.groups}:
+        notes.append(
+            f"the groups name no namespace of the brokers: {', '.join(sorted(unused)[:3])}"
+        )
+    if constraints.domains and DOMAINS not in {**settings, **what_if}:
         notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
     settings.setdefault(DOMAINS, False)
-    brokers = snapshot.brokers
+    brokers, ids = snapshot.brokers, broker_ids(snapshot)
     case = {
         "settings": settings,
         "bundle": bundle,
@@ -237,9 +279,9 @@ def placement_question(
             name: [one for one in bundles if one != bundle]
             for name, bundles in constraints.ahead.items()
         },
-        "domains": dict(constraints.domains),
+        "domains": constraints.domains_of(ids),
         "groups": dict(constraints.groups),
-        "isolation": constraints.isolation(namespace, list(brokers)),
+        "isolation": constraints.isolation(namespace, ids),
         "versions": {
             name: ".".join(str(int(part)) for part in numbers.groups())
             for name, one in snapshot.reported.items()
@@ -269,7 +311,7 @@ def _known_bundles(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
 
 
 def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: str) -> Iterator[str]:
-    namespace, brokers = namespace_of(bundle), list(snapshot.brokers)
+    namespace, ids = namespace_of(bundle), broker_ids(snapshot)
     owner = [
         name
         for name, one in snapshot.brokers.items()
@@ -278,24 +320,22 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
     yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
     own = constraints.policy_of(namespace)
     if own is not None:
-        one = own.resolved([namespace], brokers)
+        one = own.resolved([namespace], ids)
         primary, secondary = (", ".join(one[key]) or "none" for key in ("primary", "secondary"))
         yield (
             f"{namespace} is under the isolation policy {own.name}: primary {primary}; "
             f"secondary, if fewer than {own.least} of these are up, {secondary}"
         )
     elif constraints.policies:
-        taken = [
-            name for one in constraints.isolation(namespace, brokers) for name in one["primary"]
-        ]
+        taken = [name for one in constraints.isolation(namespace, ids) for name in one["primary"]]
         kept = ", ".join(dict.fromkeys(taken)) or "no broker"
         yield (
             f"{namespace} is under no isolation policy; such policies reserve {kept} for "
             "other namespaces"
         )
     for policy in (own,) if own else constraints.policies:
-        yield from _unmatched_notes(policy, brokers)
-    away = {one for each in constraints.domains.values() for one in each} - {*brokers}
+        yield from _unmatched_notes(policy, list(ids.values()))
+    away = {one for each in constraints.domains_of(ids).values() for one in each} - {*ids}
     if away:
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
             sorted(away)

@@ -71,7 +71,7 @@ def json_content(path: Path) -> Any:
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
 """Fields of a load report on which decisions depend."""
 
-EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount"})
+EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount", "topBundlesLoadData"})
 """Fields that only the load data of the extensible load manager has."""
 
 MAX_UNKNOWN = 4
@@ -129,10 +129,12 @@ def settings_files(directory: Path) -> list[Path]:
 
 def saved_report(place: str, report: Any) -> SavedReport:
     """Parse a broker's report. Errors: `BadSnapshot`, starting with `place`."""
-    if isinstance(report, dict) and EXTENSIBLE.intersection(report) and "bundles" not in report:
+    extensible = isinstance(report, dict) and EXTENSIBLE.intersection(report)
+    if extensible and "bundles" not in report:
         raise BadSnapshot(
             f"{place}: this is load data of the extensible load manager, to which other rules "
-            "apply; run `explain FOLDER` to see whether TransferShedder would shed"
+            "apply; run `explain FOLDER`, without --place, to see whether TransferShedder would "
+            "shed"
         )
     try:
         read = reports.read(report)

@@ -17,6 +17,11 @@ from pulsar_conformance.adapters.arguments import (
     add_profile,
     add_reading,
 )
+from pulsar_conformance.conformance.cases.effects import (
+    EXTENSIBLE,
+    MANAGER,
+    manager_by_settings,
+)
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
     add_source_arguments,
@@ -43,6 +48,9 @@ from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import check_manager, unknown_history_notes
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.judged import nearest_profile
+
+WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
 OF_REPORTS = (
     *("bundle_data", "topics", "cluster"),
@@ -158,7 +166,9 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if data is not None:
         check_constraints(args)
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
-        yield from balance_lines(data, _settings_of(args, what_if), args.release)
+        settings = _settings_of(args, what_if)
+        _check_extensible(args, settings)
+        yield from balance_lines(data, settings, args.release)
         return True
     args.setting = []
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
@@ -180,6 +190,16 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         if "bundles" in answer:
             yield from broker_lines(question.case, answer, found.owners)
     return answered
+
+
+def _check_extensible(args: argparse.Namespace, settings: Mapping[str, Any]) -> None:
+    """Raise `BadCase` if the release or the settings have no extensible load manager."""
+    here = f"{args.case}: this is load data of the extensible load manager"
+    if args.release and nearest_profile(args.release) in WITHOUT_EXTENSIBLE:
+        raise BadCase(f"{here}, which Pulsar {args.release} does not have; leave out --release")
+    manager = manager_by_settings(settings)
+    if settings.get(MANAGER) and manager != EXTENSIBLE:
+        raise BadCase(f"{here}, but {MANAGER} selects the {manager} one; leave the setting out")
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -85,6 +85,12 @@ def load_data(folder: Path) -> LoadData | None:
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
                 raise BadSnapshot(f"{folder / name}.json: {key} is not a number")
+    for name in top:
+        if name.removesuffix(SUFFIX) not in brokers:
+            raise BadSnapshot(
+                f"{folder / name}.json: it has top bundles, but no other file has the load data of "
+                f"their broker; save both, as BROKER.json and BROKER{SUFFIX}.json"
+            )
     return LoadData.of(brokers, {name.removesuffix(SUFFIX): one for name, one in top.items()})
 
 

@@ -77,7 +77,7 @@ def explained(capsys, *words):
 )
 def test_direct_memory_counts_by_the_default_of_the_version(capsys, words, counts):
     out, err = explained(capsys, REPORTS / "full-direct-memory", *words)
-    assert ("95 % of directMemory" in out) is counts
+    assert ("usage 95 % of directMemory" in out) is counts
     assert (f"{DIRECT} is 0.0 by default" in err) is not counts
 
 

@@ -27,7 +27,9 @@ def policy(namespaces, primary, secondary=(), least=1):
 
 def isolated(policies, namespace="acme/orders", brokers=("b1", "b2", "b3:8080")):
     """The primary and the secondary brokers of a namespace, and the minimum of primary ones."""
-    found = Constraints(policies_of("isolation.json", policies)).isolation(namespace, brokers)
+    found = Constraints(policies_of("isolation.json", policies)).isolation(
+        namespace, dict(zip(brokers, brokers, strict=True))
+    )
     return [(one["primary"], one["secondary"], one["least"]) for one in found]
 
 

@@ -1,4 +1,4 @@
-"""What an operator hands in and an answer does not use is named, with the reason."""
+"""Input of an operator that an answer does not use is named, with the reason."""
 
 import json
 import shutil

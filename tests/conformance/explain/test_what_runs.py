@@ -1,0 +1,158 @@
+"""An explanation is about the manager, strategy and brokers that run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import fixtures
+from pulsar_conformance.conformance.commands.main import main
+
+REPORTS = Path(fixtures.__file__).parent / "reports"
+MODULAR, EXTENSIBLE = REPORTS / "three-brokers" / "modular", REPORTS / "extensible"
+BALANCING = "org.apache.pulsar.broker.loadbalance"
+SHEDDING, MANAGER = "loadBalancerLoadSheddingStrategy", "loadManagerClassName"
+
+
+@pytest.fixture
+def said(capsys):
+    """Run a command; return its standard output with single blanks, then its standard error."""
+
+    def run(*words, status=0):
+        assert main([*map(str, words)]) == status
+        found = capsys.readouterr()
+        return " ".join(found.out.split()), found.err
+
+    return run
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """A function that writes a broker.conf with these lines."""
+
+    def written(*lines):
+        file = tmp_path / "broker.conf"
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        return file
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("release", "status", "note"),
+    [
+        ("2.10.5", 0, "has no package, so OverloadShedder runs instead"),
+        ("3.0.7", 0, "has no package, so OverloadShedder runs instead"),
+        ("4.0.7", 2, "has no package. The simple load manager runs instead of the modular one"),
+        ("4.2.4", 2, "has no package. The broker does not start."),
+    ],
+)
+def test_a_strategy_of_a_file_without_package_does_not_run(said, conf, release, status, note):
+    file = conf(f"{SHEDDING}=ThresholdShedder")
+    words = ("explain", MODULAR, "--conf", file, "--release", release)
+    out, err = said(*words, status=status)
+    assert note in err
+    assert status or "strategy OverloadShedder" in out
+    out, _ = said(*words, "--setting", f"{SHEDDING}=ThresholdShedder")
+    assert "strategy ThresholdShedder" in out
+
+
+@pytest.mark.parametrize(
+    "wrong", ["impl.ModularLoadManager", "extensions.ExtensibleLoadManagerImp"]
+)
+def test_instead_of_a_manager_that_does_not_exist_the_simple_one_runs(said, conf, wrong):
+    file = conf(
+        f"{MANAGER}={BALANCING}.{wrong}",
+        "loadBalancerBrokerThresholdShedderPercentage=25",
+        "loadBalancerBrokerUnderloadedThresholdPercentage=40",
+    )
+    out, _ = said("settings", file, "--release", "4.0.7", status=1)
+    assert "the simple load manager runs instead" in out
+    assert "it belongs to the modular load manager, and simple runs" in out
+    assert f"loadBalancerBrokerUnderloadedThresholdPercentage = 40 ({file}:3;" in out
+    _, err = said("explain", MODULAR, "--conf", file, "--release", "4.0.7", status=2)
+    assert f"selects the {wrong.rpartition('.')[2]} load manager, but shed.select asks" in err
+
+
+def test_a_split_algorithm_that_does_not_exist_is_named(said, conf):
+    file = conf("defaultNamespaceBundleSplitAlgorithm=flow_or_qps_equaly_divide")
+    out, _ = said("settings", file, "--release", "4.0.7", status=1)
+    assert (
+        "Pulsar has no algorithm flow_or_qps_equaly_divide (the most similar name is "
+        "flow_or_qps_equally_divide); range_equally_divide is used instead"
+    ) in out
+
+
+def test_a_cluster_of_the_simple_manager_is_not_simulated_as_a_modular_one(said, conf):
+    file = conf(f"{MANAGER}={BALANCING}.impl.SimpleLoadManagerImpl")
+    _, err = said("simulate", "--reports", MODULAR, "--conf", file, "--cycles", "2", status=2)
+    assert "selects the simple load manager, but shed.select asks about the modular one" in err
+
+
+@pytest.mark.parametrize("name", ["broker-1-top-bundles.json", "broker-1-topbundles.json"])
+def test_top_bundles_need_the_load_data_of_their_broker(said, tmp_path, name):
+    saved = Path(shutil.copytree(EXTENSIBLE, tmp_path / "saved"))
+    (saved / "broker-1-top-bundles.json").rename(saved / name)
+    if name.endswith("-top-bundles.json"):
+        (saved / "broker-1.json").unlink()
+    _, err = said("explain", saved, "--release", "4.2.4", status=2)
+    assert f"{saved / name}: it has top bundles, but no other file has the load data" in err
+
+
+def test_extensible_load_data_contradict_a_release_or_settings_without_that_manager(said, conf):
+    _, err = said("explain", EXTENSIBLE, "--release", "2.10.4", status=2)
+    assert "load data of the extensible load manager, which Pulsar 2.10.4 does not have" in err
+    file = conf(f"{MANAGER}={BALANCING}.impl.ModularLoadManagerImpl")
+    _, err = said("explain", EXTENSIBLE, "--conf", file, status=2)
+    assert f"but {MANAGER} selects the modular one; leave the setting out" in err
+    for words in (("case", EXTENSIBLE), ("simulate", "--reports", EXTENSIBLE)):
+        _, err = said(*words, status=2)
+        assert "this is load data of the extensible load manager" in err
+
+
+def test_brokers_are_matched_by_their_reports_if_files_do_not_name_their_hosts(said, tmp_path):
+    saved = Path(shutil.copytree(MODULAR, tmp_path / "saved"))
+    for number in (1, 2, 3):
+        file = saved / f"broker-{number}.json"
+        report = json.loads(file.read_text("utf-8"))
+        report["webServiceUrl"] = f"http://pulsar-{number}.example.org:8080"
+        file.write_text(json.dumps(report), "utf-8")
+    policies = tmp_path / "own.json"
+    limit = {"policy_type": "min_available", "parameters": {"min_limit": "1"}}
+    policy = {
+        "namespaces": ["shop/eu"],
+        "primary": [r"pulsar-2\.example\.org"],
+        "secondary": [],
+        "auto_failover_policy": limit,
+    }
+    policies.write_text(json.dumps(policy), "utf-8")
+    bundle = "shop/eu/0x00000000_0x40000000"
+    out, err = said("explain", saved, "--place", bundle, "--isolation", policies)
+    assert "matches no broker" not in err
+    assert out.endswith("answer broker broker-2") or "answer broker broker-2" in out
+    domains = tmp_path / "domains.json"
+    domains.write_text(json.dumps({"a": {"brokers": ["pulsar-1.example.org:8080"]}}), "utf-8")
+    _, err = said("explain", saved, "--place", bundle, "--domains", domains)
+    assert "without a report" not in err
+
+
+def test_a_setting_of_the_question_is_not_told_as_missing(said, tmp_path):
+    domains, groups = tmp_path / "domains.json", tmp_path / "groups.json"
+    domains.write_text(json.dumps({"a": {"brokers": ["broker-1"]}}), "utf-8")
+    groups.write_text(json.dumps({"else/where": "g"}), "utf-8")
+    words = ("explain", MODULAR, "--place", "shop/eu/0x00000000_0x40000000")
+    given = ("--domains", domains, "--groups", groups)
+    _, err = said(*words, *given)
+    assert "failureDomainsEnabled is not set: false" in err
+    assert "the groups name no namespace of the brokers: else/where" in err
+    _, err = said(*words, *given, "--setting", "failureDomainsEnabled=true")
+    assert "failureDomainsEnabled is not set" not in err
+
+
+def test_topics_are_read_from_the_array_of_the_admin_api(said, tmp_path):
+    file = tmp_path / "topics.json"
+    topics = ["persistent://shop/eu/orders", "persistent://shop/eu/returns"]
+    file.write_text(json.dumps(topics), "utf-8")
+    out, _ = said("explain", MODULAR, "--topics", file)
+    assert "hash 0xa4a9234e" in out
+    assert "hash 0x5d816993" in out
