@@ -140,7 +140,7 @@ def limits_of(given: float | None) -> Limits:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and all its readings, with those of the arguments replaced.
+    """Return the profile and all its readings, with those given as arguments in place of its own.
 
     Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
     reading without a value.

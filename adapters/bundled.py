@@ -60,12 +60,12 @@ class Sample:
     """Leading part of the program's version that `least` omits, if any."""
 
     def command(self) -> list[str]:
-        """Return the command that starts it. Raises NotBuilt."""
+        """Return the command that starts the sample. Raises NotBuilt."""
         program = built(self) if self.build else None
         return [word.format(built=program, source=self.folder) for word in self.words]
 
-    def lacking(self) -> str | None:
-        """Return why this machine cannot run it, or None."""
+    def why_not_runnable(self) -> str | None:
+        """Return why this machine cannot run the sample; None if it can."""
         wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
             return f"{wanted}, which is not on PATH"
@@ -173,8 +173,8 @@ def connect_sample(
     if rest not in BUNDLED:
         problem = f"{rest!r} is not a sample; choose from {', '.join(BUNDLED)}"
         raise AdapterError("start", problem, "", "", name)
-    if lacking := BUNDLED[rest].lacking():
-        raise AdapterError("start", lacking, "install it, or run without this adapter", "", name)
+    if missing := BUNDLED[rest].why_not_runnable():
+        raise AdapterError("start", missing, "install it, or run without this adapter", "", name)
     try:
         words = BUNDLED[rest].command()
     except NotBuilt as problem:
@@ -187,7 +187,7 @@ def runnable() -> tuple[list[str], list[str]]:
     """Return the adapters of samples that this machine can run, and why others cannot run."""
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
-        why = sample.lacking()
+        why = sample.why_not_runnable()
         if why is None:
             adapters.append(f"sample:{name}")
         else:

@@ -22,10 +22,10 @@ class Limits:
     """Time and size limits for an implementation's answers.
 
     Attributes:
-        start: from its start to its answer to hello.
+        start: from the implementation's start to its answer to hello.
         base: for one batch, plus `per_case` for each of its cases.
         output_bytes: for one message.
-        end: from bye to its exit.
+        end: from bye to the implementation's exit.
     """
 
     start: float = 30.0
@@ -63,12 +63,12 @@ class Connection(ABC):
 
     @property
     def closed(self) -> bool:
-        """True if it can no longer be asked."""
+        """True if the implementation can no longer be asked."""
         return False
 
     @property
     def in_process(self) -> bool:
-        """True if it receives the original cases, which it could modify, rather than copies."""
+        """True if the implementation gets the original cases, which it could modify, not copies."""
         return False
 
     @property
@@ -78,14 +78,14 @@ class Connection(ABC):
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask it at the same time."""
+        """Number of threads that may ask the implementation at the same time."""
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a leader that decides one cycle after another, if it can be asked in this way.
+        """Return a leader that decides one cycle after another, if the implementation has one.
 
         The leader is given a `shed.select` case, with the earlier usage of its brokers, and the
-        minutes since the cycle before it.
+        minutes since the previous cycle.
         """
         return None
 
@@ -95,18 +95,18 @@ class Connection(ABC):
 
     @abstractmethod
     def bye(self) -> None:
-        """End it, closing it in any case; raise AdapterError if it had to be killed."""
+        """End the implementation and the connection; raise AdapterError if it had to be killed."""
 
     @abstractmethod
     def close(self) -> None:
-        """End it and kill whatever remains; never raises, and may be called repeatedly."""
+        """End the implementation and kill all that remains; never raises, and may be repeated."""
 
     def remarks(self) -> list[str]:
-        """Return remarks about the way it worked, not about its answers, one per line."""
+        """Return remarks about how the implementation worked, not about its answers, as lines."""
         return []
 
     def stderr_tail(self) -> str:
-        """Return the last lines of its standard error."""
+        """Return the last lines of the implementation's standard error."""
         return ""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:

@@ -53,12 +53,12 @@ class ProcessConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if it can no longer be asked."""
+        """True if the implementation can no longer be asked."""
         return bool(self._closed)
 
     @property
     def restarts(self) -> bool:
-        """True if its program starts quickly: each connection is a new process."""
+        """True if the program starts quickly, because each connection is a new process."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -83,7 +83,7 @@ class ProcessConnection(Connection):
         return answers
 
     def bye(self) -> None:
-        """Say bye; raise AdapterError if it had to be killed."""
+        """Say bye; raise AdapterError if the child had to be killed."""
         if self._closed:
             return
         self._closed = "after bye"
@@ -104,11 +104,11 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def kill(self) -> None:
-        """Kill it immediately."""
+        """Kill the child immediately."""
         self._child.kill()
 
     def stderr_tail(self) -> str:
-        """Return the last lines of its standard error."""
+        """Return the last lines of the child's standard error."""
         return self._child.stderr_tail()
 
     @property

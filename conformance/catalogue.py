@@ -2,7 +2,7 @@
 
 A subject is a folder next to this file with an `operations.py` or, if it has no operations of its
 own, a `checks.py`. Any of its modules may register checks, and list its aims (strategies for trials
-that tell the alternatives of a reading apart) in `AIMED`.
+that distinguish the alternatives of a reading) in `AIMED`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ UNLIMITED = Fraction(1 << 80)
 
 
 class MissingSetting(LookupError):
-    """A setting that the answer depends on and that neither case nor documents give."""
+    """A setting on which the answer depends, but which neither the case nor the documents give."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no documented default; the case must set it")
@@ -72,7 +72,7 @@ class Settings:
         return exact(value)
 
     def limit(self, name: str) -> Fraction:
-        """Return a numeric limit, or `UNLIMITED` for the value that is documented to mean it."""
+        """Return a numeric limit, or `UNLIMITED` for the value documented as unlimited."""
         value = self.number(name)
         return UNLIMITED if value == self._documented.unlimited.get(name) else value
 

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_
 class CyclesInTurn:
     """A leader that follows the documents and remembers only what affects later cycles.
 
-    Its answers are those of `shed.cycles` about all cycles so far.
+    It answers as `shed.cycles` does for all cycles so far.
     """
 
     context: Context
@@ -28,7 +28,7 @@ class CyclesInTurn:
     """Minutes since each bundle's last unload."""
 
     def __call__(self, case: Case, minutes: float) -> dict[str, Any]:
-        """Return the unloads of a cycle that runs so many minutes after the one before it.
+        """Return the unloads of a cycle that runs `minutes` after the previous cycle.
 
         The brokers of the `shed.select` case report their earlier usage as `usageHistory`.
         """
@@ -46,7 +46,7 @@ class CyclesInTurn:
 
 
 def aged(one: Any, passed: Minutes) -> Any:
-    """Return what was kept of an earlier cycle, some minutes later."""
+    """Return the record of an earlier cycle as it stands `passed` minutes later."""
     return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
 
 

@@ -1,4 +1,4 @@
-"""Parsing of load reports by the load manager that wrote them. [REPORT]"""
+"""Load reports, parsed in the format of the load manager that wrote them. [REPORT]"""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Cycle:
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:
-        """Return a bundle's average rates, or the assumed ones if it has no samples.
+        """Return a bundle's average rates, or the assumed rates if it has no samples.
 
         [DATA-04 … 06]
         """

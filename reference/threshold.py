@@ -83,7 +83,7 @@ FEW = 2
 
 @dataclass(frozen=True)
 class Levels:
-    """A cycle's usage in percent: each broker's, their average, and the limits derived from it."""
+    """The usage of each broker in a cycle, the average, and limits based on it, in percent."""
 
     cycle: Cycle
 
@@ -100,7 +100,7 @@ class Levels:
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
     def mixed(self, broker: Broker) -> list[Percent]:
-        """Return the usage after each observation, smoothed with the earlier ones.
+        """Return the usage after each observation, smoothed with earlier observations.
 
         [THRESHOLD-07]
         """

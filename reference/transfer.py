@@ -159,7 +159,7 @@ class TransferPlan:
 
     @property
     def obstacle(self) -> str:
-        """The reason for moving nothing; empty if there is none. [TRANSFER-06, -11, -13]"""
+        """The reason for moving nothing; empty if bundles may move. [TRANSFER-06, -11, -13]"""
         if skipped := _skipped(self.cycle, self.past, exact(0)):
             return skipped
         if not self.balance.uneven:
@@ -190,7 +190,7 @@ class TransferPlan:
 
 
 def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
-    """Return the hits after a cycle, given those before it. [TRANSFER-06]"""
+    """Return the hits after a cycle, given the hits before it. [TRANSFER-06]"""
     if one.hits is not None:
         return one.hits
     uneven = Balance.of(one.cycle).uneven

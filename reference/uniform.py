@@ -85,7 +85,7 @@ class Imbalance:
 
     @property
     def most_loaded(self) -> Broker:
-        """The broker with the most traffic; the first of equals."""
+        """The broker with the most traffic; on a tie, the first."""
         return max(self.cycle.brokers.values(), key=self.cycle.traffic_of)
 
     @property
@@ -268,7 +268,7 @@ class ExtremePair:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The least and the most used broker; the first by name among equals."""
+        """The least and the most used broker; on a tie, the first by name."""
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
@@ -326,7 +326,7 @@ class ExtremePair:
 
 
 def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
-    """Return the least and the most used broker; the first by name among equals."""
+    """Return the least and the most used broker; on a tie, the first by name."""
     return (
         min(usage, key=lambda name: (usage[name], name)),
         min(usage, key=lambda name: (-usage[name], name)),

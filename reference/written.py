@@ -41,7 +41,7 @@ class ReportDue:
 
     @cached_property
     def changes(self) -> dict[str, Percent | None]:
-        """The change of each measure: usage in points, others in percent; None for a rise from 0.
+        """The change of each measure: usage in points, all else in percent; None for a rise from 0.
 
         [REPORT-13]
         """

@@ -70,7 +70,7 @@ class SeenStep:
     """The broker that the leader's node names at the end of the step."""
 
     def parted(self, bundle: str) -> bool:
-        """True if a bundle is part of one that was split in this step."""
+        """True if a bundle is a part of a bundle that was split in this step."""
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Access:
     Attributes:
         base: scheme, host and port, such as `https://pulsar.example.com:8443`.
         token: the bearer token, or none.
-        trust: a file of certificates to trust instead of the system's, or none.
+        trust: a certificate file to trust instead of the system's certificates, or none.
         seconds: time limit for a request, including its complete answer.
     """
 

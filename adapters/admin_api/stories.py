@@ -164,9 +164,7 @@ class StoryPlayer(ABC):
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return the reason why an event of a kind releases bundles, unless there is a more
-        specific one.
-        """
+        """Return why events of this kind release bundles, unless a more specific reason exists."""
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above

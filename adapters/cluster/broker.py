@@ -67,12 +67,12 @@ class LiveBroker:
 
     @property
     def leads(self) -> bool:
-        """True if it considers itself the leader."""
+        """True if the broker considers itself the leader."""
         return bool(self.service.getLeaderElectionService().isLeader())
 
     @property
     def follows(self) -> str | None:
-        """Return the registered name of the broker that it considers the leader."""
+        """Return the registered name of the broker that this one considers the leader."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():
             return None
@@ -84,7 +84,7 @@ class LiveBroker:
         return field(configuration, name).get(configuration)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what its sensors report: bytes per second, and each bundle's statistics."""
+        """Set what the broker's sensors report: bytes per second, and each bundle's statistics."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(java_class(USAGE)(usage, capacity))
@@ -103,16 +103,16 @@ class LiveBroker:
         self.manager.update_traffic(stats)
 
     def stop(self) -> None:
-        """Shut it down gracefully: it releases its bundles and deregisters."""
+        """Shut the broker down gracefully: it releases its bundles and deregisters."""
         self.service.close()
 
     def leave(self) -> None:
-        """Stop it together with all other brokers, without giving its bundles to others."""
+        """Stop the broker together with all others, without giving its bundles to them."""
         self.manager.leave()
         self.service.close()
 
     def crash(self) -> None:
-        """Stop it immediately, closing all connections.
+        """Stop the broker immediately, closing all connections.
 
         Clients that stayed connected, such as those of other brokers, would go on using the topics
         of a broker that is gone.

@@ -99,7 +99,7 @@ class LiveCluster:
     def _replace_metadata(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
-        """Return new metadata, after discarding the old metadata and their brokers."""
+        """Discard the old metadata and their brokers, and return new metadata."""
         for broker in brokers:
             broker.clear_away()
         with suppress(jpype.JException):
@@ -313,9 +313,7 @@ class LiveCluster:
             broker.manager.receive()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Return the owned bundles of namespaces, each with its broker and the transaction of
-        acquisition.
-        """
+        """Return namespaces' owned bundles, each with its broker and acquiring transaction."""
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
         known = next(iter(self.brokers.values())).manager.locks() if self.brokers else None

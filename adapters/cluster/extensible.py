@@ -112,7 +112,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def is_idle(self) -> bool:
-        """True if its role is settled, no bundle is in transit, and every owner is running."""
+        """True if the manager's role is settled, no bundle is in transit, and all owners run."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -124,7 +124,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def age(self, minutes: float) -> None:
-        """Make everything that it remembers older by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
@@ -138,17 +138,17 @@ class ExtensibleManager(LoadManager):
             updated.setLong(one, int(updated.getLong(one)) - ago)
 
     def known(self) -> set[str]:
-        """Return the brokers that it considers running."""
+        """Return the brokers that the manager considers running."""
         found = _wait_for(self.java.getBrokerRegistry().getAvailableBrokersAsync())
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """Return the bundles that it unloaded for their load and remembers."""
+        """Return the bundles that the manager unloaded for their load and remembers."""
         recent = field(self._unloads, "recentlyUnloadedBundles").get(self._unloads)
         return {str(one) for one in recent.keySet().toArray()}
 
     def _received(self) -> list[Java]:
-        """Return the load data that it has received from brokers."""
+        """Return the load data that the manager has received from brokers."""
         store = self._stores[0]
         view = field(store, "tableView").get(store)
         return [] if view is None else list(view.values().toArray())

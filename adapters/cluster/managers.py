@@ -53,7 +53,7 @@ class LoadManager(ABC):
     def ignore_updates(self) -> None:
         """Process the updates announced so far, and ignore later ones.
 
-        A late one would replace load data that a question has set.
+        A late update would replace load data that a question has set.
         """
         for pool in self._pools():
             pool.shutdown()
@@ -75,7 +75,7 @@ class LoadManager(ABC):
         """Stop without giving bundles to other brokers, because none is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that it knows; None if the metadata have them."""
+        """Return the bundles and owners that the manager knows; None if the metadata have them."""
         return None
 
     @property
@@ -85,15 +85,15 @@ class LoadManager(ABC):
 
     @abstractmethod
     def age(self, minutes: float) -> None:
-        """Make everything that it remembers older by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:
-        """Return the brokers of which it has a report."""
+        """Return the brokers of which the manager has a report."""
 
     @abstractmethod
     def shed(self) -> set[str]:
-        """Return the bundles that it remembers having shed."""
+        """Return the bundles that the manager remembers having shed."""
 
 
 def move_back(times: Java, millis: int) -> None:
@@ -107,18 +107,18 @@ class ModularManager(LoadManager):
     """Access to a `ModularLoadManagerImpl`."""
 
     def age(self, minutes: float) -> None:
-        """Make its last report and its recent unloads older."""
+        """Make the manager's last report and its recent unloads older."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
         move_back(self._load_data().getRecentlyUnloadedBundles(), ago)
 
     def known(self) -> set[str]:
-        """Return the brokers whose reports it has."""
+        """Return the brokers whose reports the manager has."""
         return _texts(self._load_data().getBrokerData().keySet())
 
     def shed(self) -> set[str]:
-        """Return the bundles that it unloaded recently."""
+        """Return the bundles that the manager unloaded recently."""
         return _texts(self._load_data().getRecentlyUnloadedBundles().keySet())
 
     def _load_data(self) -> Java:
@@ -134,7 +134,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Make its last report older, and forget bundles that were shed long enough ago."""
+        """Make the manager's last report older, and forget bundles shed long enough ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
@@ -147,13 +147,13 @@ class SimpleManager(LoadManager):
                 self._recently_shed().invalidate(bundle)
 
     def known(self) -> set[str]:
-        """Return the brokers whose reports it has."""
+        """Return the brokers whose reports the manager has."""
         reports = field(self.java, "currentLoadReports").get(self.java)
         units = list(reports.keySet().toArray())
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def shed(self) -> set[str]:
-        """Return the bundles that it shed and will not yet shed again."""
+        """Return the bundles that the manager shed and will not yet shed again."""
         return _texts(self._recently_shed().asMap().keySet())
 
     def _recently_shed(self) -> Java:

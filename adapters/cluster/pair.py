@@ -37,12 +37,12 @@ class ClusterPair(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if it can no longer be asked."""
+        """True if the clusters can no longer be asked."""
         return any(one.closed for one in self._both)
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting restarts it without any state."""
+        """True if reconnecting starts the clusters anew, without any state."""
         return self._first.restarts
 
     @property
@@ -65,12 +65,12 @@ class ClusterPair(Connection):
         return list(chain.from_iterable(both))[: len(batch)]
 
     def bye(self) -> None:
-        """Say bye to both; raise `AdapterError` if one had to be killed."""
+        """Say bye to both clusters; raise `AdapterError` if one had to be killed."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.bye(), self._both))
 
     def close(self) -> None:
-        """Say bye to both and kill whatever remains; never raises."""
+        """Say bye to both clusters and kill whatever remains; never raises."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.close(), self._both))
 

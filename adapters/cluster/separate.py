@@ -45,12 +45,12 @@ class SeparateBroker:
 
     @property
     def leads(self) -> bool:
-        """True if it considers itself the leader."""
+        """True if the broker considers itself the leader."""
         return bool(self._line.ask("broker", "leads"))
 
     @property
     def follows(self) -> str | None:
-        """Return the registered name of the broker that it considers the leader."""
+        """Return the registered name of the broker that this one considers the leader."""
         found: str | None = self._line.ask("broker", "follows")
         return found
 
@@ -59,21 +59,21 @@ class SeparateBroker:
         return self._line.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what its sensors report from now on."""
+        """Set what the broker's sensors report from now on."""
         self._line.ask("broker", "set_load", throughput, table)
 
     def stop(self) -> None:
-        """Shut it down gracefully."""
+        """Shut the broker down gracefully."""
         self._line.ask("broker", "stop")
         self._line.end()
 
     def leave(self) -> None:
-        """Stop it together with all other brokers."""
+        """Stop the broker together with all others."""
         self._line.ask("broker", "leave")
         self._line.end()
 
     def crash(self) -> None:
-        """Kill its process."""
+        """Kill the broker's process."""
         self._line.kill()
 
     def clear_away(self) -> None:
@@ -102,11 +102,11 @@ class SeparateManager:
         self._line.ask("manager", "receive")
 
     def age(self, minutes: float) -> None:
-        """Make everything that it remembers older by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
         self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that it knows."""
+        """Return the bundles and owners that the manager knows."""
         found = self._line.ask("manager", "locks")
         return None if found is None else {name: Lock(*one) for name, one in found.items()}
 
@@ -116,11 +116,11 @@ class SeparateManager:
         return bool(self._line.ask("manager", "is_idle"))
 
     def known(self) -> set[str]:
-        """Return the brokers whose reports it has."""
+        """Return the brokers whose reports the manager has."""
         return set(self._line.ask("manager", "known"))
 
     def shed(self) -> set[str]:
-        """Return the bundles that it remembers having shed."""
+        """Return the bundles that the manager remembers having shed."""
         return set(self._line.ask("manager", "shed"))
 
 

@@ -207,7 +207,7 @@ class LiveStory(StoryPlayer):
             broker.set_load(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait as long as this load manager may take."""
+        """Wait as long as this load manager may take to release the parts."""
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
         with suppress(Unsettled):

@@ -99,9 +99,7 @@ class OwnQuestions:
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Return the boundaries of an existing namespace with that many bundles, an incorrect one
-        if there is any.
-        """
+        """Return a namespace's boundaries with that many bundles, preferably incorrect ones."""
         having = {
             space: cuts
             for space, cuts in self._state.boundaries.items()
@@ -132,7 +130,7 @@ class OwnQuestions:
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:
-        """Return which load manager wrote a report, by its broker's configured class."""
+        """Return the manager that wrote a report, according to the class set for the broker."""
         for broker, report in self._state.look.reports.items():
             manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
@@ -140,7 +138,7 @@ class OwnQuestions:
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """Return the running load manager by the brokers' reports, a wrong one if there is any."""
+        """Return the load manager that runs, according to reports, preferably a wrong one."""
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker

@@ -44,7 +44,7 @@ class PlayedCluster:
         return self
 
     def bind_broker(self, name: str) -> None:
-        """Give the next broker of the cluster a name of the story."""
+        """Let the next broker of the cluster play the story's broker with this name."""
         self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
@@ -133,7 +133,7 @@ class PlayedStory(StoryPlayer):
         return self._cluster.name_on_cluster(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Give a running broker the story's name."""
+        """Give the name of the story's new broker to the next running broker."""
         self._cluster.bind_broker(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
@@ -174,7 +174,7 @@ class PlayedStory(StoryPlayer):
         return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts have no owner, or as long as any load manager may take."""
+        """Wait until the parts have no owner, or as long as a load manager may take to release."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
             self._tenant.wait_until(

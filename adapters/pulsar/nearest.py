@@ -1,6 +1,6 @@
 """The examined release whose answers are closest to another release's.
 
-`telling.json` has the cases and defaults that tell examined releases apart, with each release's
+`telling.json` has the cases and defaults that distinguish examined releases, with each release's
 answer. Reasons for refusals and failures are not compared.
 """
 
@@ -64,7 +64,7 @@ def points(ask: Ask) -> Iterator[Point]:
 
 
 def nearest(version: str, found: list[Point]) -> str:
-    """Return the examined release with the most equal answers; of several, the one with the closest
+    """Return the examined release with the most equal answers; on a tie, the one with the closest
     version.
     """
     wanted = order(version)

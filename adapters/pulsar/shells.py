@@ -134,10 +134,10 @@ NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 
 
 def stub_error(error: Java) -> str | None:
-    """Return the reason why a stub is to blame for an exception; None if the release is.
+    """Return the reason if a stub caused an exception; None if the release did.
 
-    Stubs cause exceptions of Mockito, exceptions of Python that passed through Java, and nulls
-    returned by methods without a reply.
+    Stubs cause Mockito exceptions, Python exceptions that passed through Java, and exceptions about
+    nulls that methods without a reply returned.
     """
     while error is not None:
         text = str(error.toString())

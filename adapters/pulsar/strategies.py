@@ -163,7 +163,7 @@ def _load_class(name: str) -> Java:
 def created_placer(configuration: Java) -> Java:
     """Return the placement strategy that a release creates with these settings.
 
-    Since 5.0.1, one that cannot be paired with the shedding strategy is replaced.
+    Since 5.0.1, a placement strategy that does not fit the shedding strategy is replaced.
     """
     paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), PAIRED)
     if not paired:
@@ -177,7 +177,7 @@ PAIRED = "createLoadBalanceStrategies"
 
 
 def chosen_broker(strategy: Java, among: Java, bundle: str, *rest: Java) -> Java:
-    """Return a placement strategy's choice, by the bundle's name where it takes that."""
+    """Return a placement strategy's choice, given the bundle's name if the strategy takes one."""
     if methods(strategy, "selectBrokerForBundle"):
         return strategy.selectBrokerForBundle(among, bundle, *rest)
     return strategy.selectBroker(among, *rest)

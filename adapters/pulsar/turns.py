@@ -15,7 +15,7 @@ If it chooses uniformly, fewer than one of 1e9 questions has an answer that is n
 
 
 class NextAnswers:
-    """Gives a question that is repeated at once the next possible answer.
+    """Gives the next possible answer to a question that is asked again immediately.
 
     Only the last question is remembered, so that equal questions get equal answers, alone or in a
     batch.

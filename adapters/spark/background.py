@@ -39,6 +39,7 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
 def collect_garbage() -> None:
     """Collect garbage, and so have Java free the objects that only garbage refers to.
 
-    A thread does it: thousands of finalizers run, and an interrupt of one would be ignored.
+    Garbage is collected in a thread, because an interrupt of one of the thousands of finalizers
+    would be ignored.
     """
     background(gc.collect, "garbage").result()

@@ -35,7 +35,7 @@ def with_short_plan(rows: Any) -> Any:
 
 
 def collect_small(frame: Any) -> list[Any]:
-    """Collect the rows of a small frame without compiling, which would take longer."""
+    """Collect the rows of a small frame in interpreted mode: compiling would take longer."""
     session = frame.sparkSession
     before = {name: session.conf.get(name) for name in INTERPRETED}
     configure(session, INTERPRETED)

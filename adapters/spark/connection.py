@@ -85,12 +85,12 @@ class SparkConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if it can no longer be asked."""
+        """True if the engine can no longer be asked."""
         return self._starting is None
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask it, each with its own job."""
+        """Number of threads that may ask the engine, each with its own job."""
         return AT_ONCE
 
     def remarks(self) -> list[str]:

@@ -55,7 +55,7 @@ class Spark:
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
-        """Cancel its current work."""
+        """Cancel the session's current work."""
         with suppress(Exception):
             within(ENDS_WITHIN, self.session.interruptAll)
 

@@ -104,7 +104,7 @@ describe.
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the strategies that documents with these defaults describe."""
+    """Return the strategies in the documents that have these default settings."""
     return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
 
 

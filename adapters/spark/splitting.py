@@ -168,7 +168,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 
 
 def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the algorithms that documents with these defaults describe."""
+    """Return the algorithms in the documents that have these default settings."""
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 
 

@@ -69,7 +69,7 @@ def mixed(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix one more observation into a smoothed usage; null if that or the weight is unknown."""
+    """Mix one more observation into a smoothed usage; null if it or the weight is unknown."""
     return was * kept + seen * (constant(1) - kept)
 
 

@@ -52,7 +52,7 @@ def _membership_changes(
 def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
     """Yield each bundle's release, with its cause, and then each bundle's new owner.
 
-    `had` gives each bundle's owner before, in which a split bundle is replaced by its parts.
+    `had` gives each bundle's previous owner; the parts of a split bundle replace the bundle.
     """
     has = now.holder()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]

@@ -68,7 +68,7 @@ class Fleet:
     """Properties of the fleet to simulate.
 
     `bundles` is the initial number per broker. `report` is the number of minutes between two
-    reports of a broker, `interval` that between two shedding cycles.
+    reports of a broker, and `interval` is the number of minutes between two shedding cycles.
     """
 
     clusters: int

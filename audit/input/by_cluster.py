@@ -47,7 +47,7 @@ class ClusterGroup:
 
 @dataclass(frozen=True)
 class Renewal:
-    """The time of the first change in each of some clusters, and in all `others`."""
+    """The time of the first change in each named cluster, and that in all `others`."""
 
     named: Mapping[str, datetime] = field(default_factory=dict)
     others: datetime = NEVER

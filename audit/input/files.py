@@ -57,7 +57,7 @@ def is_among(files: Some) -> Column:
 
 
 def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
-    """True if a file name ends with one of these suffixes, in any case."""
+    """True if a file name ends with one of these suffixes, in upper or lower case."""
     found = F.lit(False)
     for ending in endings:
         found = found | F.lower(name).endswith(ending)

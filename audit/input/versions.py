@@ -42,7 +42,7 @@ def profile_of_history(spark: Any, path: str) -> str | None:
     texts = list(map(_read_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))
     found = _count_versions(texts)
     if not found and (not files or any(file.suffix == PARQUET for file in files)):
-        texts = list(_first_lines(spark, path))
+        texts = list(_lines_read_by_spark(spark, path))
         found = _count_versions(texts)
     if not found and any(EXTENSIBLE.search(text) for text in texts):
         told = f"the extensible load manager is judged by {DOCUMENTED}; --judge-by names another"
@@ -79,8 +79,8 @@ def _read_beginning(file: Path) -> bytes:
         return b""
 
 
-def _first_lines(spark: Any, path: str) -> Iterator[bytes]:
-    """Yield the first lines, which Spark reads as Parquet or otherwise as text."""
+def _lines_read_by_spark(spark: Any, path: str) -> Iterator[bytes]:
+    """Yield the first lines of a history, read by Spark as Parquet and then as text."""
     for form in ("parquet", "text"):
         with suppress(Exception):  # The audit itself reports unreadable files.
             files = spark.read.option("recursiveFileLookup", True).format(form)

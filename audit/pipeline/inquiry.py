@@ -178,7 +178,7 @@ def _cause_text() -> Column:
 
 
 def _bundle_suffix(asked: Inquiry) -> Column:
-    """Return the text that names the bundle of an event; empty if the question names one."""
+    """Return the text that names the bundle of an event; empty if the question names a bundle."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
@@ -239,9 +239,10 @@ def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[st
 
 
 def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield the load as TransferShedder saw it at a time; nothing if no load data are recorded.
+    """Yield lines about the load that TransferShedder saw at a time; none if no load data exist.
 
-    Load data of the last seconds are ignored, because they may include the effect of the transfer.
+    Load data of the last seconds before it are ignored, because they may include the effect of the
+    transfer.
     """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
     passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")

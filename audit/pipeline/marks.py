@@ -62,7 +62,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _parse_mark(columns: Mapping[str, Any]) -> Mark:
-    """Return the mark with these columns."""
+    """Build the mark from these columns."""
     since = columns["since"]
     others = datetime.fromisoformat(since) if isinstance(since, str) else since
     named = json.loads(columns["clusters"] or "{}")

@@ -65,7 +65,7 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy whose unloads are compared with those by the recorded settings."""
+    """Settings and a strategy whose unloads are compared with those under recorded settings."""
 
     settings: dict[str, Any]
     strategy: str | None

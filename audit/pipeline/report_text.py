@@ -91,9 +91,7 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
 
 
 def _difference_lines(compared: Json, profile: str) -> Iterator[str]:
-    """Yield the rules whose verdicts by the release's documents differ from those by the
-    release.
-    """
+    """Yield the rules on which the release and its documents lead to different verdicts."""
     if not compared["differences"]:
         yield f"by {compared['profile']}: no faults other than by {profile}"
         return

@@ -37,8 +37,9 @@ built.
 
 
 class _Written(NamedTuple):
-    """Number of rows written, and the first changes; after a partial build, `before` is the
-    previous fingerprint.
+    """The number of rows written, and the first changes.
+
+    After a partial build, `before` is the previous fingerprint.
     """
 
     rows: int

@@ -109,7 +109,7 @@ def build_steps(
     """Yield all steps, parents first; `source` builds `records`.
 
     `asked` is a plan with other settings, `documented` a plan for the documents of the release that
-    is judged by.
+    the audit judges by.
     """
     yield source
     for name, table in OF_RECORDS.items():

@@ -190,7 +190,7 @@ def _has_verdict(verdict: str) -> Column:
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules by which either only the documents, or only the release, find faults."""
+    """Return the rules that only the documents, or only the release, find to be violated."""
     key = ["cluster", "cycle", "rule"]
 
     def findings(name: str, prefix: str) -> DataFrame:
@@ -265,10 +265,10 @@ SIDES = ("recorded", "asked")
 
 
 def compared_settings(tables: Tables) -> dict[str, Any]:
-    """Return the figures by the recorded settings and by the others, and how far they agree.
+    """Return the unloads under the recorded and the other settings, and how far they agree.
 
-    Both use the recorded load and owners: unloads by the other settings have no effect, so a bundle
-    that only they would unload is chosen in every cycle until it moves.
+    Both use the recorded load and owners: unloads under the other settings have no effect, so a
+    bundle that is unloaded only under those is chosen in every cycle until it moves.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {

@@ -209,7 +209,7 @@ class Store:
         return rows.drop(SHARD) if self.shards > 1 else rows
 
     def _with_partition_columns(self, table: str) -> DataFrame:
-        """Return a table with its partition columns."""
+        """Return a table with its partition columns added."""
         if table not in self._known:
             schema = TABLES[base_name(table)].schema
             reader = self.spark.read.schema(schema + (f", {SHARD} int" if self.shards > 1 else ""))
@@ -296,8 +296,7 @@ class Store:
     def update_compared(
         self, table: str, frame: DataFrame, own: DataFrame, ignored: Sequence[str]
     ) -> tuple[int, Renewal]:
-        """Rewrite all days from the first changed one; return their number of rows, and the first
-        changes.
+        """Rewrite all days from the first changed one; return the row count and first changes.
 
         `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
         but do not count as first changes.

@@ -96,7 +96,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
 
 
 def followed_strategy(force: Column) -> Column:
-    """Return the strategy by the settings in force; the extensible manager has its own default.
+    """Return the strategy that settings select; under the extensible manager, TransferShedder.
 
     [TRANSFER-18]
     """

@@ -60,7 +60,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
 def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
 ) -> DataFrame:
-    """Replace the cases of AvgShedder by cases with all the cycles that can count."""
+    """Return the cases, in which those of AvgShedder contain all the cycles that can count."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _counting_cycles(keys, moments, whole)

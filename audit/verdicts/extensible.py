@@ -1,9 +1,9 @@
-"""Judgment of owners, splits and load data of the extensible manager, by its records.
+"""Judgment of owners, splits and load data under the extensible manager, based on its records.
 
 Its brokers write no load reports, and no record shows which changes of its channel were ignored. An
-assignment is judged by the records of the bundle before and after it, the bundles of a broker that
-stopped by their next owners, a split by earlier load data and owners, load data by their own times.
-All else is undecided, with the reason.
+assignment is judged by the bundle's records before and after it, and a split by earlier load data
+and owners. For a broker that stopped, the next owners of its bundles are judged; for load data,
+their times. All else is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def findings_about_owners(
 ) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
 
-    Only events while settings name the extensible manager are judged, by those of the `known` rules
-    that are in `JUDGED`; at least one must be. With a `bundle`, only it is judged, and all must be
-    in `JUDGED_BY_BUNDLE`.
+    Events are judged only while settings name the extensible manager, and only by the `known` rules
+    in `JUDGED`, of which there must be at least one. With a `bundle`, only that bundle is judged,
+    and all `known` rules must be in `JUDGED_BY_BUNDLE`.
     """
     parts = [
         judge(silver, plan).where(F.col("rule").isin(*chosen))
@@ -286,7 +286,7 @@ def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFra
 
 
 def _limit_verdict() -> tuple[Column, ...]:
-    """Open unless load data show that the bundle exceeded a limit. [SPLIT-05]"""
+    """Return an open verdict unless load data show that the bundle exceeded a limit. [SPLIT-05]"""
     over = F.lit(False)
     for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
@@ -297,7 +297,7 @@ def _limit_verdict() -> tuple[Column, ...]:
 
 
 def _room_verdict() -> tuple[Column, ...]:
-    """Violated if the namespace certainly had too many bundles for a split. [SPLIT-06]"""
+    """Return a violation if the namespace certainly had too many bundles for a split. [SPLIT-06]"""
     there = F.coalesce(F.size("there"), F.lit(0))
     width = F.aggregate(
         F.coalesce("there", F.array().cast("array<string>")),
@@ -354,7 +354,7 @@ def _written_after() -> Column:
 
 
 def _latest_verdict() -> tuple[Column, ...]:
-    """Open if more than the longest interval passed before the load data. [REPORT-15]"""
+    """Return an open verdict if load data came later than the maximum interval. [REPORT-15]"""
     longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + LATE
     told = F.concat(F.col("broker"), F.lit(": "), _seconds_passed(), F.lit(f"; {UNSEEN}"))
     late = F.when(F.col("passed") > longest, told)
@@ -362,7 +362,7 @@ def _latest_verdict() -> tuple[Column, ...]:
 
 
 def _soonest_verdict() -> tuple[Column, ...]:
-    """Violated if less than the shortest interval passed before the load data. [REPORT-16]"""
+    """Return a violation if load data came sooner than the minimum interval. [REPORT-16]"""
     soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.SHORTEST}") / 1000 - 1e-3)
     told = formatting.sentence(
         F.col("broker"), "wrote its load data again after", _seconds_passed()
@@ -373,7 +373,7 @@ def _soonest_verdict() -> tuple[Column, ...]:
 
 
 def _bundles_verdict() -> tuple[Column, ...]:
-    """Violated if load data have more bundles than the setting allows. [REPORT-18]"""
+    """Return a violation if load data have more bundles than the setting allows. [REPORT-18]"""
     count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.TOP}")
     told = formatting.sentence(F.col("broker"), "reports", count.cast("string"), "bundles, of")
     told = formatting.sentence(told, formatting.plain(most), "at most")

@@ -41,14 +41,13 @@ def judged(
     readings: Readings,
     bounded_checks: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return a row for each cycle and each rule that applied or was violated, given the rows of
-    `facts.facts`.
+    """Return a row for each cycle and rule that applied or was violated, given `facts.facts`.
 
-    `bounded_checks` are further checks of the same rules; in any cycle, only one of the two
-    applies. The columns are `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker
-    violates the rule in every view), `lacking` (true if a required action is missing), `evidence`
-    (null unless broken), `follows` (the rule whose violation explains this one) and `brokers`
-    (number of brokers to which the rule applied).
+    `bounded_checks` are further checks of the same rules; in any cycle, only one of a rule's two
+    checks applies. The columns are `cycle`, `rule`, `reached`, `broken`, `surely` (true if one
+    broker violates the rule in every view), `lacking` (true if a required action is missing),
+    `evidence` (null unless broken), `follows` (the rule whose violation explains this one) and
+    `brokers` (number of brokers to which the rule applied).
     """
     checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(

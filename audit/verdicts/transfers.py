@@ -63,7 +63,10 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
 
 
 def _named(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
-    """Return whether any settings name the extensible manager, and AvgShedder: by a small job."""
+    """Return whether any settings name the extensible manager, and whether any name AvgShedder.
+
+    A small job finds out.
+    """
     told = F.col("settings")
     runs, sheds = transfer.runs_extensible(told), planned.names_avg_shedder(told, plan)
     rows = silver.contexts.where("kind = 'settings'").agg(F.bool_or(runs), F.bool_or(sheds)).first()
@@ -183,9 +186,9 @@ def _force(name: str) -> Column:
 
 
 def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
-    """Return the verdict on a turn: that of its first violation, or else of its first open unload.
+    """Return the verdict on a turn: violated, undecided or allowed, with the first evidence.
 
-    `open_` is why an unload cannot be judged; null if it can.
+    `open_` is why an unload cannot be judged; null if it can be.
     """
     fault = F.min(F.when(broken, evidence))
     lack = F.min(open_)
@@ -213,7 +216,7 @@ def _load_of(broker: Column) -> Column:
 
 
 def _uneven_load() -> Column:
-    """Violated if no condition for unloading held. [TRANSFER-02]"""
+    """Return a violation if no condition for unloading held. [TRANSFER-02]"""
     brokers = F.transform(
         "loads", lambda one: F.struct(one["high"].alias("load"), one["traffic"].alias("traffic"))
     )
@@ -244,7 +247,7 @@ def _uneven_load() -> Column:
 
 
 def _few_brokers() -> Column:
-    """Violated if more brokers unload than may in a cycle. [TRANSFER-08]"""
+    """Return a violation if more brokers unload than may in a cycle. [TRANSFER-08]"""
     brokers, most = F.size(F.collect_set("broker")), F.max(_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.NEAR * 1_000_000
@@ -258,7 +261,7 @@ def _few_brokers() -> Column:
 
 
 def _to_less_loaded() -> Column:
-    """Violated if a bundle goes to a broker with more load. [TRANSFER-09]"""
+    """Return a violation if a bundle goes to a broker with more load. [TRANSFER-09]"""
     source, target = _load_of(F.col("broker")), _load_of(F.col("to"))
     lack = (
         F.when(F.isnull("loads"), NO_LOADS)
@@ -277,7 +280,7 @@ def _to_less_loaded() -> Column:
 
 
 def _after_the_delay() -> Column:
-    """Violated if a cycle certainly came too soon after one that unloaded bundles. [TRANSFER-11]"""
+    """Return a violation if a cycle certainly came too soon after an unload. [TRANSFER-11]"""
     passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
     delay = _force(transfer.DELAY)
     soon = F.coalesce(passed + causes.NEAR < delay, F.lit(False))
@@ -293,14 +296,14 @@ def _after_the_delay() -> Column:
 
 
 def _policies_heeded() -> Column:
-    """Violated if a group's bundle is unloaded although such bundles must stay. [TRANSFER-14]"""
+    """Return a violation if a group's bundle is unloaded though it must stay. [TRANSFER-14]"""
     stays = ~F.coalesce(_force(transfer.WITH_POLICIES), F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
-    """Violated if an excluded namespace's bundle is unloaded. [TRANSFER-16]"""
+    """Return a violation if an excluded namespace's bundle is unloaded. [TRANSFER-16]"""
     names = F.split(F.coalesce(_force(transfer.EXCLUDED), F.lit("")), ",")
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
@@ -308,7 +311,7 @@ def _excluded_stay() -> Column:
 
 
 def _top_bundles() -> Column:
-    """Violated if a bundle is unloaded that its broker does not report. [TRANSFER-17]"""
+    """Return a violation if a bundle is unloaded that its broker does not report. [TRANSFER-17]"""
     top = _load_of(F.col("broker"))["top"]
     known = F.coalesce(F.size(top) > 0, F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")

@@ -98,7 +98,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     notes = made["broker_usage"].where("standing is not null").groupBy("cluster", "cycle")
     notes = notes.agg(F.array_join(F.array_sort(F.collect_set("note")), "; ").alias("notes"))
     looked = looked.join(notes.hint("shuffle_hash"), ["cluster", "cycle"], "left")
-    found = _together(said).join(looked, ["cluster", "cycle"])
+    found = _at_all_moments(said).join(looked, ["cluster", "cycle"])
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
@@ -177,8 +177,8 @@ def _others(plan: AuditPlan) -> Column:
     )
 
 
-def _together(said: DataFrame) -> DataFrame:
-    """Combine the findings at a cycle's moments; `moment` is the first violation."""
+def _at_all_moments(said: DataFrame) -> DataFrame:
+    """Combine the findings at a cycle's moments; `moment` is that of the first violation."""
     unsure = (~F.col("surely")).alias("unsure")
     proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (

@@ -116,9 +116,9 @@ def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that ask a question, some others, then the first one again.
+    """Return a strategy for trials that ask a question before and after other questions.
 
-    There are two or three others, of the same operation.
+    There are two or three other questions, of the same operation.
     """
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
@@ -160,7 +160,7 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return strategies for trials that ask a question with its names in two orders.
 
-    The last one reverses the order of several brokers that shed, a case that is rare in the others.
+    The last strategy reverses the order of several brokers that shed, which is rare in the others.
     """
     several = randoms.map(lambda random: _in_two_orders(_several_overloaded(random), _reverse))
     return [*of_each_operation(reordered)(rule), several]

@@ -18,7 +18,7 @@ def _by_capitals(*patterns: str) -> Renaming:
 
 
 def _by_zeros(number: int) -> str:
-    """Return a number with leading zeros or, for odd `number`, the previous one without them."""
+    """Return a number with leading zeros or, for odd `number`, the previous number without them."""
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 

@@ -70,7 +70,7 @@ ELSEWHERE = [f"elsewhere/app-{n}" for n in range(ENTRIES_ADDED)]
 
 @dataclass(frozen=True)
 class Transformation:
-    """A transformation of a case that must not change its answer, except for names."""
+    """A change to a case that must not change its answer, apart from names in the answer."""
 
     name: str
     """A noun phrase to follow "with"."""
@@ -378,8 +378,8 @@ def _equal(case: Json, other: Json) -> bool:
 def transformations_of(trial: Trial) -> list[Transformation]:
     """Return, for each question but the first, the transformation that makes it from the first.
 
-    The result is empty if one of them is not a transformed copy. The result for the latest trial is
-    cached, because a reduction edits a trial hundreds of times.
+    The result is empty if one of these questions is not a transformed copy. The result for the
+    latest trial is cached, because a reduction edits a trial hundreds of times.
     """
     global _LATEST
     latest = _LATEST

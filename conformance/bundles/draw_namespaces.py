@@ -88,7 +88,7 @@ def locate(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """Draw topics to locate, then some of them again, with others and in another order."""
+    """Draw topics to locate, then some of them again among other topics, in another order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = draw_boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     second = random.sample(topics, random.randint(1, len(topics)))
@@ -120,7 +120,7 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned(draw: st.DrawFn) -> Trial:
-    """Draw all partitions of a topic to locate, at most as many as bundles."""
+    """Draw all partitions of a topic to locate; there are at least as many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))

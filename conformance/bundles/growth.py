@@ -183,8 +183,8 @@ def growths(
 ) -> st.SearchStrategy[Trial]:
     """Return a strategy for runs of automatic splits, with bundles near the threshold `grows`.
 
-    If it is None, they are near any threshold. If `full`, namespaces have the maximum number of
-    bundles or nearly so.
+    If `grows` is None, bundles are near any threshold. If `full`, namespaces have the maximum
+    number of bundles or nearly so.
     """
     return _draw_growth(grows, full, settings or {})
 

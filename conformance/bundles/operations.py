@@ -86,7 +86,7 @@ class Locating(FlatCase):
 
 @dataclass(frozen=True)
 class Located:
-    """An answer: the bundle of each topic."""
+    """An answer that gives the bundle of each topic."""
 
     case: Locating
     bundles: tuple[str, ...]

@@ -43,7 +43,7 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace created without a number of bundles gets the number set, or the default."""
+    """A namespace created without a number of bundles gets the configured or default number."""
     expect.given(case.case.get("creator", "admin") == "admin", "an administrator creates it")
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
@@ -73,7 +73,7 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
 
 @CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """pulsar/system, created by a broker, gets the number set for system namespaces."""
+    """pulsar/system, created by a broker, gets the configured number for system namespaces."""
     _expect_count(answer, _creates("system", namespaces.SYSTEM, case, expect), expect)
 
 

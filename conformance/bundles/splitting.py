@@ -57,7 +57,7 @@ def _size(part: HashRange) -> int:
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The two parts are equally large; with an odd number of hashes, one has one more."""
+    """The two parts are equally large; with an odd number of hashes, one part has one more."""
     _assume_not_refused(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
@@ -86,7 +86,7 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the numbers of topics below a cut, of those possible, that are closest to half.
+    """Return the possible numbers of topics below a cut that are closest to half of all topics.
 
     Topics with the same hash cannot be separated. The numbers are sorted.
     """

@@ -101,7 +101,7 @@ def _indented(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's example cases, or an adapter's own cases if it answers no others."""
+    """Return the operation's example cases, or the adapter's own cases if it answers no others."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples

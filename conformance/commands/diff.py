@@ -61,7 +61,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ, because differences that result from them are no mistakes."""
+    """Print the readings that differ; differences that result from them are not mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:

@@ -135,7 +135,7 @@ CHECKS: dict[str, Check] = {}
 def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
     """Register a predicate for a rule, or for several rules that differ only in data.
 
-    Errors: `ValueError` for a rule that already has one.
+    Errors: `ValueError` for a rule that already has a predicate.
     """
     for rule in rules:
         if rule in CHECKS:

@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def operations(self) -> list[str]:
-        """Return the operations that both answer, except the one that lists default settings."""
+        """Return the operations that both releases answer, except the list of default settings."""
         first, second = (one.implementation.hello.operations for one in self._pair)
         return [one for one in first if one in second and one != DEFAULTS]
 
@@ -212,8 +212,9 @@ class Comparison:
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, it is searched for with them first, because they are a
-        thousand times faster; the result counts if the releases confirm it.
+        If the models predict the cause, the smallest difference is first sought with the models,
+        which are a thousand times faster than the releases; the result counts if the releases
+        confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -242,7 +243,7 @@ class Comparison:
     def _broken_by_one(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return, for each release, the documented rules that only this release violates.
 
-        Rules that build on others of these are left out.
+        A rule that builds on another of these rules is left out.
         """
         each = [set(_breaches(*two, difference.trial)) for two in self._with_answers(difference)]
         older, newer = (_most_basic(each[place] - each[1 - place]) for place in (0, 1))

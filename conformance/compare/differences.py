@@ -40,7 +40,7 @@ class Pair(NamedTuple):
     second: JudgedImplementation
 
     def differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions that the two decide differently. Errors: `AdapterError`."""
+        """Return the questions that both decide, but differently. Errors: `AdapterError`."""
         asked = zip(*(subject.implementation.answers(trials) for subject in self), strict=True)
         return [
             Difference(trial, (first, second))
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Return the first difference that violates a rule, or else the first one, reduced."""
+        """Return the first difference that violates a rule, or else the first, made smaller."""
         for difference in differences:
             for index in range(len(self)):
                 for rule in self.breaches(difference, index):
@@ -57,7 +57,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one of the two violates, except those that build on such a rule."""
+        """Yield the rules that one side violates, except those that build on such a rule."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -141,7 +141,7 @@ def is_about(one: Factor, version: Version) -> bool:
 class Causes:
     """The models of two releases, and the factors that explain differing answers.
 
-    A way that is about something that the older release does not have is no factor.
+    A way that concerns something that the older release does not have is not a factor.
     """
 
     def __init__(self, older: str, newer: str) -> None:

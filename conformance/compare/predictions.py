@@ -51,7 +51,7 @@ class Share:
 
     @property
     def predicted(self) -> int:
-        """Number of cases that the model decides in the same way."""
+        """Number of cases that the model decides as the implementation does."""
         return self.asked - sum(self.missed.values())
 
     @classmethod
@@ -208,7 +208,7 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
 
 
 def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add settings to a question that has settings; its own have priority."""
+    """Add settings to a question that has settings; those of the question have priority."""
     operation, case = question
     if "settings" not in case:
         return question

@@ -50,7 +50,7 @@ Maker = Callable[[Random], Json]
 
 
 class Aim(NamedTuple):
-    """A strategy for trials whose answers tell the alternatives of a reading apart."""
+    """A strategy for trials whose answers distinguish the alternatives of a reading."""
 
     reading: str
     operation: str

@@ -219,7 +219,7 @@ MAX_COMPARED = 256
 
 
 class Distinct(Generic[T]):
-    """The first of equal values, in the order in which they were added."""
+    """Distinct values in the order in which they were added; equal values are kept once."""
 
     def __init__(self) -> None:
         self.values: list[T] = []
@@ -245,9 +245,9 @@ class Distinct(Generic[T]):
 
 
 def content_hash(value: Any) -> int:
-    """Return a hash of a value; that of JSON and of data classes with JSON is from its content.
+    """Return a hash of a value, computed from the content of JSON and of data classes with JSON.
 
-    Equal values have the same hash. Others that are not hashable all have the same one.
+    Equal values have the same hash. All other values that are not hashable have the same hash.
     """
     try:
         return hash(value)

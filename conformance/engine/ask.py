@@ -235,7 +235,7 @@ def answered_trials(
 ) -> Iterator[AnsweredTrial]:
     """Yield the trials that a rule judges, each with its answers.
 
-    These are the trials drawn for the rule, the trials that tell readings apart and, where a case
+    These are the trials drawn for the rule, the trials that distinguish readings and, where a case
     takes seconds, the trials drawn for other rules. A trial of another rule that got no answer is
     included only if the rule applies to it. Errors: `AdapterError`.
     """

@@ -1,4 +1,4 @@
-"""Attribute: count each fault against one rule, the one at its root.
+"""Attribute: count each fault against one rule, which is its root cause.
 
 A balancer that measures usage wrongly also sheds wrongly, but that is one mistake, not twenty. If a
 case violates a rule that other rules presuppose, its fault counts against the presupposed rule
@@ -71,7 +71,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the rules presupposed by a fault's rule, in the order listed there."""
+    """Yield trials that test the rules presupposed by a fault's rule, in the order of that rule."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -88,7 +88,7 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
 
 
 def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[Blame]:
-    """Decide for each fault against which rule it counts. Errors: `AdapterError`."""
+    """Return each fault with the rule against which it counts. Errors: `AdapterError`."""
     if not applied.rule.presupposes or not faults:
         return [Blame(fault) for fault in faults]
     suspected = [list(presupposed_checks(applied, fault)) for fault in faults]
@@ -166,8 +166,8 @@ def attribute(
 def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
     """Return a line for each violated rule that was not selected, with the number of cases.
 
-    These rules are presupposed by selected ones, whose cases violate them. Rules that the profile's
-    release is known to violate are left out.
+    Selected rules presuppose these rules, and the cases of the selected rules violate them. Rules
+    that the profile's release is known to violate are left out.
     """
     return [
         f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"

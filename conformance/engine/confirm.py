@@ -281,7 +281,7 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
     """Return the first worked example whose answer differs from the one worked out by hand.
 
     An example counts against the first rule that it names. It is ignored if a check rejects the
-    answer, because the message of a check is more precise than that two answers differ. Errors:
+    answer, because a check's message says more than that two answers differ. Errors:
     `AdapterError`.
     """
     judged = applied.judged

@@ -158,7 +158,7 @@ def _vary(trial: Trial, random: Random) -> Trial:
 
 @cache
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return valid trials whose answers tell a reading's alternatives apart.
+    """Return valid trials whose answers distinguish a reading's alternatives.
 
     They do so under every combination of the other readings.
     """
@@ -174,7 +174,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def aimed_trials(
     readings: Sequence[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return, for each reading, trials of these operations that tell its alternatives apart.
+    """Return, for each reading, trials of these operations that distinguish its alternatives.
 
     Of trials that take the implementation seconds, only one in `COSTLY_DIVISOR` is used.
     """
@@ -252,7 +252,7 @@ def with_transfer_shedder(trial: Trial) -> Trial:
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:
-    """Return a trial whose cases, where they name a shedding strategy, name this one."""
+    """Return a trial whose cases name this strategy wherever they named a shedding strategy."""
     return Trial(
         tuple(
             Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
@@ -262,7 +262,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def holds_under(example: fixtures.Example, readings: Readings) -> bool:
-    """True if a worked example assumes none but these alternatives of readings."""
+    """True if these readings include every alternative that a worked example assumes."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 

@@ -157,8 +157,8 @@ class AppliedRule:
         """Judge the answers to a trial of any source.
 
         Saved cases and worked examples may be invalid under the readings in force. An unanswered
-        saved case counts only if the rule applies to the model's answer; otherwise it would violate
-        every rule of its operation.
+        saved case counts only if the rule applies to the model's answer; otherwise the case would
+        violate every rule of its operation.
         """
         if sourced.origin in ("saved", "example"):
             if not self.judged.evaluator.legal(sourced.trial):
@@ -254,7 +254,7 @@ def collect_answers(
 
 
 def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
-    """Return the trials that tell a reading's alternatives apart, if they were answered."""
+    """Return the trials that distinguish a reading's alternatives, if they were answered."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in asked.by_reading.get(reading, ()):
         with suppress(AdapterError):  # The verdicts of the rules report the error.

@@ -64,10 +64,10 @@ def judge_all(
 def judge(
     rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the implementation under the readings that violate the fewest rules, and the outcomes.
+    """Return the implementation and outcomes under the readings that violate the fewest rules.
 
-    A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
-    only if no alternative of the reading allows every answer to the rule's questions. Rules of the
+    If no aimed trial decides a reading, all answers of the run decide it: a rule is violated only
+    if no alternative of the reading allows every answer to the rule's questions. Rules of the
     profile that were not selected count, too, so that a selection of rules cannot change a reading.
     """
     trials = answered.by_rule
@@ -257,8 +257,7 @@ def shared_faults(
 def _answers_unlike_model(
     asked: AskedTrials, judged: JudgedImplementation
 ) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
-    """Yield the ID of a rule, a trial drawn for it whose answers differ from the model's, and
-    these.
+    """Yield a rule's ID, a trial drawn for it with answers unlike the model's, and the answers.
 
     Differing answers of a trial with several questions are also yielded as trials of their own,
     with an empty rule ID. Trials that have no answer or are invalid under the readings in force are

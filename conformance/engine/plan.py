@@ -160,8 +160,8 @@ class Plan:
     def deviation(self, rule: str, *names: str) -> Deviation | None:
         """Return the known deviation from a rule by an implementation with one of these names.
 
-        An entry for the implementation is preferred to one that names none. None if there is no
-        such entry.
+        An entry for the implementation is preferred to an entry that names no implementation. None
+        if there is no such entry.
         """
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)

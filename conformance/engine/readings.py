@@ -166,7 +166,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """A rule, and choices of readings under which answers violate it, whatever the rest are."""
+    """A rule, and choices of readings under which answers violate it whatever the rest are."""
 
     rule: str
     choices: Choices
@@ -261,7 +261,7 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterat
 def _next_turns(
     turns: dict[str, int], conflicting: Sequence[Sequence[str]], domains: Domains
 ) -> bool:
-    """Advance `turns` to the next choice without the current conflicts; False after the last one.
+    """Advance `turns` to the next choice without the current conflicts; False if there is none.
 
     `conflicting` lists, for each conflict in the current choice, the readings that it consists of.
     """
@@ -285,7 +285,7 @@ def find_readings(
 ) -> ResolvedReadings:
     """Return the readings, with the open ones decided as far as answers allow.
 
-    `answered` has, for each reading, the trials that tell its alternatives apart, with their
+    `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
     reports them.
     """
@@ -312,7 +312,8 @@ def find_readings(
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
     """Return the alternatives that remain possible in the light of all evidence.
 
-    It is examined repeatedly, because each reading that is decided helps to decide others.
+    The evidence is examined repeatedly, because each reading that is decided helps to decide
+    others.
     """
     while True:
         before = domains
@@ -367,7 +368,7 @@ def as_evidence(
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:
-    """Ask the trials that tell a reading's alternatives apart; return the answers as evidence.
+    """Ask the trials that distinguish a reading's alternatives; return the answers as evidence.
 
     Trials that the implementation does not support are left out. Errors: `AdapterError`.
     """
@@ -381,7 +382,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
 
 
 def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadings:
-    """Ask trials that tell the alternatives of open readings apart; return the readings found.
+    """Ask trials that distinguish the alternatives of open readings; return the readings found.
 
     Errors: `AdapterError`.
     """

@@ -133,7 +133,7 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_c
 
 
 def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> Fault:
-    """Return the smallest case found that gets no answer either, with its outcome.
+    """Return the smallest case found that also gets no answer, with its outcome.
 
     Only cases to which some rule applies are tried, so that the result also fails when it is
     replayed alone. Isolating and reducing a case take at most `MAX_MESSAGES` messages together. A

@@ -68,7 +68,7 @@ def _without(
     """Remove names or fields while the trial still fails: halves, then quarters, down to single
     ones.
 
-    `units_of` returns those of a trial, and `drop` removes some of them.
+    `units_of` returns a trial's names or fields, and `drop` removes some of them.
     """
     size = len(units_of(trial))
     while size:
@@ -206,7 +206,7 @@ def _position(path: Path) -> list[tuple[int, str]]:
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
-    """Remove questions, but not one of which the others are transformed copies."""
+    """Remove questions, but not a question if the others are transformed copies of it."""
     first = 1 if transformations_of(trial) else 0
 
     def drop(now: Trial, gone: Sequence[int]) -> Trial:
@@ -253,7 +253,7 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
 
 
 def _plainer_numbers(trial: Trial) -> list[Replacement]:
-    """Return a replacement for each number that can be simplified: the simplest one."""
+    """Return the simplest replacement for each number that can be simplified."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
@@ -281,7 +281,8 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 def plainer_than(number: float) -> list[float]:
     """Return simpler numbers, simplest first: round numbers, fewer digits, a whole number.
 
-    Round numbers are 0, 1, 10, 100 and 1000, and for numbers from 100,000 these in millions.
+    Round numbers are 0, 1, 10, 100 and 1000, and, for numbers from 100,000, these numbers of
+    millions.
     """
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:

@@ -225,7 +225,7 @@ def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
 
 
 def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
-    """Return the failure for a worked example whose answer differs from the one by hand."""
+    """Return the failure for a worked example whose answer differs from the expected one."""
     sourced, answers = example
     assert sourced.example is not None, "the trial of a worked example"
     worked, judged = sourced.example, applied.judged

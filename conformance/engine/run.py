@@ -96,7 +96,7 @@ class Run:
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
-        """Return the verdict on a rule; the verdicts on earlier rules are reached first."""
+        """Return the verdict on a rule, after reaching the verdicts on all earlier rules."""
         for each in self.rules[len(self._verdicts) :]:
             if rule.id in self._verdicts:
                 break

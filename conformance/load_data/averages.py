@@ -211,15 +211,15 @@ def without_samples(_random: Random) -> Json:
     return average_case([], USUAL_WINDOWS)
 
 
-def owning_unmeasured(random: Random) -> Json:
-    """Return a case of a broker whose bundles have no samples."""
+def broker_without_samples(random: Random) -> Json:
+    """Return a case of a broker all of whose bundles have no samples."""
     return broker_case(random, random.randint(1, 5), unmeasured=1)
 
 
 AIMED = (
     aim("window", "average.bundle", full_of_old_samples),
     aim("kilobyte", "average.bundle", without_samples),
-    aim("kilobyte", "average.broker", owning_unmeasured),
+    aim("kilobyte", "average.broker", broker_without_samples),
 )
 
 
@@ -275,7 +275,7 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
 
 @AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
-    """Changing the window of one time frame does not change the average of the other."""
+    """Changing the window of one time frame does not change the other frame's average."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
     expect.given(before.samples == after.samples, "the samples are the same")
@@ -337,7 +337,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
 
 @SUM.check("DATA-08", draws=brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
-    """In each time frame, a broker's data are the sums over its bundles."""
+    """A broker's data are, in each time frame, the sums over its bundles."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(measured):

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement.operations import ASSIGN, SPREAD
-from pulsar_conformance.conformance.placement.quantities import certainly, either
+from pulsar_conformance.conformance.placement.quantities import certain_candidates, either
 from pulsar_conformance.conformance.placement.view import Assigning, GroupSpread, Placed, Spreading
 from pulsar_conformance.reference.ranges import namespace_of
 
@@ -23,7 +23,8 @@ from pulsar_conformance.reference.ranges import namespace_of
 def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
     """Return how the group is spread, assuming the documented situation.
 
-    The namespace is in a group and not served yet, and no other one is served by several brokers.
+    The namespace is in a group and not served yet, and no namespace of a group is served by several
+    brokers.
     """
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
@@ -35,7 +36,7 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Return how the group is spread; assume the same as `ordinary`, and a candidate as answer."""
+    """Return how the group is spread, assuming that it is `ordinary` and the answer a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
@@ -365,7 +366,7 @@ def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
 
 def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
     expect.given(answer.broker in case.permitted, "the chosen broker may take the bundle")
-    considered = certainly(case.comparison, out=False)
+    considered = certain_candidates(case.comparison, out=False)
     expect.given(len(considered) == len(case.permitted), "no broker is overloaded")
 
 

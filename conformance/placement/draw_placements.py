@@ -195,7 +195,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers around the threshold: on both sides, or exactly at it, or one very close to it.
 
-    That one has almost no load, so that it is by far the best choice if it is eligible.
+    That last broker has almost no load, so that it is by far the best choice if it is eligible.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -284,7 +284,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _with_tempting_broker(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Return brokers at usage `at` with almost no load, full ones with none, and loaded ones."""
+    """Return brokers at usage `at` with little load, at 100 % with none, and loaded ones."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
     allowed,
     assume_unowned_and_placed,
-    certainly,
+    certain_candidates,
     compared_by_rate,
     is_left_out,
     with_rates,
@@ -191,7 +191,9 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
     """Among candidates that are not overloaded, one with the lowest score gets the bundle."""
     comparison = assume_unowned_and_placed(case, answer, expect)
-    expect.given(bool(certainly(comparison, out=False)), "not all candidates are overloaded")
+    expect.given(
+        bool(certain_candidates(comparison, out=False)), "not all candidates are overloaded"
+    )
     taken = case.candidates[str(answer.broker)]
     expect.given(is_left_out(comparison, taken) is not True, "no overloaded candidate is chosen")
     right = allowed(comparison)
@@ -221,8 +223,8 @@ def overloaded_brokers_are_left_out(
 
 def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
     comparison = compared_by_rate(case, expect)
-    out = {one.name: one for one in certainly(comparison, out=True)}
-    others = [one.name for one in certainly(comparison, out=False)]
+    out = {one.name: one for one in certain_candidates(comparison, out=True)}
+    others = [one.name for one in certain_candidates(comparison, out=False)]
     if expect.reached(bool(out and others)) and answer.broker in out:
         usage = plain(out[answer.broker].usage)
         allowed = f"{' or '.join(others)}, not over {plain(comparison.threshold)} %"
@@ -240,7 +242,7 @@ def chance_decides_where_all_are_overloaded(
     case: Placing = asked[0].case
     expect.given(all(one.case.case == case.case for one in asked), "one question, asked repeatedly")
     comparison, count = compared_by_rate(case, expect), len(case.candidates)
-    every = len(certainly(comparison, out=True)) == count > 1
+    every = len(certain_candidates(comparison, out=True)) == count > 1
     expect.given(every, "several candidates, all overloaded")
     missed_by_chance = count * (1 - 1 / count) ** len(asked)
     if expect.reached(missed_by_chance <= ERROR_RATE):
@@ -255,7 +257,7 @@ def chance_decides_where_all_are_overloaded(
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
     """No broker is chosen if another has lower usage and no higher rate."""
     comparison = assume_unowned_and_placed(case, answer, expect)
-    considered = certainly(comparison, out=False)
+    considered = certain_candidates(comparison, out=False)
     for one in comparison.candidates:
         better = next((other for other in considered if _better(comparison, other, one)), None)
         if better is not None and expect.reached(is_left_out(comparison, one) is not True):
@@ -330,9 +332,9 @@ def the_assignment_follows_the_load(
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
     """The bundle goes to a broker that is less used than an overloaded one."""
     comparison = assume_unowned_and_placed(case, answer, expect)
-    out = certainly(comparison, out=True)
+    out = certain_candidates(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]
-    if expect.reached(bool(overloaded and certainly(comparison, out=False))):
+    if expect.reached(bool(overloaded and certain_candidates(comparison, out=False))):
         usage = case.candidates[str(answer.broker)].usage
         least = min(overloaded, key=lambda one: one.usage)
         allowed = f"a broker used less than {_usage_and_rate(least)}"

@@ -1,4 +1,4 @@
-"""Operations on placement, and cases that tell the alternatives of readings apart."""
+"""Operations on placement, and cases that distinguish the alternatives of readings."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def _placing_cluster(
 
 
 def a_best_broker_by_each_score(random: Random) -> Json:
-    """Return a case of three brokers, each the best by another alternative of the score.
+    """Return a case of three brokers, each the best under a different alternative of the score.
 
     One has the lowest rate, one the lowest score, and one the lowest score including the bundle.
     """
@@ -363,9 +363,10 @@ def a_best_broker_by_each_score(random: Random) -> Json:
 
 @st.composite
 def one_at_the_threshold(draw: st.DrawFn) -> Trial:
-    """Draw a repeated question with a broker exactly at the threshold, and others above it.
+    """Draw a repeated question about a broker exactly at the threshold and one above it.
 
-    If that broker is eligible, it always gets the bundle; otherwise all are overloaded.
+    If the broker at the threshold is eligible, it always gets the bundle; otherwise both brokers
+    are overloaded.
     """
     random, level = draw(randoms), draw(st.sampled_from([25, 50, 75]))
     above = random.sample([percent for percent in (50, 75, 100) if percent > level], 1)

@@ -37,15 +37,15 @@ def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool 
     return not comparison.considers(candidate)
 
 
-def certainly(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
-    """Return the candidates that are certainly excluded if `out`, else those certainly not."""
+def certain_candidates(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
+    """Return the candidates that are certainly excluded or, without `out`, certainly kept."""
     return [one for one in comparison.candidates if is_left_out(comparison, one) is out]
 
 
 def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
     """Return the lowest and highest score that a candidate can have, allowing for rounding.
 
-    If the formula divides by nearly 0 for it, any score is possible, and the highest is None.
+    If the formula divides by nearly 0, any score is possible, and the highest is None.
     """
     rate = comparison.compared_rate(candidate)
     if comparison.readings["placement-score"] == "plain":
@@ -61,7 +61,7 @@ def allowed(comparison: ComparedBrokers) -> Names:
 
     If it is uncertain whether any candidate is eligible, all are returned.
     """
-    considered = certainly(comparison, out=False)
+    considered = certain_candidates(comparison, out=False)
     if not considered:
         return frozenset(one.name for one in comparison.candidates)
     highest = [bounds(comparison, one)[1] for one in considered]
@@ -89,7 +89,7 @@ def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> C
 def placing_strategy(case: Placing) -> str | None:
     """Return the placement strategy in force; None if the documents leave it open.
 
-    They do where AvgShedder is set to place bundles that another strategy sheds.
+    The documents leave it open if AvgShedder is set to place bundles that another strategy sheds.
     """
     settings = case.settings
     if PLACEMENT_STRATEGY not in settings.defaults:
@@ -110,14 +110,16 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
     return case.comparison
 
 
-def surely(case: Placing, out: bool) -> Names:
-    """Return the candidates that certainly are overloaded if `out`, else those that are not.
+def certain_brokers(case: Placing, out: bool) -> Names:
+    """Return the candidates that are certainly overloaded or, without `out`, certainly not.
 
     This must hold both with and without resource weights.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
-    plain_ones, weighted_ones = ({one.name for one in certainly(each, out)} for each in both)
+    plain_ones, weighted_ones = (
+        {one.name for one in certain_candidates(each, out)} for each in both
+    )
     return frozenset(plain_ones & weighted_ones)
 
 
@@ -177,5 +179,5 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
-    """True if at most one broker is permitted: the documents do not rank all other conditions."""
+    """True if at most one broker is permitted, since documents do not rank the other conditions."""
     return len(case.permitted) <= 1

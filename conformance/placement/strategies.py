@@ -19,9 +19,9 @@ from pulsar_conformance.conformance.placement.quantities import (
     Names,
     allowed,
     assume_unowned_and_placed,
+    certain_brokers,
     either,
     placing_strategy,
-    surely,
     with_scores,
 )
 from pulsar_conformance.conformance.placement.view import Placed, Placing
@@ -221,9 +221,9 @@ def _ends(case: Placing) -> tuple[str, str]:
 def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
     """The bundle goes to the planned destination if that is a candidate, or to a healthy broker."""
     for case, answer in _cases_with_plan(asked, expect):
-        healthy = case.brokers.keys() - surely(case, out=True) - {*_ends(case)}
+        healthy = case.brokers.keys() - certain_brokers(case, out=True) - {*_ends(case)}
         destination = _ends(case)[1]
-        holds = destination in surely(case, out=False) or not healthy
+        holds = destination in certain_brokers(case, out=False) or not healthy
         if expect.reached(destination in case.brokers and holds):
             expect.that(answer.broker == destination, f"{destination}, as planned", answer)
 
@@ -244,7 +244,7 @@ def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Ex
     """An overloaded destination is not replaced by an overloaded candidate or the source."""
     for case, answer in _cases_with_plan(asked, expect):
         source, destination = _ends(case)
-        overloaded = surely(case, out=True)
+        overloaded = certain_brokers(case, out=True)
         right = case.brokers.keys() - overloaded - {source} | {destination}
         wrong = case.brokers.keys() - right
         if expect.reached(destination in overloaded and bool(wrong)):

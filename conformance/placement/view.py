@@ -207,7 +207,7 @@ class Spreading:
 
 @dataclass(frozen=True)
 class Assigning:
-    """A `place.broker` case: a bundle to assign by isolation, groups, bundles and load."""
+    """A `place.broker` case: a bundle to assign by rules on isolation, groups, bundles and load."""
 
     case: Json
     settings: Settings

@@ -25,7 +25,7 @@ def same_setting(allowed: Any, answered: Any) -> bool:
 
 
 def _value_of(value: Any) -> Any:
-    """Parse a text as boolean or number; None if it is empty. Other values are unchanged."""
+    """Return the boolean or number in a text, None for empty text, any other value unchanged."""
     if not isinstance(value, str):
         return value
     if value.lower() in SWITCHES:

@@ -1,4 +1,4 @@
-"""Builds shedding cycles whose answers tell the alternatives of a reading apart."""
+"""Builds shedding cycles whose answers distinguish the alternatives of a reading."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def at_the_overload_threshold(random: Random) -> Json:
 
 
 def far_over(random: Random) -> Json:
-    """Return a case with a broker whose excess over the threshold is that of several bundles."""
+    """Return a case with a broker that must shed several bundles to get below the threshold."""
     return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD_THRESHOLD: 60}, each=12)
 
 
@@ -140,7 +140,7 @@ def differ_in_number_not_in_percent(random: Random) -> Json:
 
 
 def _one_busy(random: Random, each: int, ranks_differ: bool = False) -> Json:
-    """Return a case of an idle broker and one that sheds by OverloadShedder or ThresholdShedder."""
+    """Return a case of an idle broker and a broker that must shed under a random strategy."""
     strategy, settings = random.choice(
         (
             ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
@@ -240,7 +240,7 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def reported_otherwise(random: Random) -> Json:
-    """Return a case of an overloaded broker that reports more or less traffic than its bundles.
+    """Return a case of an overloaded broker that reports more or less than its bundles carry.
 
     It reports three times or one third of their traffic.
     """
@@ -296,7 +296,7 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """Return such a case in which message rates differ by less than their threshold."""
+    """Return the same case with message rates that differ by less than their threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 

@@ -191,7 +191,7 @@ def _often_enough(hits: list[Hit]) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If that was so before and nothing could be moved, counting may have started again.
+    If enough cycles did so before and nothing could be moved, counting may have started again.
     """
     begun = 0
     for index in range(1, len(hits) + 1):

@@ -49,7 +49,7 @@ class Need:
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built of which a right and a wrong amount shed different ones."""
+        """True if bundles can be built of which right and wrong amounts shed different bundles."""
         return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
@@ -67,8 +67,8 @@ def carrying(random: Random, need: Need) -> Traffic:
     """Return traffic for which the needed amount and `need.step` percent more or less differ.
 
     The bundles that are shed first add up to less than a step below the need. The next bundle
-    brings the sum to less than a step above it, and so would the one after that. Messages and bytes
-    lead to the same decision.
+    brings the sum to less than a step above it, and so would the bundle after that. Messages and
+    bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)

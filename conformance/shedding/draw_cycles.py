@@ -51,7 +51,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers above, below and exactly at the threshold, or one with a decisive amount to
     shed.
 
-    That broker sheds other bundles if the amount is wrong by half a point.
+    The last broker sheds different bundles if the amount is wrong by half a point.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -182,7 +182,7 @@ def _recently_unloaded(sketch: Sketch) -> Sketch:
 
 
 def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters without ties, with the settings of all shedding strategies."""
+    """Return a strategy for clusters without equal bundles, with every strategy's settings."""
     return any_strategy(fewest).map(_without_ties)
 
 
@@ -315,7 +315,7 @@ def _remove_busiest(cycle: Json, random: Random) -> None:
 
 
 def _exchange_usages(cycle: Json, random: Random) -> None:
-    """Exchange the usage of brokers among each other."""
+    """Exchange usage between brokers."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):

@@ -76,7 +76,7 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    Then, other bundles are shed if the target is wrong by half a point or percent, in some reading.
+    In the last case, a target wrong by half a point or percent changes the unloads in some reading.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -278,7 +278,7 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for such clusters in which brokers report far more traffic than bundles."""
+    """Return a strategy for `lower_boundary_on`; brokers report more traffic than bundles carry."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -345,8 +345,8 @@ class DecisiveHistory(NamedTuple):
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
     """Return usages for which the weight of history alone decides whether a broker sheds.
 
-    Its usage is high in the past if `past`, else now. If that has a weight of one half or more, the
-    smoothed usage is 1.5 thresholds or more above the average; otherwise, at most 0.75.
+    Usage is high in the past if `past`, else now. If the high usage has a weight of one half or
+    more, the smoothed usage is 1.5 thresholds or more above the average; otherwise, at most 0.75.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share

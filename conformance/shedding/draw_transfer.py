@@ -49,7 +49,7 @@ def _deviation(loads: Sequence[float], sample: int = 0) -> float:
 
 
 def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return loads that deviate by one to two times the target, and the settings."""
+    """Return settings, and loads that deviate by one to two times the target."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
     inner = random.sample(range(low + 3, high - 3), count - 2)
@@ -86,7 +86,7 @@ def _idle(random: Random) -> tuple[Loads, Json]:
 
 
 def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads, the first slightly below the limit for underloaded brokers, and settings."""
+    """Return loads and settings; the first load is slightly below the limit for underload."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     share = min(0.5, target / 2)
@@ -97,7 +97,7 @@ def _underloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _overloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads, the last above the threshold and far above the mean, and settings."""
+    """Return loads and settings; the last load is above the threshold and far above the mean."""
     count, low, high = random.randint(5, 9), random.randint(20, 30), random.randint(75, 99)
     inner = [low + random.choice((0, 1, 2)) for _ in range(count - 2)]
     loads = [low, *inner, high]

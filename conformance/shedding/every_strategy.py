@@ -82,7 +82,7 @@ def _expect_same_as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expe
 def threshold_shedder_is_the_default(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """Without a strategy, the same bundles are unloaded as by ThresholdShedder."""
+    """Without a strategy, the same bundles are unloaded as under ThresholdShedder."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
     named, unnamed = asked
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given

@@ -100,7 +100,7 @@ def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect)
 
 @SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The larger the weight of history, the closer the compared usage is to it."""
+    """The larger the weight of history, the closer the compared usage is to earlier usage."""
     _by_range(case, answer, _mixed, expect)
 
 

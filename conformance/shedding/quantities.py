@@ -67,7 +67,7 @@ def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 @dataclass(frozen=True)
 class UsageLevels:
-    """Usage in a cycle, in percent: of each broker, their average, and limits that depend on it."""
+    """The usage of each broker in a cycle, the average, and limits based on it, in percent."""
 
     cycle: SheddingCycle
 
@@ -270,8 +270,8 @@ def _tied(rates: Iterable[Rate]) -> bool:
 def agree(first: Unloading, second: Unloading) -> bool:
     """True if two answers to the same question are consistent.
 
-    The bundles must be the same or, if the documents do not determine which bundles are shed, at
-    least the brokers that shed.
+    They must shed the same bundles or, if the documents do not determine which bundles are shed,
+    shed from the same brokers.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -295,7 +295,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if a single broker has the highest usage, and so alone may unload for an idle one."""
+    """True if a single broker has the highest usage, so that it may unload for an idle broker."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
@@ -326,7 +326,7 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
         return False
     apart = all(_all_differ(map(case.rates, case.movable(broker))) for broker in brokers)
     everywhere = case.readings["overload-scope"] == "all"
-    return apart and decides(case) and (not everywhere or _overload(case))
+    return apart and decides(case) and (not everywhere or _overload_is_certain(case))
 
 
 def _all_differ(rates: Iterable[Rates]) -> bool:
@@ -341,7 +341,7 @@ def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bo
     return not any(same(amount, need) for amount in carried)
 
 
-def _overload(case: SheddingCycle) -> bool:
+def _overload_is_certain(case: SheddingCycle) -> bool:
     """True if it is certain which brokers are overloaded and how much they shed."""
     return all(
         is_overloaded(case, broker) is not None
@@ -350,7 +350,7 @@ def _overload(case: SheddingCycle) -> bool:
     )
 
 
-def _threshold(case: SheddingCycle) -> bool:
+def _threshold_is_certain(case: SheddingCycle) -> bool:
     """True if it is certain which brokers are above the limit and how much they shed."""
     levels = UsageLevels(case)
     over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
@@ -360,17 +360,19 @@ def _threshold(case: SheddingCycle) -> bool:
         for broker, above in over
         if above
     )
-    return certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
+    return (
+        certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _idle_is_certain(levels))
+    )
 
 
-def _boundary(levels: UsageLevels) -> bool:
+def _idle_is_certain(levels: UsageLevels) -> bool:
     """True if it is certain which brokers are idle, and no two have equal usage."""
     certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))
     return certain and not any(near(low, high) for low, high in pairs)
 
 
-def _uniform(case: SheddingCycle) -> bool:
+def _uniform_is_certain(case: SheddingCycle) -> bool:
     """True if no two brokers have equal traffic, no threshold is too close, and rates are integers.
 
     The documents do not say which bundles balance the load. The sum of integer rates does not
@@ -391,8 +393,8 @@ def _uniform(case: SheddingCycle) -> bool:
 
 
 STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
-    "OverloadShedder": _overload,
-    "ThresholdShedder": _threshold,
-    "UniformLoadShedder": _uniform,
+    "OverloadShedder": _overload_is_certain,
+    "ThresholdShedder": _threshold_is_certain,
+    "UniformLoadShedder": _uniform_is_certain,
 }
 """For each documented strategy, a predicate that is true if its decision on a case is certain."""

@@ -41,7 +41,7 @@ def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
     """Return a cycle's usage levels, assuming that brokers have no history.
 
     Only rules about history judge cycles with history: no document says whether the lower boundary
-    is compared with the current usage or with one that includes history.
+    is compared with the current usage or with usage that includes history.
     """
     levels = levels_of(case, expect)
     expect.given(not has_history(case), "no broker was observed before")
@@ -172,7 +172,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
 def idle_brokers_count_in_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds even if only idle brokers, which lower the average, put it above the limit."""
+    """A broker sheds even if it exceeds the limit only because idle brokers lower the average."""
     levels = levels_without_history(case, expect)
     busy = [usage for usage in levels.usage.values() if usage]
     expect.given(0 < len(busy) < len(levels.usage), "some brokers are idle")
@@ -236,8 +236,8 @@ def idle_brokers_trigger_nothing_by_default(
         expect.nothing(answer, f"no broker is above {plain(levels.limit)} %")
 
 
-def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
-    """Return the brokers with the highest usage, assuming that one is below the lower boundary."""
+def _busiest_beside_an_idle_broker(levels: UsageLevels, expect: Expect) -> list[Broker]:
+    """Return the brokers with the highest usage, assuming that another broker is idle."""
     brokers = levels.cycle.brokers.values()
     expect.given(levels.cycle.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _assume_none_above(levels, expect)
@@ -256,7 +256,7 @@ def an_idle_broker_makes_the_busiest_unload(
 ) -> None:
     """If a broker is below the lower boundary, the one with the highest usage unloads."""
     levels = levels_without_history(case, expect)
-    busiest = _busiest_of_idle(levels, expect)
+    busiest = _busiest_beside_an_idle_broker(levels, expect)
     if expect.reached(all(can_shed_by_any_measure(case, broker) for broker in busiest)):
         names = [broker.name for broker in busiest]
         allowed = f"{' or '.join(names)} unloads: a broker is below {plain(levels.bound)} %"
@@ -309,7 +309,7 @@ def the_busiest_comes_below_the_average(
 ) -> None:
     """The busiest broker, unloading for an idle one, sheds to five points below the average."""
     levels = levels_without_history(case, expect)
-    for broker in _busiest_of_idle(levels, expect):
+    for broker in _busiest_beside_an_idle_broker(levels, expect):
         need = levels.need_of(broker)
         if not answer.owned(broker) or not expect.reached(can_shed_by_any_measure(case, broker)):
             continue

@@ -138,7 +138,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles up to this one since the last whose state is in `ending`."""
+        """Return the number of cycles, up to this one, since the last with a state in `ending`."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:

@@ -48,7 +48,7 @@ class Amount(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, which are the same by messages, bytes and usage."""
+    """The most and the least loaded broker, on which messages, bytes and usage agree."""
 
     most: Broker
     least: Broker
@@ -98,8 +98,8 @@ def _clearly(most: Fraction, bound: Fraction) -> bool | None:
 def _triggered(case: SheddingCycle) -> bool | None:
     """True if the differences exceed the thresholds; None if rounding could decide it.
 
-    An idle broker counts as one with `MIN_COMPARED`: a threshold that is exceeded then is also
-    exceeded without that minimum.
+    The least loaded broker counts with at least `MIN_COMPARED`. A threshold that is exceeded with
+    this minimum is also exceeded without it.
     """
     extremes = Extremes.of(case)
     least, most = max(extremes.messages[0], MIN_COMPARED), extremes.messages[1]
@@ -163,7 +163,7 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By messages or by bytes, the most loaded broker sheds less than the gap to the other one."""
+    """The most loaded broker sheds less than the gap to the least loaded, in messages or bytes."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
@@ -202,7 +202,7 @@ def _limits_given(case: SheddingCycle, expect: Expect) -> None:
 
 @SHED.check("UNIFORM-05", draws=limited)
 def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By messages or bytes, the most loaded broker sheds at most a set share of the gap."""
+    """The most loaded broker sheds at most a configured share of the gap, in messages or bytes."""
     _limits_given(case, expect)
     ends = _ends(case, expect)
     gone = _total_amount(case, answer.owned(ends.most))

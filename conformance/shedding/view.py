@@ -360,7 +360,7 @@ class LoadsOfCycle:
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if another's load is close to either."""
+        """The least and the most loaded broker; None if another one's load is close to either."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None
@@ -377,10 +377,10 @@ class LoadsOfCycle:
         least, most = min(self.load.values()), max(self.load.values())
         share = (most - least) / 2 / most * (1 - SHARE) if most else ZERO
         busy = (self.cycle.brokers[name] for name, one in self.load.items() if near(one, most))
-        return all(self._fits(broker, share) for broker in busy)
+        return all(self._has_small_bundle(broker, share) for broker in busy)
 
-    def _fits(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of at least three measured top bundles carries less than this fraction."""
+    def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
+        """True if one of three or more measured bundles, all reported, carries less than this."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]

@@ -58,7 +58,7 @@ SHEDDING: Mapping[str, Any] = {
 
 @dataclass
 class StoryDraft:
-    """A story being built; numbered names make sure that none is used twice."""
+    """A story being built, in which numbers in names ensure that no name is used twice."""
 
     random: Random
     settings: dict[str, Any]

@@ -103,7 +103,7 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
-    """From a group's second namespace on, each goes to where the fewest of the group are."""
+    """From a group's second namespace on, each goes where the group has the fewest."""
     for placed in _placed(answer):
         if placed.former_groups or placed.former_domains is not None:
             return

@@ -1,8 +1,8 @@
 """Questions about single moments of a story, which test the rules that a story's rules presuppose.
 
-A balancer that sheds nothing violates a rule about single moments, and so fails in every story.
-Its answers to these questions show this, so that its faults do not count against rules about
-stories. The last part has stories that tell the alternatives of readings apart.
+A balancer that sheds nothing violates a rule about single moments, and so fails in every story. Its
+answers to these questions show this, so that its faults do not count against rules about stories.
+The last part has stories that distinguish the alternatives of readings.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Moment:
         """True if a setting's effective value is certain.
 
         A new value is certain once every broker has started after the change. For the shedding
-        strategy, the former value is certain until the first broker has. [SHED-10]
+        strategy, the former value is certain until the first broker has started. [SHED-10]
         """
         one = self.changed.get(name)
         if one is None or not one.waiting:

@@ -106,7 +106,8 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy that a case names or leaves to its settings; None if none."""
+    """Return the shedding strategy named in a case or in its settings, or by default; None if none.
+    """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
     named = case.get("settings", {}).get(STRATEGY) or defaults.get(STRATEGY)
@@ -133,7 +134,7 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return each broker's unloads: by its strategy, and by rules for all strategies. [SHED-06]"""
+    """Return each broker's unloads under its strategy and rules for all strategies. [SHED-06]"""
     unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
@@ -142,7 +143,7 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Merge a broker's unloads by the strategy and by other rules, most traffic first."""
+    """Merge a broker's unloads under its strategy and under other rules, most traffic first."""
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)

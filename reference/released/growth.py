@@ -64,7 +64,7 @@ class SplitterTask:
         return defaultdict(lambda: [0, FULL_UPPER], {one: sorted(cuts[one]) for one in cuts})
 
     def _whole(self, bundle: str) -> str:
-        """Return why a bundle that exceeds a limit stays whole; empty if it is split."""
+        """Return why a bundle that exceeds a limit stays whole; empty if the bundle is split."""
         part = HashRange.parse(bundle)
         if part.upper - part.lower <= 1:
             return "it is one hash wide"
@@ -104,7 +104,7 @@ class SplitterTask:
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """The reason why each bundle is not split; empty for those that are."""
+        """The reason why each bundle is not split; empty for each that is split."""
         found, taken = dict[str, str](), Counter[str]()
         for bundle, stats in self.stats:
             space = namespace_of(bundle)
@@ -118,7 +118,7 @@ class SplitterTask:
         return found
 
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not chosen, after others of its namespace; empty if it is."""
+        """Return why a bundle is not chosen after others of its namespace; empty if it is."""
         if self.has_too_few_topics(stats):
             return f"it has fewer than 2 topics ({self._place('few-topics')})"
         if not self.over(bundle, stats):

@@ -120,7 +120,7 @@ class Leader:
         return self.tables[table]
 
     def averages(self, bundle: str) -> tuple[tuple[float, ...], ...]:
-        """Return the samples and rates of both averages; bundle data with equal ones are equal."""
+        """Return the samples and rates of both averages; bundle data are equal if these are."""
         found = self.case["bundles"].get(bundle, {})
         measured = (found.get(frame, {"numSamples": 0}) for frame in FRAMES)
         return tuple(

@@ -51,7 +51,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
 
 @cache
 def classes(version: Version) -> Mapping[str, bool]:
-    """Return a release's classes; True for those with a constructor without arguments."""
+    """Return a release's classes, each with True if it has a constructor without arguments."""
     found = {}
     for entry in yaml.safe_load(FILE.read_text("utf-8")):
         if version_of(entry["since"]) <= version <= version_of(entry["until"]):

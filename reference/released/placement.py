@@ -96,14 +96,14 @@ class ReleasedPlacement:
         return self.strategy == "AvgShedder" and not self.candidates
 
     def _rate(self, name: str) -> float:
-        """Return a candidate's message rate, of its reported and of newly assigned bundles."""
+        """Return the message rate of a candidate's reported and newly assigned bundles."""
         owned = self.known.owned(name)
         given = self.known.case["preallocated"].get(name, ())
         ahead = [one for one in given if one not in owned]
         return self._sum(ahead) + self._sum(owned)
 
     def _sum(self, bundles: Sequence[str]) -> float:
-        """Return the sum, in the release's order of addition."""
+        """Return the sum of bundles' message rates, added in the given order."""
         total = 0.0
         for bundle in bundles:
             total += self.known.traffic(bundle, "msgRate", FRAME)
@@ -164,12 +164,12 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _first(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the first candidate in the order of a hash set, as for the first bundle placed."""
+    """Return the first candidate in a hash set's order: it gets the first bundle placed."""
     return placing.ordered[:1]
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the planned destination if it is a candidate, even after the attempt; else all."""
+    """Return the planned destination if it is a candidate, even after the attempt, or else all."""
     plan = placing.known.case.get("plan")
     return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)
 

@@ -60,7 +60,7 @@ class ReleasedWays:
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Return the method that ignores heap memory; empty if heap memory counts."""
+        """Return the release's method that leaves out heap memory; empty if heap memory counts."""
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:
             return ""

@@ -59,13 +59,13 @@ def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 @dataclass(frozen=True)
 class _ReleasedDue(ReportDue):
-    """A `report.due` case with the usage that a release compares."""
+    """A `report.due` case, judged by the usage and the minimum interval that a release compares."""
 
     release: ReleasedWays
 
     @property
     def too_soon(self) -> bool:
-        """True before the minimum interval has passed; in 2.4, that is a constant."""
+        """True before the minimum interval has passed; in 2.4, the interval is a constant."""
         if MIN_MILLIS in self.settings.defaults:
             return super().too_soon
         return exact(self.case["seconds"]) < MIN_SECONDS

@@ -98,7 +98,7 @@ def _offered(release: ReleasedWays) -> frozenset[str]:
 
 
 def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
-    """Return the strategy by its full name if Pulsar's package has no such class; else empty.
+    """Return the strategy's full name if Pulsar's package has no such class; else empty.
 
     A short name in the case itself may be a user's strategy, and so may a class of another package.
     """

@@ -109,10 +109,10 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the highest and lowest traffic by both measures, compared as releases do.
+    """Return the highest and lowest traffic in both measures, compared as releases do.
 
-    A later broker replaces the highest one if it has more by either measure, even if it has less by
-    the other; likewise for the lowest one.
+    A later broker replaces the highest one if it has more in one measure, even if it has less in
+    the other; likewise for the lowest broker.
     """
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))

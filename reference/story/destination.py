@@ -112,7 +112,7 @@ def split_bundle(
 ) -> bool:
     """Split a bundle and unload the parts if the settings say so; return True if it was split.
 
-    Errors: `Refused`, by the rules about splits. [SPLIT-20 … 23]
+    Errors: `Refused` if the rules about splits say so. [SPLIT-20 … 23]
     """
     topics = list(world.topics_in.get(bundle, ()))
     request = splitting.Split.of(bundle, topics, positions)

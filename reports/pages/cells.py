@@ -122,7 +122,7 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Join texts with commas; of many, show the first, the last and their number."""
+    """Join texts with commas; if there are many, show the first, the last and their number."""
     if len(texts) <= FEW:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:FIRST])}, …, {texts[-1]} ({len(texts)})"

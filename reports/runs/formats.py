@@ -22,7 +22,7 @@ BAD = ("error", "fail", "unexpected_pass", "unexercised")
 
 
 def message(report: Report) -> str:
-    """Return a badge's text: how many of the applicable rules are kept."""
+    """Return a badge's text, which says how many of the applicable rules are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     known = counts.get("known_deviation", 0)

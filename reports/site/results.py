@@ -33,7 +33,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The number of applicable rules that it violates, as a sentence."""
+        """The number of applicable rules that the implementation violates, as a sentence."""
         return broken_rules_text(
             self.name, {rule: word_of(one) for rule, one in self.verdicts.items()}
         )
@@ -50,12 +50,12 @@ class Result:
 
     @property
     def profile(self) -> str:
-        """Return the profile that it was judged by."""
+        """Return the profile by which the implementation was judged."""
         return str(self.report["requirements"]["profile"])
 
     @property
     def requirements(self) -> str:
-        """The version of its requirements, and the newest one if it differs."""
+        """The version of the requirements in the report, and the newest version if that differs."""
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen(self.profile)), default=0)
         if version is None:
@@ -73,12 +73,12 @@ class Result:
 
     @property
     def broken(self) -> list[str]:
-        """The rules that it violates, known deviations included."""
+        """The rules that the implementation violates, known deviations included."""
         return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
 
     @property
     def judged_rules(self) -> int:
-        """The number of rules that it violates or keeps."""
+        """The number of rules that the implementation violates or keeps."""
         kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
         return len(self.broken) + len(kept)
 

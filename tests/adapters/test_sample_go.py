@@ -50,7 +50,7 @@ def go(tmp_path, monkeypatch):
 )
 def test_which_go_will_do(go, version, said):
     go(version, "exit 1")
-    assert BUNDLED["go"].lacking() == said
+    assert BUNDLED["go"].why_not_runnable() == said
     assert ("sample:go" in runnable()[0]) == (said is None)
 
 

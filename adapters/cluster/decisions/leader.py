@@ -79,7 +79,7 @@ class AskedLeader:
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights that stories neutralize, because questions give all usage."""
+        """Return the resource weights, which only stories neutralize; questions give all usage."""
         given = {**self.defaults, **settings}
         return {name: given.get(name, value) for name, value in self._usual_weights.items()}
 

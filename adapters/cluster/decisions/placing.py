@@ -75,7 +75,7 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
 def _ask_assignment(
     leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case
 ) -> Answer:
-    """Return the leader's choice for a case; equal `question`s with equal choices take turns."""
+    """Return the leader's choice; equal `question`s get each of several equal choices in turn."""
     up = list(candidates)
     if not up:
         raise Unsupported("the case has no brokers, and a cluster needs one to decide")

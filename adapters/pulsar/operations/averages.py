@@ -17,7 +17,7 @@ FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """Update the data that the manager assumes for an unknown bundle with every sample."""
+    """Return the averages of a bundle whose default data are updated with every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():

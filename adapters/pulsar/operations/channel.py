@@ -46,7 +46,7 @@ def applied(release: Release, case: Case) -> Answer:
             ignored.append(place)
         else:
             units[change["bundle"]] = data
-    lookups = _Lookups(release, units).found(case["lookups"]) if case["lookups"] else []
+    lookups = _LookupChannel(release, units).found(case["lookups"]) if case["lookups"] else []
     return {
         "units": {name: _assignment_as_json(one) for name, one in units.items()},
         "ignored": ignored,
@@ -66,8 +66,8 @@ def _assignment_as_json(data: Java) -> dict[str, Any]:
     return {"state": str(data.state().name()).lower(), "to": to, "from": source}
 
 
-class _Lookups:
-    """The channel of a broker that has read all changes; all brokers are active."""
+class _LookupChannel:
+    """A broker's channel that has read all changes and answers lookups; all brokers are active."""
 
     def __init__(self, release: Release, units: dict[str, Java]) -> None:
         active = done(some(java_class("java.lang.Object")()))
@@ -91,7 +91,7 @@ class _Lookups:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return the result of each lookup, as the first lookup at its broker."""
+        """Return the result of each lookup, as if it were the first at its broker."""
         return [self._look_up(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _look_up(self, bundle: str, broker: str) -> dict[str, str]:

@@ -122,7 +122,7 @@ def _update_dynamic_config(service: Service, value: str) -> None:
 def _created_manager(service: Service) -> str:
     """Return the load manager that the release creates.
 
-    Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown one.
+    Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown manager.
     """
     try:
         made = java_class(LOAD_MANAGER).create(service.pulsar)

@@ -42,8 +42,8 @@ STORED = "namespaceIsolationPolicies"
 def assigned(release: Release, case: Case) -> Answer:
     """Return the broker that the manager assigns the bundle to, and the final candidates.
 
-    The strategy chooses among the brokers that the manager leaves, at random among equals. A
-    repeated question gets each possible choice in turn, as if nothing had been assigned.
+    The strategy chooses among the brokers that the manager leaves, at random if several are equally
+    good. A repeated question gets each possible choice in turn, as if nothing had been assigned.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -208,7 +208,7 @@ class _RecordedPlacer:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the strategy's choice; keep the order of the manager's own set."""
+        """Return the strategy's choice; record the call with the candidates in their order."""
         self._asked.append((self._maker, java_class(ORDERED)(among), *others))
         return self._strategy.selectBroker(among, *others)
 
@@ -216,7 +216,7 @@ class _RecordedPlacer:
     def selectBrokerForBundle(  # noqa: N802  Pulsar's
         self, among: Java, _bundle: Java, *others: Java
     ) -> Java:
-        """Return the choice for a bundle with a name, since 5.0.1."""
+        """Return the strategy's choice; managers since 5.0.1 call this method, with the bundle."""
         return self.selectBroker(among, *others)
 
     @jpype.JOverride

@@ -314,8 +314,9 @@ def _most_and_least_loaded(moment: PlantedCycle) -> tuple[Broker, Broker]:
 
 
 def _widen_difference(moment: PlantedCycle) -> bool:
-    """Raise the most traffic of a broker and lower the least; return True if that makes a broker
-    shed.
+    """Raise the traffic of the most loaded broker and lower that of the least loaded.
+
+    Return True if a broker sheds as a result.
     """
     most, least = _most_and_least_loaded(moment)
     moment.scale_traffic(most.name, APART)

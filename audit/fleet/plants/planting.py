@@ -61,9 +61,7 @@ class Planting(ClusterHistory):
         super().run_cycle(now)
 
     def _violate(self, rule: str, plant: Plant, now: int) -> bool:
-        """Violate a rule, and no others than those it implies; return False if the cycle is
-        unsuitable.
-        """
+        """Violate a rule, and only others that it implies; False if the cycle is unsuitable."""
         if plant.split is not None:
             return self._violate_split_rule(plant, now)
         if plant.edit is None or (plant.omits_due_action and self._stops_a_broker(now)):

@@ -94,9 +94,7 @@ def with_history(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 @register_bounded_check("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker that is certainly above the limit sheds at least the least traffic that it may have
-    to shed.
-    """
+    """A broker certainly above the limit sheds at least the lower bound of the traffic to shed."""
     need, threshold = _traffic_bounds(readings).least, F.col("thresholdshedder.threshold")
     surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
@@ -105,7 +103,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @register_bounded_check("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """A broker stops shedding once it has shed the most traffic that it may have to shed."""
+    """A broker stops shedding once it has shed the upper bound of the traffic to shed."""
     need, threshold = _traffic_bounds(readings).most, F.col("thresholdshedder.threshold")
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)

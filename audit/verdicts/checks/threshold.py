@@ -109,7 +109,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-05")
 def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
-    """A broker sheds even if only idle brokers, which lower the average, put it above the limit."""
+    """A broker sheds even if it exceeds the limit only because idle brokers lower the average."""
     used, known = _level_column("usage"), F.col("first")
     busy = sum_over_brokers(F.when(known & (used != 0), 1).otherwise(0))
     without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level_column(

@@ -54,7 +54,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least_loaded(measure: str) -> Column:
-    """Return the broker with the least traffic; of several, the first."""
+    """Return the broker with the least traffic; on a tie, the first."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(window_of_cycle())["broker"]
 
@@ -108,7 +108,7 @@ def _least_compared(measure: str) -> Column:
 
 
 def _is_triggered(readings: Readings) -> Column:
-    """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if uncertain."""
+    """True if thresholds are exceeded, under the reading `uniform-trigger`; null if uncertain."""
     least, threshold = _least_compared("messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
@@ -140,9 +140,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """By some measure, the most loaded broker sheds less than its difference from the least
-    loaded.
-    """
+    """The most loaded broker sheds less than the gap to the least loaded, in some measure."""
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     gaps = {one: _end_column("most", one) - _end_column("least", one) for one in MEASURES}
     reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
@@ -173,9 +171,7 @@ def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-05")
 def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
-    """By some measure, the most loaded broker sheds at most the configured share of the
-    difference.
-    """
+    """The most loaded broker sheds at most a configured share of the gap, in some measure."""
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     most = {
         one: (_end_column("most", one) - _end_column("least", one)) * _share() for one in MEASURES
