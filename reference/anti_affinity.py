@@ -102,4 +102,4 @@ COUNTED: Mapping[str, Callable[[Spread], Collection[str]]] = {
     "all": lambda spread: spread.owned,
     "candidates": lambda spread: spread.candidates,
 }
-"""The brokers whose namespaces count in their domain, by the reading `domain-counts`. [ANTI-01]"""
+"""The brokers whose namespaces count in a domain, under the reading `domain-counts`. [ANTI-01]"""

@@ -90,7 +90,7 @@ PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
     "fading": lambda total, _oldest, new, window: total * Fraction(window - 1, window) + new,
 }
-"""The sum of a full window after one more sample, by the reading `window`. [DATA-02]"""
+"""The sum of a full window after one more sample, under the reading `window`. [DATA-02]"""
 
 
 NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)

@@ -66,7 +66,7 @@ class Growth:
         }
 
     def rates(self, bundle: str) -> Rates:
-        """A bundle's rates, by the reading `split-rate-window`."""
+        """A bundle's rates, under the reading `split-rate-window`."""
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def measured(self, bundle: str, limit: str) -> Fraction:

@@ -24,7 +24,7 @@ AFTER_OWNED: Mapping[str, tuple[str, ...]] = {
     "releasing": ("releasing", "splitting"),
     "assigning": ("assigning", "splitting", "free"),
 }
-"""The states that may follow owned, by the reading `channel-transfer`. [CHANNEL-04, CHANNEL-05]"""
+"""The states that may follow owned, under the reading `channel-transfer`. [CHANNEL-04, -05]"""
 
 IN_FLIGHT = ("assigning", "releasing")
 """States in which a lookup waits. [CHANNEL-10]"""

@@ -141,10 +141,10 @@ NEVER_MEASURED_KILOBYTES = 50
 """Kilobytes per second in each direction, assumed of a bundle without samples. [DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Number of bytes in a kilobyte, by alternatives of the reading `kilobyte`."""
+"""Number of bytes in a kilobyte, for each alternative of the reading `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Number of bytes in a megabyte, by alternatives of the reading `megabyte`."""
+"""Number of bytes in a megabyte, for each alternative of the reading `megabyte`."""
 
 
 def unmeasured_rates(kilobyte: str) -> Rates:

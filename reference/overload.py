@@ -62,7 +62,7 @@ def just_one(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """Return the cost of a bundle, measured by the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Return the cost of a bundle under the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 

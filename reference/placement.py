@@ -32,7 +32,7 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
     "excluded": lambda usage, threshold: usage >= threshold,
 }
-"""True if a broker is not considered, by the reading `placement-at-threshold`. [PLACE-04]"""
+"""True if a broker is not considered, under the reading `placement-at-threshold`. [PLACE-04]"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
         one.rate + added, one.usage.percent, threshold
     ),
 }
-"""Score of a candidate by the reading `placement-score`; the lowest is best. [PLACE-02]"""
+"""Score of a candidate under the reading `placement-score`; the lowest is best. [PLACE-02]"""
 
 
 @dataclass(frozen=True)

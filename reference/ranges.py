@@ -139,7 +139,7 @@ def without_partition(topic: str) -> tuple[str, int]:
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
-"""The function that returns the index of a topic's range, by the reading `partitions`."""
+"""The function that returns the index of a topic's range, under the reading `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),

@@ -46,16 +46,16 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
     "message-rate": lambda rates: rates.messages,
 }
-"""The function that measures traffic, by the reading `shed-measure`. [SHED-07]"""
+"""The function that measures traffic, under the reading `shed-measure`. [SHED-07]"""
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Time frame of a bundle's traffic, by the reading `shed-window`."""
+"""Time frame of a bundle's traffic, under the reading `shed-window`."""
 
 CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
     "reported": lambda _cycle, broker: broker.rates,
     "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
 }
-"""The function that returns a broker's rates, by the reading `broker-rates`. [OVERLOAD-02,
+"""The function that returns a broker's rates, under the reading `broker-rates`. [OVERLOAD-02,
 THRESHOLD-03, UNIFORM-01]
 """
 
@@ -68,7 +68,7 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""Predicate that is true if an unload is still recent, by the reading `grace-edge`. [SHED-04]"""
+"""Predicate that is true if an unload is still recent, under the reading `grace-edge`. [SHED-04]"""
 
 
 def short_name(strategy: str) -> str:
@@ -132,7 +132,7 @@ class Cycle:
         return bool(self.moved_with(bundle))
 
     def moved_with(self, bundle: str) -> Sequence[str]:
-        """Return the recent unloads that keep a bundle from being unloaded, by the reading
+        """Return the recent unloads that keep a bundle from being unloaded, under the reading
         `grace-of`.
         """
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()

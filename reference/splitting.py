@@ -102,7 +102,7 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
     "equal": middle_by_size,
     "by-name": middle_by_name,
 }
-"""The function that returns the middle of a range, by the reading `range-halves`."""
+"""The function that returns the middle of a range, under the reading `range-halves`."""
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
@@ -175,7 +175,7 @@ SELECTING_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, under the reading `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:

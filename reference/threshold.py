@@ -63,7 +63,7 @@ BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - LOWER_BOUNDARY_LOAD,
 }
-"""The usage under which a broker counts as idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+"""The usage below which a broker is idle, under the reading `lower-boundary`. [THRESHOLD-09]"""
 
 BOUND_WRITTEN: Mapping[str, Callable[[str, str], str]] = {
     "printed-sum": lambda average, threshold: f"({average} + {threshold}) - {threshold}",

@@ -47,13 +47,13 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison by alternative of the reading `uniform-difference`. [UNIFORM-01]"""
+"""Comparison for each alternative of the reading `uniform-difference`. [UNIFORM-01]"""
 
 THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison by alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
+"""Comparison for each alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
 
 MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
     "ratio": lambda most, least: f"{plain(most / least)} times as much",
@@ -69,7 +69,7 @@ TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
-"""Function by alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+"""Function for each alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
 
 WHAT_DIFFERS: Mapping[str, str] = {
     "both": "both have to be over their thresholds",

@@ -131,7 +131,7 @@ def installed(folder: Path) -> Path:
         npm = shutil.which("npm")
         if npm is None:
             raise CannotReport("the Allure report needs npm, which is not on PATH")
-        print(f"installing allure {ALLURE} by npm into {folder}, once", flush=True)
+        print(f"installing allure {ALLURE} with npm into {folder}, once", flush=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
         words = [npm, "install", "--prefix", str(partial), f"allure@{ALLURE}"]

@@ -63,7 +63,7 @@ class Access:
         if token and not (token.isascii() and token.isprintable()):
             raise BadUrl("the token does not fit into an HTTP header; give one line of ASCII")
         if trust is not None and not trust.is_file():
-            raise BadUrl(f"the file of certificates {trust}: there is no such file")
+            raise BadUrl(f"the certificate file {trust} does not exist")
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)
 
 

@@ -36,7 +36,7 @@ class Alarm:
                 return
             left = end - time.monotonic()
             if left <= 0:
-                raise Unsettled(f"not within {seconds:g} s: {what}")
+                raise Unsettled(f"not reached within {seconds:g} s: {what}")
             with self._changed:
                 if self._changes == seen:
                     self._changed.wait(min(GLANCE, left))

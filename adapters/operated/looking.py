@@ -67,11 +67,12 @@ class ClusterObserver:
         """
         found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
         if cluster is not None and cluster not in found:
-            raise NoCluster(
-                f"--cluster {cluster}: it is unknown; choose from {', '.join(found) or 'none'}"
-            )
+            advice = f"choose from {', '.join(found)}" if found else "the broker knows no cluster"
+            raise NoCluster(f"--cluster {cluster}: it is unknown; {advice}")
         if cluster is None and len(found) != 1:
-            raise NoCluster(f"choose one with --cluster: {', '.join(found) or 'there is none'}")
+            raise NoCluster(
+                f"choose one with --cluster: {', '.join(found) or 'the broker knows none'}"
+            )
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Observation:

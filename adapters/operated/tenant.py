@@ -215,7 +215,7 @@ def _handle_signals(
 ) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise NotTheMainThread(
-            "this is not the main thread, from which alone a cluster is changed: " + WHY_MAIN
+            "a cluster can be changed only from the main thread, because " + WHY_MAIN
         )
     former = {one: signal.signal(one, handler) for one in numbers}
     try:

@@ -77,8 +77,9 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         raise NoStrategy(f"there is no class {asked}{_suggestion(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
-            f"{_simple_name(full)} is the extensible manager's, and the modular manager takes no "
-            "such class; of these, only TransferShedder can be asked, as the strategy of a case"
+            f"{_simple_name(full)} is the extensible manager's, and the modular manager cannot "
+            "run it; of that manager's strategies, only TransferShedder can be asked, as the "
+            "strategy of a case"
         )
     if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)

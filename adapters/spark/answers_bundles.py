@@ -104,7 +104,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     rows = rows.withColumn("cuts", cuts)
     refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms)
-    unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
+    unset = F.when(algorithm.isNull(), F.lit("an algorithm is neither named nor set"))
     empty = F.when(lower >= upper, F.concat("bundle", F.lit(" is not a hash range")))
     answer = first_answer(
         declined("failed", empty),

@@ -34,7 +34,7 @@ def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
 def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
     """Return the network interface's speed in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
-    unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
+    unknown = F.when(speed.isNull(), F.lit("the speed is neither reported nor set"))
     below = F.when(speed < 0, F.lit("a speed below 0 is set"))
     refused = declined("refused", F.coalesce(unknown, below))
     answer = first_answer(refused, json_answer(gbps=speed))

@@ -33,7 +33,7 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
     ),
 }
-"""Minutes since the unload of a bundle, or of a bundle that contained its topics, by the reading
+"""Minutes since the unload of a bundle, or of a bundle that contained its topics, under the reading
 `grace-of`.
 """
 

@@ -22,7 +22,7 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
-"""Namespaces that count in the domain of their broker, by the reading `domain-counts`. [ANTI-01]"""
+"""Namespaces that count in their broker's domain, under the reading `domain-counts`. [ANTI-01]"""
 
 
 def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:

@@ -174,7 +174,7 @@ def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> Data
 
 
 TOTAL: Mapping[str, Total] = {"sliding": _sliding_sums, "fading": _fading_sums}
-"""Functions that return the sums for an average, by the reading `window`. [DATA-01, DATA-02]"""
+"""Functions that return the sums for an average, under the reading `window`. [DATA-01, DATA-02]"""
 
 
 def averages(

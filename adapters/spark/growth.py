@@ -33,7 +33,7 @@ LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
 WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
-"""Rates that are compared with the limits, by the reading `split-rate-window`."""
+"""Rates that are compared with the limits, under the reading `split-rate-window`."""
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),

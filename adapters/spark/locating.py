@@ -14,7 +14,7 @@ HASHED: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
-"""Name whose hash locates a topic, by the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
+"""Name whose hash locates a topic, under the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
 
 FURTHER: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda _topic: F.lit(0).cast("bigint"),
@@ -22,7 +22,7 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Distance, in bundles, from the first partition to each partition, by the reading `partitions`.
+"""Distance, in bundles, from the first partition to each partition, under the reading `partitions`.
 [BUNDLE-08]
 """
 

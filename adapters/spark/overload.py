@@ -23,14 +23,14 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Comparison by alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparison for each alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
     "every": lambda rank, _above, _need: rank > 0,
 }
-"""True if a bundle is shed, by the reading `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
+"""True if a bundle is shed, under the reading `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:

@@ -33,7 +33,7 @@ LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""Functions that are true if a usage is too high for placement, by the reading
+"""Functions that are true if a usage is too high for placement, under the reading
 `placement-at-threshold`. [PLACE-04]
 """
 
@@ -42,7 +42,7 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""Functions that return the score, by the reading `placement-score`; null at the threshold.
+"""Functions that return the score, under the reading `placement-score`; null at the threshold.
 [PLACE-02]
 """
 

@@ -240,7 +240,7 @@ def check_installed(target: str, adapter: str) -> None:
     problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
         asked = adapter.partition(":")[0] == "spark"
-        hint = "run without this adapter" if asked else "take nox -s audit, which brings its own"
+        hint = "run without this adapter" if asked else "try nox -s audit, which installs PySpark"
         raise AdapterError("start", problem, f"install it, or {hint}", "", adapter)
 
 
@@ -264,7 +264,7 @@ def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
         session.conf.set(ZONE, OF_THE_SESSION[ZONE])
     except Exception as error:
         problem = f"Spark does not start: {exception_message(error)}"
-        raise AdapterError("start", problem, "run it by spark-submit", "", adapter) from None
+        raise AdapterError("start", problem, "start it with spark-submit", "", adapter) from None
     return Spark(SUBMITTED, session, session.version)
 
 
@@ -276,7 +276,7 @@ def _connect_remote(url: str, adapter: str) -> Spark:
         socket.create_connection(address, REACHED_WITHIN).close()
     except OSError as error:
         problem = f"no Spark Connect server at {address[0]}:{address[1]}: {error}"
-        hint = "start one, with start-connect-server.sh of Spark's sbin folder"
+        hint = "start one with start-connect-server.sh, in Spark's sbin folder"
         raise AdapterError("start", problem, hint, "", adapter) from None
     from pyspark.sql import SparkSession
 
@@ -287,7 +287,7 @@ def _connect_remote(url: str, adapter: str) -> Spark:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         problem = f"{url} provides no session: {exception_message(error)}"
         raise AdapterError(
-            "start", problem, f"for its client, {SPARK_EXTRA}", "", adapter
+            "start", problem, f"install its client: {SPARK_EXTRA}", "", adapter
         ) from None
     return Spark(url, session, session.version)
 

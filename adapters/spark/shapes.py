@@ -34,10 +34,10 @@ NEVER_MEASURED = 50
 """
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Number of bytes in a kilobyte, by the reading `kilobyte`."""
+"""Number of bytes in a kilobyte, under the reading `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Number of bytes in a megabyte, by the reading `megabyte`."""
+"""Number of bytes in a megabyte, under the reading `megabyte`."""
 
 
 def or_nothing(number: Column) -> Column:
@@ -94,7 +94,7 @@ def carried(average: Column, kilobyte: str) -> Column:
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Average by which a bundle's load counts in shedding, by the reading `shed-window`."""
+"""Average by which a bundle's load counts in shedding, under the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Traffic by which bundles are ordered and summed in shedding, by the reading `shed-measure`."""
+"""Traffic by which bundles are ordered and summed in shedding, under the reading `shed-measure`."""

@@ -52,7 +52,7 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""Functions that are true if an unload is within the grace period, by the reading `grace-edge`.
+"""Functions that are true if an unload is within the grace period, under the reading `grace-edge`.
 [SHED-04]
 """
 
@@ -112,7 +112,7 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""Strategies that shed whichever strategy is set, by the reading `overload-scope`. [SHED-08]
+"""Strategies that shed whichever strategy is set, under the reading `overload-scope`. [SHED-08]
 
 Under TransferShedder, none does.
 """
@@ -238,7 +238,7 @@ def _sum_over_parts(amounts: Column) -> Column:
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
-"""Traffic to sum over the bundles of a broker, by the reading `broker-rates`."""
+"""Traffic to sum over the bundles of a broker, under the reading `broker-rates`."""
 
 
 def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
     "bundles": _load_of_bundles,
 }
-"""Load of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
+"""Load of a broker, under the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
 
 
 def _number_of_bundles(parts: Column) -> Column:

@@ -19,7 +19,7 @@ SELECTED_BY: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, under the reading `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def halved(number: Column) -> Column:
@@ -33,7 +33,7 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     ),
     "by-name": lambda lower, upper: halved(lower + upper),
 }
-"""Functions that return the middle of a range, by the reading `range-halves`; the last hash does
+"""Functions that return the middle of a range, under the reading `range-halves`; the last hash does
 not count.
 
 [SPLIT-10]
@@ -162,7 +162,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
         F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
     ),
 }
-"""Functions that return the reason for refusing a number of cuts, or null, by the reading
+"""Functions that return the reason for refusing a number of cuts, or null, under the reading
 `split-ways`. [SPLIT-12, SPLIT-13]
 """
 

@@ -33,15 +33,15 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Functions that compare usage with the limit, by the reading `threshold-trigger`. [THRESHOLD-01,
-THRESHOLD-02]
+"""Functions that compare usage with the limit, under the reading `threshold-trigger`.
+[THRESHOLD-01, THRESHOLD-02]
 """
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - constant(BELOW_AVERAGE),
     "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
-"""Functions that return the usage after shedding, by the reading `threshold-target`.
+"""Functions that return the usage after shedding, under the reading `threshold-target`.
 [THRESHOLD-03]
 """
 
@@ -49,7 +49,7 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
-"""Functions that convert percentage points of usage to traffic, by the reading
+"""Functions that convert percentage points of usage to traffic, under the reading
 `threshold-released`. [THRESHOLD-03]
 """
 
@@ -58,7 +58,7 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
-"""Functions that return the usage below which a broker is idle, by the reading `lower-boundary`.
+"""Functions that return the usage below which a broker is idle, under the reading `lower-boundary`.
 [THRESHOLD-09]
 """
 
@@ -67,7 +67,7 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""Functions that are true if a bundle is shed because a broker is idle, by the reading
+"""Functions that are true if a bundle is shed because a broker is idle, under the reading
 `lower-boundary-amount`. [THRESHOLD-13]
 """
 

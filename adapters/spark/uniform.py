@@ -27,19 +27,19 @@ RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison by alternative of the reading `uniform-difference`. [UNIFORM-01]"""
+"""Comparison for each alternative of the reading `uniform-difference`. [UNIFORM-01]"""
 
 BYTES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison by alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
+"""Comparison for each alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
 
 TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
 }
-"""Function by alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+"""Function for each alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
 
 
 def _fits() -> Column:

@@ -75,7 +75,7 @@ def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Importe
     for path in paths:
         files = sorted(_files_in(path)) if path.is_dir() else [path]
         if not files:
-            raise BadSource(f"{path}: the folder contains no files; give another one")
+            raise BadSource(f"{path}: the folder contains no files; give another folder")
         for file in files:
             _read_file(found, file, path if path.is_dir() else file.parent, date)
     return found

@@ -138,7 +138,9 @@ def _comparison_lines(asked: Json) -> list[str]:
         (unit, *(_format_amount(asked[side][name]) for side in SIDES))
         for name, unit in ROWS.items()
     ]
-    told = f"{asked['both']} bundles by both, {asked['only_asked']} only by the asked settings"
+    told = (
+        f"{asked['both']} bundles under both, {asked['only_asked']} only under the asked settings"
+    )
     return [*table(headings, rows, numbers=True), told]
 
 

@@ -220,6 +220,6 @@ WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Functions that return the unloads that count for a bundle, by the reading `grace-of`.
+"""Functions that return the unloads that count for a bundle, under the reading `grace-of`.
 [SHED-04]
 """

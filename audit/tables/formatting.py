@@ -48,7 +48,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     "throughput": throughput,
     "message-rate": messages,
 }
-"""Functions that format traffic with its unit, by the reading `shed-measure`."""
+"""Functions that format traffic with its unit, under the reading `shed-measure`."""
 
 
 def sentence(*parts: Column | str) -> Column:

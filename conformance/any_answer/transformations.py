@@ -231,10 +231,10 @@ GROUPED_ELSEWHERE = Transformation(
     f"{ENTRIES_ADDED} namespaces of a group without a broker", _grouped_elsewhere, adds=True
 )
 BROKERS_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are no candidates", _brokers_elsewhere, adds=True
+    f"{BROKERS_ADDED} brokers that are not candidates", _brokers_elsewhere, adds=True
 )
 SERVED_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are no candidates", _served_elsewhere, adds=True
+    f"{BROKERS_ADDED} brokers that are not candidates", _served_elsewhere, adds=True
 )
 EMPTY_LISTS = Transformation("empty lists instead of absent ones", _empty_instead_of_absent)
 NULL_OVERRIDE = Transformation("null instead of a setting that is absent", _null_instead_of_absent)

@@ -27,12 +27,12 @@ from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER
 Origin = Literal["saved", "example", "searched", "drawn", "aimed", "other"]
 """Source of a trial.
 
-`searched` is a fault that a campaign found, `aimed` tells the alternatives of a reading apart, and
-`other` was drawn for a different rule.
+`searched` is a fault that a campaign found, `aimed` distinguishes the alternatives of a reading,
+and `other` was drawn for a different rule.
 """
 
 TRIALS_PER_AIM = 8
-"""Number of trials drawn from each strategy that tells the alternatives of a reading apart."""
+"""Number of trials drawn from each strategy that distinguishes the alternatives of a reading."""
 
 COSTLY_DIVISOR = 2
 """Divisor of a rule's number of trials where a case takes seconds.

@@ -91,7 +91,7 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:
         cases = sum(findings.aside.values())
-        why = f"{cases} more cases break a presupposed rule, and count against that one"
+        why = f"{cases} more cases break a presupposed rule, and count against that rule"
         return replace(blank, why=why)
     return blank
 

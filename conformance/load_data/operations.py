@@ -140,7 +140,7 @@ class Sampled:
         return int(self.case[FRAMES[frame]])
 
     def average(self, frame: str) -> Rates:
-        """Return the average in a time frame, by the reading `window`."""
+        """Return the average in a time frame, under the reading `window`."""
         mean = MEAN[self.readings["window"]]
         return average(self.samples, self.window(frame), mean, self.unmeasured).rates
 
@@ -336,7 +336,7 @@ def _nic_problems(case: Json, settings: Settings) -> Problems:
     elif isinstance(override, int | float) and override <= 0:
         yield f"case.settings.{NIC_SPEED}: {override:g} Gbit/s is not a speed; leave it empty"
     if override in (None, "") and case["nics"][0].get("reportedGbps") is None:
-        yield "case.nics: no speed is reported and none is set"
+        yield "case.nics: the speed is neither reported nor set"
 
 
 def _read_speed(_case: FlatCase, answer: Json) -> Fraction:

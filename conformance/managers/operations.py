@@ -182,7 +182,7 @@ def is_mistake(name: str) -> bool:
 
 
 def in_use(case: Places, expect: Expect) -> str | None:
-    """Return the class name in effect, by the reading `absent-manager`; None for the default."""
+    """Return the class name in effect, under the reading `absent-manager`; None for the default."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
@@ -278,7 +278,9 @@ def a_mistake_in_broker_conf_is_ignored(
 ) -> None:
     """Without a dynamic setting, the simple manager runs if broker.conf names no existing one."""
     if _mistaken(case, expect):
-        expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
+        expect.that(
+            answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is not a load manager", answer
+        )
 
 
 @CHOOSE.check("MANAGER-13", draws=mistaken())
@@ -288,7 +290,7 @@ def a_mistake_in_broker_conf_is_refused(
     """Without a dynamic setting, no manager runs if broker.conf names no existing one."""
     if _mistaken(case, expect):
         refused = answer.refused is not None
-        expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
+        expect.that(refused, f"a refusal: '{case.conf}' is not a load manager", answer)
 
 
 @CHOOSE.check("MANAGER-14", draws=by_conf(IN_EXTENSIONS))

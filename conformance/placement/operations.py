@@ -197,7 +197,7 @@ def _policy_problems(case: Json) -> Problems:
         for group in ("namespaces", "primary", "secondary")
         for one in policy[group]
     ]
-    yield from (f"case.policies: {one!r} is no regular expression" for one in _invalid(regexes))
+    yield from (f"case.policies: {one!r} is not a regular expression" for one in _invalid(regexes))
     namespace = case["bundle"].rpartition("/")[0]
     if sum(_any_matches_part(policy["namespaces"], namespace) for policy in policies) > 1:
         yield f"case.policies: {namespace} is under two policies"
@@ -296,7 +296,7 @@ def _change_problems(case: Json, _settings: Settings) -> Problems:
     for name in OLD_AND_NEW:
         for group in ("namespaces", "primary", "secondary"):
             for one in _invalid(case[name][group] if case[name] else ()):
-                yield f"case.{name}.{group}: {one!r} is no regular expression"
+                yield f"case.{name}.{group}: {one!r} is not a regular expression"
 
 
 def isolation_policy(

@@ -261,7 +261,7 @@ def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
     missed_by_chance = count * (1 - 1 / max(count, 1)) ** len(asked)
     if expect.reached(count > 1 and missed_by_chance <= ERROR_RATE):
         missed = case.candidates.keys() - {one.answer.broker for one in asked}
-        never = f"never {', '.join(sorted(missed))} in {len(asked)} asks"
+        never = f"never {', '.join(sorted(missed))} in {len(asked)} repetitions"
         expect.that(not missed, f"each of {', '.join(case.candidates)} at least once", never)
 
 

@@ -44,12 +44,12 @@ class ComparedBrokers:
     readings: Readings
 
     def considers(self, one: ComparedBroker) -> bool:
-        """True if a candidate is not overloaded, by the reading `placement-at-threshold`."""
+        """True if a candidate is not overloaded, under the reading `placement-at-threshold`."""
         eligible = self.readings["placement-at-threshold"] == "eligible"
         return one.usage < self.threshold or (eligible and one.usage == self.threshold)
 
     def compared_rate(self, one: ComparedBroker) -> Rate:
-        """Return the rate by which a candidate is compared, by the reading `placement-score`."""
+        """Return the rate by which a candidate is compared, under the reading `placement-score`."""
         with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
         return one.rate + self.bundle_rate if with_bundle else one.rate
 

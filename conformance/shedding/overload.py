@@ -115,7 +115,7 @@ def _by_bytes(case: SheddingCycle) -> bool:
 
 
 def _expense(case: SheddingCycle, bundle: str) -> Rate:
-    """Return the traffic that makes a bundle expensive, by the reading `expensive-measure`."""
+    """Return the traffic that makes a bundle expensive, under the reading `expensive-measure`."""
     rates = case.rates(bundle)
     return rates.throughput if _by_bytes(case) else rates.messages
 

@@ -105,7 +105,7 @@ class UsageLevels:
 
     @property
     def bound(self) -> Percent:
-        """The lower boundary: the usage below which a broker is idle, by the reading
+        """The lower boundary: the usage below which a broker is idle, under the reading
         `lower-boundary`.
         """
         below = {

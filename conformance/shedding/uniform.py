@@ -32,7 +32,7 @@ from pulsar_conformance.reference.uniform import (
 )
 
 TRIGGERS = {"both": all, "either": any}
-"""Function that says if differences in messages and in bytes trigger an unload, by the reading
+"""Function that says if differences in messages and in bytes trigger an unload, under the reading
 `uniform-trigger`.
 """
 

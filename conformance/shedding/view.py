@@ -95,7 +95,7 @@ class SheddingCycle:
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return recently unloaded bundles that keep one from moving, by the reading `grace-of`."""
+        """Return recently unloaded bundles that block a bundle, under the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if holds(moved, bundle)]
@@ -125,14 +125,14 @@ class SheddingCycle:
         return Rates(each, each, each * kilobyte, each * kilobyte)
 
     def rates_of(self, broker: Broker) -> Rates:
-        """Return a broker's traffic, by the reading `broker-rates`."""
+        """Return a broker's traffic, under the reading `broker-rates`."""
         if self.readings["broker-rates"] == "reported":
             return broker.rates
         each = [self.rates(bundle).each() for bundle in broker.bundles]
         return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
 
     def measure(self, rates: Rates) -> Rate:
-        """Return the rate by which traffic is compared and added, by the reading `shed-measure`."""
+        """Return the rate by which traffic is compared, under the reading `shed-measure`."""
         by_bytes = self.readings["shed-measure"] == "throughput"
         return rates.throughput if by_bytes else rates.messages
 

@@ -195,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
 
 
 def _same(before: Move, now: Move, expect: Expect) -> bool:
-    """True if a bundle or parts of it moved earlier, by the reading `grace-of`."""
+    """True if a bundle or parts of it moved earlier, under the reading `grace-of`."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:

@@ -33,8 +33,8 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""Functions that return the class in use without a dynamic setting, given that in broker.conf, by
-alternatives of the reading `absent-manager`.
+"""Functions that return the class in use without a dynamic setting, given that in broker.conf, for
+each alternative of the reading `absent-manager`.
 """
 
 

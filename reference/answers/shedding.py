@@ -106,8 +106,7 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy named in a case or in its settings, or by default; None if none.
-    """
+    """Return the shedding strategy that a case names, or its settings or `defaults`, or None."""
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
     named = case.get("settings", {}).get(STRATEGY) or defaults.get(STRATEGY)

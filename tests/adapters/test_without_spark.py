@@ -93,7 +93,7 @@ def test_the_audit_is_no_adapter_to_run_without(installed):
     installed(None)
     with pytest.raises(AdapterError) as caught:
         session.check_installed("local[1]", "audit")
-    assert "next: install it, or take nox -s audit" in str(caught.value)
+    assert "next: install it, or try nox -s audit" in str(caught.value)
     assert "install it, or run without this adapter" in told("spark")
 
 

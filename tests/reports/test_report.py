@@ -320,7 +320,7 @@ def test_the_tool_is_installed_once_and_the_report_calls_nobody(run, tmp_path, m
     index = run / "reports" / "out" / "report" / "index.html"
     assert report(run, monkeypatch, path, tmp_path) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"installing allure {allure.ALLURE} by npm into ")
+    assert said.startswith(f"installing allure {allure.ALLURE} with npm into ")
     assert said.endswith(f"open {index.as_uri()}\n")
     asked = json.loads((tmp_path / "seen.json").read_text())
     assert asked["plugins"]["awesome"]["options"]["groupBy"][:2] == ["parentSuite", "suite"]

@@ -186,7 +186,7 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
     except NoStrategy as none:
         raise Unsupported(str(none)) from None
     if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
-        raise Unsupported(f"this release has no {STRATEGY}, and sheds only by {ONLY}")
+        raise Unsupported(f"this release has no {STRATEGY}, and sheds only with {ONLY}")
     return settings_for_strategy(name, SHEDDING)
 
 

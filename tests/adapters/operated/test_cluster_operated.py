@@ -213,7 +213,7 @@ def test_no_command_repeats_a_password(command, capsys):
         ("http://localhost:8080,changes=yes", "write changes=allowed"),
         ("http://localhost:8080,manager=simple", "is not an option after a URL"),
         ("http://localhost:8080,token-file=/nowhere", "the token file /nowhere cannot be read"),
-        ("http://localhost:8080,tls-trust=/nowhere", "there is no such file"),
+        ("http://localhost:8080,tls-trust=/nowhere", "/nowhere does not exist"),
     ],
 )
 def test_a_name_that_says_nothing_usable(text, said):

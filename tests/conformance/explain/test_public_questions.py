@@ -166,7 +166,7 @@ def test_a_report_without_the_speed_of_a_network_card_is_usable(tmp_path, capsys
     cards = {"settings": {}, "nics": [{"reportedGbps": None}]}
     file.write_text(json.dumps({"ask": "usage.nic", "case": cards}))
     assert main(["explain", str(file)]) == 2
-    assert "no speed is reported and none is set" in capsys.readouterr().err
+    assert "the speed is neither reported nor set" in capsys.readouterr().err
 
 
 HOT = ["persistent://acme/o/t-3", "persistent://acme/o/t-7", "persistent://acme/o/t-11"]
