@@ -44,10 +44,10 @@ class Sample:
 
     program: str
     folder: Path
-    """The folder of its source."""
+    """The folder of the source."""
     version: tuple[str, ...]
     least: int
-    """Minimum version of the program that runs it."""
+    """Minimum version of the program that runs the sample."""
     words: tuple[str, ...]
     """The command that starts it, with `{source}` for the folder and `{built}` for the result of
     `build`.
@@ -55,7 +55,7 @@ class Sample:
     build: tuple[str, ...] = ()
     """Arguments with which the program compiles it to `{built}`; none if it runs the source."""
     remedy: str = ""
-    """Advice to the user if it cannot be compiled."""
+    """Advice to the user if the sample cannot be compiled."""
     series: str = ""
     """Leading part of the program's version that `least` omits, if any."""
 

@@ -18,7 +18,7 @@ class Step:
     label: str
     text: str
     detail: bool = False
-    """True if a short derivation leaves it out."""
+    """True if a short derivation leaves the step out."""
 
     def within(self) -> Step:
         """Return a copy of the step that is indented below a heading."""

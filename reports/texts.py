@@ -20,7 +20,7 @@ class Text:
     file: Path
     sections: Mapping[str, list[str]]
     part: str = ""
-    """The release whose annotations it contains, if the file has those of several."""
+    """The release whose annotations the text contains, if the file has several releases."""
 
     def by_fingerprint(self) -> dict[str, str]:
         """Map fingerprints to sentences."""

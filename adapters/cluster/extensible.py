@@ -25,7 +25,7 @@ STATES = 1_000
 """Number that exceeds the number of states through which a bundle passes in a millisecond."""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""Quantities of bundles whose sums are those of a broker."""
+"""Quantities of bundles that add up to the quantities of a broker."""
 
 
 class ExtensibleManager(LoadManager):

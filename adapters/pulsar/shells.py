@@ -127,7 +127,7 @@ def release_stubs() -> None:
 
 
 UNREPLIED: set[str] = set()
-"""Type.method of every call without a reply since the last `release_stubs`; it got null."""
+"""Type.method of every call that got null, without a reply, since the last `release_stubs`."""
 
 NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """The part of a NullPointerException's message that names the method that returned null."""

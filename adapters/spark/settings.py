@@ -37,7 +37,7 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 
 
 INFINITE = float("inf")
-"""Value of a limit by which, according to the documents, it is switched off."""
+"""Value that, according to the documents, switches a limit off."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:

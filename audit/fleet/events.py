@@ -16,9 +16,7 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Number of brokers below which none is restarted, so that a bundle can always go to several
-brokers.
-"""
+"""Number of brokers below which no broker restarts, so that bundles have several destinations."""
 
 DOWN = (2, 9)
 """Range of the number of periods for which a broker is down; the second number is excluded."""

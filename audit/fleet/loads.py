@@ -16,9 +16,7 @@ MIN_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, at the average hour."""
 
 TAIL = 1.4
-"""Exponent of the power law of traffic; by it, a small number of bundles carries most of the
-traffic.
-"""
+"""Exponent of the power law of traffic: few bundles carry most of the traffic."""
 
 HEAVIEST = 30
 """Maximum base traffic of a bundle, as a multiple of the minimum."""

@@ -36,7 +36,7 @@ record.
 """
 
 DOCUMENTS = 2_000
-"""Number of files above which none is assumed to be a single JSON document."""
+"""Number of files above which no file is assumed to be a single JSON document."""
 
 
 def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "text") -> DataFrame:

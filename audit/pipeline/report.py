@@ -287,7 +287,7 @@ def _is_interrupt(error: BaseException) -> bool:
 
 
 SPARK = ("pyspark", "py4j", "grpc")
-"""Packages whose errors are those of Spark."""
+"""Packages whose errors count as errors of Spark."""
 
 JAVA_ENDED = "Spark's Java process has ended: it was killed, or its memory was exhausted"
 RESTART_HINT = "finished tables are kept, so correct the cause and start again"

@@ -21,9 +21,7 @@ FORGOTTEN = 3
 """Number of longest intervals without a report after which a broker has certainly gone."""
 
 HINDSIGHT = timedelta(hours=1)
-"""Maximum time by which a record may be later than a broker's departure or presence, of which it is
-a sign.
-"""
+"""Maximum delay of a record that shows a broker's departure or presence."""
 
 ELECTION = timedelta(minutes=1)
 """Maximum time from the departure of a leader to the record of its successor."""

@@ -22,7 +22,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation follows from that of other rules, by the same broker in the same cycle."""
+"""Rules whose violation follows from violations of other rules by the same broker and cycle."""
 
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")

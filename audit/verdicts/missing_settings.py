@@ -27,9 +27,7 @@ STRATEGY_OF: Mapping[str, str] = {
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of the history, and the only rule in it that does
-not.
-"""
+"""The area whose rules depend on the share of history, and its only rule that does not."""
 
 
 def strategy_of(rule: str) -> str | None:

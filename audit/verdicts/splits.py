@@ -20,9 +20,7 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte by the smaller definition; traffic that exceeds no limit by it exceeds none
-by the other.
-"""
+"""Bytes in a megabyte under the smaller definition; limits are higher under the larger one."""
 
 LATE_DATA = timedelta(days=1)
 """Maximum time by which the record of a leader's data about a bundle may be later than the bundle's

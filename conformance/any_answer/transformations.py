@@ -79,7 +79,7 @@ class Transformation:
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
     """Returns the new names for one or more cases."""
     adds: bool = False
-    """True if it adds many entries, so that cases take longer."""
+    """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
     """Beginning of the first replacement name, which every renamed case contains; else empty."""
 

@@ -42,9 +42,9 @@ class Cause(NamedTuple):
     """The cause of a changed decision."""
 
     factors: tuple[Factor, ...]
-    """The changed ways, readings and defaults that explain it; empty if none does."""
+    """The changed ways, readings and defaults that explain the decision; empty if none does."""
     rules: tuple[str, ...]
-    """If no factor explains it, the rules that one of the two releases breaks on the case."""
+    """If no factor explains the decision, the rules that only one release breaks on the case."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Confirmed:
     flaky: tuple[Fault, ...] = ()
     """Faults that did not recur when asked again."""
     example: AnsweredTrial | None = None
-    """A worked example whose answer differs from the one that was worked out by hand."""
+    """A worked example whose answer differs from the expected one."""
 
 
 class Confirmer:

@@ -115,7 +115,7 @@ class Applied:
 
 
 GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""For each state, signs for `to` and `from`: + a broker, - none, ? either; others have `-+`."""
+"""For each state, signs for `to` and `from`: + a broker, - none, ? either; by default `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:

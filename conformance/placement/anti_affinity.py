@@ -58,7 +58,7 @@ def assume_two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""Iterator of mistakes: the spread as a mistake would see it, and a description of the mistake."""
+"""Iterator of mistakes: the spread that a mistake would see, and the mistake in words."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:

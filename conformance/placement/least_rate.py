@@ -41,7 +41,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""Iterator of mistakes: the comparison as a mistake would make it, and a description of it."""
+"""Iterator of mistakes: the comparison that a mistake would make, and the mistake in words."""
 
 
 def _other_scores(case: Placing) -> Mistakes:

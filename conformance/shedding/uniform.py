@@ -37,7 +37,7 @@ TRIGGERS = {"both": all, "either": any}
 """
 
 MIN_COMPARED = Fraction(1)
-"""Rate, of messages or bytes per second, as which a lower one may count: 0 has no multiples."""
+"""Lowest rate, in messages or bytes per second, that is compared, because 0 has no multiples."""
 
 
 class Amount(NamedTuple):

@@ -46,7 +46,7 @@ class ReleasedPlacement:
     instead: str | None = None
     """The strategy to use instead of the one that is set."""
     table: int | None = None
-    """Capacity of the hash set of candidates; None if it is that of a set built from them."""
+    """Capacity of the hash set of candidates; None if the set is built from them."""
 
     @cached_property
     def strategy(self) -> str:

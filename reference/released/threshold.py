@@ -28,7 +28,7 @@ HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources of which one stands for earlier usage: the first that has a weight."""
+"""Resources, the first of which that has a weight stands for earlier usage."""
 
 
 @dataclass(frozen=True)

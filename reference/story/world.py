@@ -24,13 +24,13 @@ class Member:
     """A broker that is up."""
 
     capacity: Rate
-    """Bytes per second at which its CPU is fully used."""
+    """Bytes per second at which the broker's CPU is fully used."""
     file: Mapping[str, Value]
-    """Contents of its broker.conf when it started."""
+    """Contents of the broker's broker.conf when it started."""
     strategy: Value
-    """The shedding strategy with which it started. [SHED-10]"""
+    """The shedding strategy with which the broker started. [SHED-10]"""
     reported: Rates = IDLE
-    """Rates in its last report."""
+    """Rates in the broker's last report."""
     history: Percent | None = None
     """ThresholdShedder's smoothed usage from earlier cycles."""
 

@@ -11,7 +11,7 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Maximum length of a list shown in full; of a longer one, the ends and the length are shown."""
+"""Maximum length of a list shown in full; a longer list is shown by its ends and length."""
 
 FIRST = 3
 

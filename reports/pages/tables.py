@@ -31,7 +31,7 @@ UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | 
 """Values shown for resources that a broker does not report, by heading."""
 
 ALIKE = 2
-"""Maximum number of equal consecutive brokers that are all shown; of more, only one is."""
+"""Maximum number of equal consecutive brokers that are all shown; otherwise one is shown."""
 
 WIDE = 8
 """Number of fields above which objects with different fields share one column."""
