@@ -69,7 +69,7 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
         "",
         *_totals(verdicts),
         *_absent(names, verdicts),
-        *_others(names, run["profiles"], verdicts),
+        *_other_verdicts(names, run["profiles"], verdicts),
         *_neutral(run),
     ]
 
@@ -215,7 +215,7 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
         yield from paragraph(text, 5, "")
 
 
-def _others(
+def _other_verdicts(
     names: Mapping[Run, str], profiles: Sequence[str], verdicts: Iterable[Line]
 ) -> Iterator[str]:
     """Yield every verdict other than a pass; equal reasons share a line, except deviations."""

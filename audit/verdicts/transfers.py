@@ -49,7 +49,7 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
     found = silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
     if not rules and planned.RULE not in known:
         return found
-    is_extensible, is_average = _named(silver, plan)
+    is_extensible, is_average = _named_in_settings(silver, plan)
     if rules and is_extensible:
         rows = cycles.in_period_of(_turns(silver, made, plan), plan)
         judged = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
@@ -62,7 +62,7 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
     return found
 
 
-def _named(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
+def _named_in_settings(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
     """Return whether any settings name the extensible manager, and whether any name AvgShedder.
 
     A small job finds out.

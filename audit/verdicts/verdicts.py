@@ -150,13 +150,13 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan, strategies: Sequence
         "settings",
         F.map_keys("given").alias("named"),
         "strategy",
-        _others(plan).alias("others"),
+        _other_settings(plan).alias("others"),
         *(name for name in ("streak", "perhaps_streak") if name in moments.columns),
     )
     return facts(acted, brokers, settled, plan.readings, strategies)
 
 
-def _others(plan: AuditPlan) -> Column:
+def _other_settings(plan: AuditPlan) -> Column:
     """Return the settings and strategies that may apply instead of the recorded ones."""
     named, strategy = F.map_keys("given"), F.col("strategy")
     former = in_force(F.col("former"), plan)

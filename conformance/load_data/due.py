@@ -94,10 +94,10 @@ class LoadChange:
         most = self.threshold + POINTS
         points = all(abs(one - other) > most for one, other in peaks)
         return {
-            "messages": self._over(before.messages, now.messages, most),
-            "bytes": self._over(before.throughput, now.throughput, most),
-            "bundles": self._over(*self._counted(), most),
-            "usage": points and all(self._over(*peak, most) for peak in peaks),
+            "messages": self._exceeds(before.messages, now.messages, most),
+            "bytes": self._exceeds(before.throughput, now.throughput, most),
+            "bundles": self._exceeds(*self._counted(), most),
+            "usage": points and all(self._exceeds(*peak, most) for peak in peaks),
         }
 
     @property
@@ -111,10 +111,10 @@ class LoadChange:
             self._counted(),
         ]
         points = (abs(now.percent[name] - before.percent[name]) for name in RESOURCES)
-        return not any(self._over(*pair, least) for pair in pairs) and max(points) <= least
+        return not any(self._exceeds(*pair, least) for pair in pairs) and max(points) <= least
 
     @staticmethod
-    def _over(before: Fraction, now: Fraction, percent: Percent) -> bool:
+    def _exceeds(before: Fraction, now: Fraction, percent: Percent) -> bool:
         return abs(now - before) * 100 > before * percent if now != before else False
 
 

@@ -238,7 +238,7 @@ def _same_bundles(reported: Iterable[str], answered: Iterable[str] | None) -> bo
     return set(reported) == set(answered or ())
 
 
-def _kept(
+def _demand_kept(
     names: Iterable[str],
     alike: Callable[[Any, Any], bool],
     case: Reported,
@@ -258,25 +258,25 @@ def _kept(
 @READ.check("REPORT-04", draws=modular_reports())
 def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """Total rates are answered as reported."""
-    _kept(RATE_FIELDS, _same_rate, case, answer, expect)
+    _demand_kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=modular_reports())
 def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """Numbers of topics, bundles, producers and consumers are answered as reported."""
-    _kept(COUNTS, _same_count, case, answer, expect)
+    _demand_kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=modular_reports())
 def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The bundles are answered as reported."""
-    _kept(("bundles",), _same_bundles, case, answer, expect)
+    _demand_kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """Gained and lost bundles are answered as reported."""
-    _kept(CHANGES, _same_bundles, case, answer, expect)
+    _demand_kept(CHANGES, _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-08", draws=any_report())

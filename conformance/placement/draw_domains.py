@@ -75,7 +75,7 @@ def _namespaces(random: Random) -> int:
     return random.choice((0, 1, 2, 3, 5, 8, 20, 24, 30))
 
 
-def _placed(random: Random, case: Json, evenly: bool) -> Json:
+def _place_others(random: Random, case: Json, evenly: bool) -> Json:
     """Place all namespaces but the one in question, as documented if `evenly`, else at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
@@ -92,12 +92,14 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 def even(random: Random) -> Json:
     """Return a case whose other namespaces were placed one by one as documented."""
     world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
-    return _placed(random, world, evenly=True)
+    return _place_others(random, world, evenly=True)
 
 
 def uneven(random: Random) -> Json:
     """Return a case whose other namespaces were placed at random, unevenly."""
-    case = _placed(random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False)
+    case = _place_others(
+        random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False
+    )
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
         case["candidates"] = case["candidates"][:keep]
@@ -109,14 +111,14 @@ def more_than_domains(random: Random) -> Json:
     case = _unserved(random, _sizes(random), 0)
     extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
     case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
-    return _placed(random, case, evenly=random.random() < 0.5)
+    return _place_others(random, case, evenly=random.random() < 0.5)
 
 
 def several_groups(random: Random) -> Json:
     """Return a case with namespaces of this group, other groups and no group on several brokers."""
     world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
-        return _placed(random, world, evenly=False)
+        return _place_others(random, world, evenly=False)
     case = _without_placements(random)
     rooms = {group: random.choice(list(case["domains"])) for group in (*GROUPS, None)}
     for domain, brokers in case["domains"].items():

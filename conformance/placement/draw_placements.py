@@ -349,13 +349,13 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
 def before_and_after() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials before and after the load on some brokers changes."""
     return st.builds(
-        lambda case, random: Trial.of(OPERATION, case, _moved(random, copied(case))),
+        lambda case, random: Trial.of(OPERATION, case, _move_load(random, copied(case))),
         cases(balanced, used_alike),
         randoms,
     )
 
 
-def _moved(random: Random, case: Json) -> Json:
+def _move_load(random: Random, case: Json) -> Json:
     """Overload half of the brokers, or give their bundles much more load."""
     for name in random.sample(list(case["brokers"]), len(case["brokers"]) // 2 or 1):
         broker = case["brokers"][name]

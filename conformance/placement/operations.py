@@ -218,7 +218,7 @@ def _any_matches_part(regexes: Sequence[str], text: str) -> bool:
     return any(re.search(one, text) for one in regexes if not _invalid([one]))
 
 
-def _named(case: Json, answer: Json) -> list[NamesUsed]:
+def _names_used(case: Json, answer: Json) -> list[NamesUsed]:
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["brokers"])]
 
@@ -248,7 +248,7 @@ ASSIGN = Operation(
     examples=(_example_whole(95.0), _example_whole(50.0)),
     legal=_legal_whole,
     removable=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
-    names=_named,
+    names=_names_used,
     determined=assigning_is_determined,
 )
 

@@ -280,11 +280,11 @@ def _row(case: Json, length: int, random: Random) -> Json:
     settings = {HISTORY_SHARE: random.choice((0.9, 0.5, 0)), **case["settings"]}
     found = [first]
     for _ in range(length - 1):
-        found.append(_later(found[-1], settings.get(GRACE, DEFAULT_GRACE), random))
+        found.append(_next_cycle(found[-1], settings.get(GRACE, DEFAULT_GRACE), random))
     return {"strategy": case["strategy"], "settings": settings, "cycles": found}
 
 
-def _later(before: Json, grace: float, random: Random) -> Json:
+def _next_cycle(before: Json, grace: float, random: Random) -> Json:
     """Return the next cycle, in which time has passed and bundles may have moved."""
     cycle: Json = copied(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + OFFSET, grace * 3))

@@ -251,13 +251,13 @@ def _weighted_alike(sketch: Sketch) -> Sketch:
     return replace(sketch, levels=levels, settings=settings)
 
 
-def _even(random: Random, size: Size, busy: float) -> list[float]:
+def _even_usages(random: Random, size: Size, busy: float) -> list[float]:
     return [busy + random.choice((0, 0, 1)) for _ in range(size.brokers)]
 
 
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
     """Return usage in percent of brokers, of which one is `below` points below the average."""
-    levels, place = _even(random, size, busy), random.randrange(size.brokers)
+    levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     of_all_others = sum(levels) - levels[place]
     levels[place] = max(0, round((of_all_others - size.brokers * below) / (size.brokers - 1), 4))
     return levels
@@ -265,7 +265,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
     """Return nearly equal usage, with one broker lowered by points or to a fraction of the rest."""
-    levels, place = _even(random, size, busy), random.randrange(size.brokers)
+    levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
     return levels

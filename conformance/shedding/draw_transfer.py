@@ -48,7 +48,7 @@ def _deviation(loads: Sequence[float], sample: int = 0) -> float:
     return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
 
 
-def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
+def _unbalanced_loads(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
     """Return settings, and loads that deviate by one to two times the target."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
@@ -61,7 +61,7 @@ def _uneven(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json
     return dict(zip(_names(random, count), loads, strict=True)), {TRANSFER_TARGET: target}
 
 
-def _even(random: Random) -> tuple[Loads, Json]:
+def _balanced_loads(random: Random) -> tuple[Loads, Json]:
     """Return loads that deviate by half to one times the target, and the settings."""
     count, high = random.randint(2, 6), random.randint(50, 90)
     low = high * random.choice((0.3, 0.4, 0.6)) if count > 2 else high - random.randint(10, 30)
@@ -180,13 +180,13 @@ def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
 
 def deviating(random: Random) -> Json:
     """Return a cycle whose loads deviate by more than the target."""
-    loads, settings = _uneven(random)
+    loads, settings = _unbalanced_loads(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
 def even_loads(random: Random) -> Json:
     """Return a cycle in which no condition for unloading holds."""
-    loads, settings = _even(random)
+    loads, settings = _balanced_loads(random)
     return {"settings": settings, **cluster(random, loads)}
 
 
@@ -231,7 +231,7 @@ def few_brokers(random: Random) -> Json:
 
 def outdated(random: Random) -> Json:
     """Return a balanced cycle with one more broker, which has outdated data and extreme load."""
-    loads, settings = _even(random)
+    loads, settings = _balanced_loads(random)
     strange = "broker-old"
     found = cluster(random, {**loads, strange: random.choice((0.5, 1, 99))})
     lifetime = random.choice((None, 300, 600))
@@ -250,7 +250,7 @@ def without_data(random: Random) -> Json:
 
 def under_policies(random: Random) -> Json:
     """Return an unbalanced cycle; a namespace on the most loaded broker has a policy."""
-    loads, settings = _uneven(random)
+    loads, settings = _unbalanced_loads(random)
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     policy: Json = {"groups": {"shop/us": "apart"}}
     if random.random() < 1 / 2:
@@ -261,7 +261,7 @@ def under_policies(random: Random) -> Json:
 
 def within_policies(random: Random) -> Json:
     """Return an unbalanced cycle; a policy permits the most loaded broker but not the least."""
-    loads, settings = _uneven(random, fewest=3)
+    loads, settings = _unbalanced_loads(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]
     primary = [most, *random.sample(others, random.randint(1, len(others)))]
@@ -280,7 +280,7 @@ def _busiest_has(loads: Mapping[str, float], namespace: str) -> dict[str, str]:
 
 def excluded(random: Random) -> Json:
     """Return an unbalanced cycle; the most loaded broker serves an excluded namespace."""
-    loads, settings = _uneven(random)
+    loads, settings = _unbalanced_loads(random)
     names = random.choice(("shop/us", "pulsar/system,shop/us"))
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     return {"settings": {**settings, EXCLUDED: names}, **found}
@@ -288,7 +288,7 @@ def excluded(random: Random) -> Json:
 
 def moved_before(random: Random) -> Json:
     """Return an unbalanced cycle; some bundles of the most loaded broker were recently unloaded."""
-    loads, settings = _uneven(random)
+    loads, settings = _unbalanced_loads(random)
     found = cluster(random, loads)
     grace = random.choice((None, 10, 60))
     most, minutes = max(loads, key=lambda name: loads[name]), 30 if grace is None else grace
@@ -302,7 +302,7 @@ def moved_before(random: Random) -> Json:
 
 def top_bundles(random: Random) -> Json:
     """Return an unbalanced cycle in which brokers report only some of their bundles."""
-    loads, settings = _uneven(random)
+    loads, settings = _unbalanced_loads(random)
     most = random.choice((1, 2, 3))
     shares = ((3, 4, 5, 6, 7, 8, 27, 40), (5, 6, 7, 8, 9, 10, 15, 40))
     return {"settings": {**settings, TOP: most}, **cluster(random, loads, shares=shares)}

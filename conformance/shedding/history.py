@@ -49,7 +49,7 @@ def _observed(levels: UsageLevels, broker: Broker) -> Range:
     return min(seen), max(seen)
 
 
-def _mixed(levels: UsageLevels, broker: Broker) -> Range:
+def _smoothed_range(levels: UsageLevels, broker: Broker) -> Range:
     """Return the range in which a broker's smoothed usage lies, given the weight of history.
 
     The documents do not say how the weight is applied, only that more weight brings the usage
@@ -101,7 +101,7 @@ def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect)
 @SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The larger the weight of history, the closer the compared usage is to earlier usage."""
-    _by_range(case, answer, _mixed, expect)
+    _by_range(case, answer, _smoothed_range, expect)
 
 
 def _exactly(levels: UsageLevels, broker: Broker) -> Range:

@@ -53,7 +53,7 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
     owned = {b for report in case["brokers"].values() for b in report.get("bundles", ())}
-    yield from _moved(owned, case["recentlyUnloaded"])
+    yield from _part_problems(owned, case["recentlyUnloaded"])
 
 
 def legal_transfers(settings: Settings) -> Problems:
@@ -72,7 +72,7 @@ def history_share(settings: Settings) -> Problems:
         yield f"case.settings.{HISTORY_SHARE}: a share must be between 0 and 1"
 
 
-def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
+def _part_problems(owned: set[str], recently: Mapping[str, float]) -> Problems:
     """Yield a problem for each recently unloaded bundle that is only a part of a current bundle.
 
     That is impossible, because bundles never merge.
@@ -122,10 +122,10 @@ def _brokers_in(unload: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _same_cycle(_case: Json, answer: Json) -> object:
-    return _sorted(answer["unload"])
+    return _sorted_unloads(answer["unload"])
 
 
-def _sorted(unload: Sequence[Mapping[str, str]]) -> list[tuple[str, str, str]]:
+def _sorted_unloads(unload: Sequence[Mapping[str, str]]) -> list[tuple[str, str, str]]:
     return sorted((one["broker"], one["bundle"], one.get("to", "")) for one in unload)
 
 
@@ -207,7 +207,7 @@ def _named_cycles(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _same_cycles(_case: Json, answer: Json) -> object:
-    return [_sorted(one["unload"]) for one in answer["cycles"]]
+    return [_sorted_unloads(one["unload"]) for one in answer["cycles"]]
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:

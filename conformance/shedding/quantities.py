@@ -74,9 +74,9 @@ class UsageLevels:
     @cached_property
     def usage(self) -> dict[str, Percent]:
         """Each broker's usage, smoothed over its history. [THRESHOLD-06, THRESHOLD-07]"""
-        return {name: self._mixed(broker) for name, broker in self.cycle.brokers.items()}
+        return {name: self._smoothed_usage(broker) for name, broker in self.cycle.brokers.items()}
 
-    def _mixed(self, broker: Broker) -> Percent:
+    def _smoothed_usage(self, broker: Broker) -> Percent:
         first, *later = *broker.history, self.cycle.weighted_usage[broker.name]
         mixed = first
         for now in later:

@@ -213,7 +213,7 @@ def unloads_name_nobody_without_transfers(
         expect.nothing(answer.to.values(), "transfers are switched off")
 
 
-def _passed(
+def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
     """Return the seconds since each earlier cycle with unloads, and the source brokers."""
@@ -233,7 +233,9 @@ def nothing_goes_soon_after_an_unload(
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for index, one in enumerate(answer):
-        if expect.reached(any(ago < delay - 1 for ago, _ in _passed(answer, row, index))):
+        if expect.reached(
+            any(ago < delay - 1 for ago, _ in _seconds_since_unloads(answer, row, index))
+        ):
             expect.nothing(one, f"the delay is {plain(delay)} seconds")
 
 
@@ -247,7 +249,7 @@ def nothing_goes_by_data_from_soon_after_an_unload(
     for index, one in enumerate(answer):
         early = [
             name
-            for ago, sources in _passed(answer, row, index)
+            for ago, sources in _seconds_since_unloads(answer, row, index)
             for name in sources.intersection(one.cycle.brokers)
             if ago - age_of(one.cycle, name) < delay - 1
             and not LoadsOfCycle(one.cycle).outdated(name)

@@ -32,7 +32,7 @@ class FirstUse:
     """The domains before the last change, or None if they never changed."""
 
 
-def _placed(course: Course) -> Iterator[FirstUse]:
+def _certain_first_uses(course: Course) -> Iterator[FirstUse]:
     """Yield first uses for which groups, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
@@ -80,10 +80,10 @@ def _spread(
         space, moment.groups, homes, owned, list(moment.brokers),
         course.story.readings["domain-counts"],
     )  # fmt: skip
-    return None if spread.mixed or not _idle(scene, moment) else spread
+    return None if spread.mixed or not _none_overloaded(scene, moment) else spread
 
 
-def _idle(scene: Scene, moment: Moment) -> bool:
+def _none_overloaded(scene: Scene, moment: Moment) -> bool:
     """True if no broker is near the overload threshold, so that none is excluded."""
     if not moment.is_known(OVERLOAD_THRESHOLD):
         return False
@@ -104,7 +104,7 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
 @REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
     """From a group's second namespace on, each goes where the group has the fewest."""
-    for placed in _placed(answer):
+    for placed in _certain_first_uses(answer):
         if placed.former_groups or placed.former_domains is not None:
             return
         if expect.reached(len(placed.spread.best) < len(placed.spread.candidates)):
@@ -114,7 +114,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
 @REPLAY.check("ANTI-12", draws=draws.stories(plots.another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if another were still in its former group."""
-    for placed in _placed(answer):
+    for placed in _certain_first_uses(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)
         _not_as_if(placed, replace(placed.spread, groups=groups), expect)
@@ -123,7 +123,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 @REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if domains had not changed."""
-    for placed in _placed(answer):
+    for placed in _certain_first_uses(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
 

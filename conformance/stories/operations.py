@@ -301,7 +301,7 @@ def _same_step(allowed: Json, answer: Json) -> bool:
     said = [name for name in ("leader", "decidedBy") if name in allowed and name in answer]
     declined = ({"ignored", "refused"} & set(one) for one in (allowed, answer))
     moved = all(
-        _sorted(allowed.get(name, ())) == _sorted(answer.get(name, ()))
+        _sorted_moves(allowed.get(name, ())) == _sorted_moves(answer.get(name, ()))
         for name in ("assigned", "unloaded", "split")
     )
     owners = allowed.get("owners", answer.get("owners")) == answer.get("owners")
@@ -309,7 +309,7 @@ def _same_step(allowed: Json, answer: Json) -> bool:
     return same and owners and moved and next(declined) == next(declined)
 
 
-def _sorted(moved: Sequence[Any]) -> list[str]:
+def _sorted_moves(moved: Sequence[Any]) -> list[str]:
     return sorted(dumps(one, sort_keys=True) for one in moved)
 
 

@@ -72,7 +72,7 @@ def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
     if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
-        yield Question(SHED.id, _plain({**case, "settings": given}))
+        yield Question(SHED.id, _with_json_numbers({**case, "settings": given}))
 
 
 def _usage(course: Course, scene: Scene) -> Iterator[Question]:
@@ -119,7 +119,9 @@ def _placing(course: Course, scene: Scene) -> Iterator[Question]:
         }
         about = {"bundle": bundle, "candidates": up, "brokers": brokers, "bundles": data}
         given = dict(scene.before.settings().given)
-        yield Question(PLACE.id, _plain({"settings": given, **about, "preallocated": {}}))
+        yield Question(
+            PLACE.id, _with_json_numbers({"settings": given, **about, "preallocated": {}})
+        )
 
 
 def _bundles_without(broker: Mapping[str, Any], bundle: str) -> list[str]:
@@ -130,12 +132,12 @@ def _rates(data: Json) -> Json:
     return {name: value for name, value in data.items() if name.startswith("msg")}
 
 
-def _plain(value: Any) -> Any:
+def _with_json_numbers(value: Any) -> Any:
     """Convert fractions in a value to JSON numbers."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _with_json_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_with_json_numbers(item) for item in value]
     return jsonable(value) if isinstance(value, Fraction) else value
 
 

@@ -30,7 +30,7 @@ from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 DISTURBING_EVENTS = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost", "setting")
 
 
-def _certain(scene: Scene) -> bool:
+def _settings_are_known(scene: Scene) -> bool:
     """True if all settings are known."""
     return all(map(scene.before.is_known, scene.before.changed))
 
@@ -49,7 +49,7 @@ def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
 def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
     """Demand that brokers with a reason to shed and a destination shed in time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
-    if not _certain(scene) or not (late or shed):
+    if not _settings_are_known(scene) or not (late or shed):
         return
     for broker in courses.has_to_shed(courses.cycle(answer, scene)):
         sheds = any(one.broker == broker for one in shed)
@@ -86,7 +86,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
     """The former strategy applies until brokers restart; then the new one applies."""
     for scene, unchanged in courses.with_unchanged(answer):
-        changed = STRATEGY in scene.before.changed and _certain(scene)
+        changed = STRATEGY in scene.before.changed and _settings_are_known(scene)
         pace = courses.intervals(scene)
         if not scene.passes or not changed or pace is None:
             continue
@@ -186,7 +186,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
         ]
         expect.reached(bool(blocked))
         for one in scene.now.shed():
-            earlier = [move.bundle for move in blocked if _same(move, one, expect)]
+            earlier = [move.bundle for move in blocked if _moved_before(move, one, expect)]
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after it was shed"
             expect.that(not earlier, allowed, f"shed again, as {', '.join(earlier)} was")
             past.append((one, scene))
@@ -194,7 +194,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
                 blocked.append(one)
 
 
-def _same(before: Move, now: Move, expect: Expect) -> bool:
+def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
     """True if a bundle or parts of it moved earlier, under the reading `grace-of`."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
@@ -234,7 +234,7 @@ def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expe
         ]
         expect.reached(scene.passes and bool(held))
         for one in scene.now.shed():
-            found = [move.bundle for move in held if _same(move, one, expect)]
+            found = [move.bundle for move in held if _moved_before(move, one, expect)]
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after its unload"
             expect.that(not found, allowed, f"shed, though {', '.join(found)} was unloaded")
         past += [(one, scene) for one in scene.now.unloaded if one.reason == "admin"]
