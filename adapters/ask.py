@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.setting_names import unknown_settings
+from pulsar_conformance.specs.unused import unused_parts
 
 ABOUT = frozenset({"profile", "readings", "rule"})
 """Fields that the suite adds to saved cases, and that are not part of the question."""
@@ -196,7 +196,7 @@ def ask_lines(
             out.write(f"{text_of({'error': str(bad_line)})}\n")
             out.flush()
             continue
-        unused = dict.fromkeys(one for case in group.cases for one in unknown_settings(case))
+        unused = dict.fromkeys(one for case in group.cases for one in unused_parts(case))
         for note in unused:
             if note not in noted:
                 print(f"pulsar-conformance: {note}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
@@ -43,12 +43,3 @@ def spellings() -> Mapping[str, str]:
     """Map each known name in lower case to its proper spelling."""
     known = (*load().settings, *load().hidden, *broker_settings())
     return {name.lower(): name for name in known}
-
-
-def unknown_settings(case: object) -> Iterator[str]:
-    """Yield a clause on each setting of a case that no release and no document knows."""
-    settings = case.get("settings") if isinstance(case, Mapping) else None
-    for name in settings if isinstance(settings, Mapping) else ():
-        why = why_unknown(name)
-        if why is not None:
-            yield f"{name} is not used: {why or 'it is no setting of load balancing'}"

@@ -34,6 +34,7 @@ from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
     settings_without_effect,
+    short_name,
     simulate_worlds,
     split_strategy,
     sweep,
@@ -167,6 +168,7 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
+    args.strategy = short_name(args.strategy)
     if args.smallest:
         return _search(args)
     start = read_start(args)

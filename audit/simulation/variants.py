@@ -30,6 +30,7 @@ from pulsar_conformance.conformance.cases.effects import (
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
+from pulsar_conformance.reference.shedding import PACKAGE
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.specs.judged import nearest_profile
 
@@ -95,6 +96,11 @@ def strategy_set(settings: Mapping[str, Any]) -> str:
     return str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
 
 
+def short_name(strategy: str | None) -> str | None:
+    """Return the name of a strategy without the package of Pulsar's own strategies."""
+    return None if strategy is None else strategy.removeprefix(PACKAGE)
+
+
 def split_strategy(
     place: str, named: str | None, settings: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, Any]]:
@@ -130,7 +136,8 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         raise BadWorld(f"--compare {text}: write {apart!r}, with blanks, in quotes")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
-    strategy, settings = split_strategy(f"--compare {text}", named.get(STRATEGY), settings)
+    chosen = short_name(named.get(STRATEGY))
+    strategy, settings = split_strategy(f"--compare {text}", chosen, settings)
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
     return replace(

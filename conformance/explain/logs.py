@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -28,20 +30,35 @@ MEGABYTE = 1_000_000
 
 DIFFERS = "the line differs"
 
+GZIP = b"\x1f\x8b"
+"""The first bytes of a file that is compressed by gzip."""
+
 Figures = tuple[str, ...]
+
+
+def _unwrapped(line: str) -> str:
+    """Return the line in a JSON object that Docker wrote, or any other line as it is."""
+    if not line.startswith('{"log":'):
+        return line
+    with suppress(NotJSON):
+        return str(parse_line(line.encode())["log"])
+    return line
 
 
 def log_lines(file: Path) -> Iterator[str]:
     """Yield each unload in a log, its arithmetic, and whether the logged figures agree.
 
-    Errors: `BadCase` for a file without such lines.
+    The log may be compressed by gzip, and its lines may be objects with the field `log`, as Docker
+    saves them. Errors: `BadCase` for a file without such lines.
     """
     try:
-        text = file.read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise BadCase(f"{file}: {error.strerror or error}") from None
+        content = file.read_bytes()
+        content = gzip.decompress(content) if content.startswith(GZIP) else content
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadCase(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     found = others = differing = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, written in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        line = _unwrapped(written)
         parts = _explained(line)
         others += not parts and "Shedder" in line
         if parts:

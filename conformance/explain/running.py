@@ -26,8 +26,8 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
-from pulsar_conformance.specs.setting_names import unknown_settings
 from pulsar_conformance.specs.text import columns, paragraph
+from pulsar_conformance.specs.unused import unused_parts
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
@@ -126,7 +126,7 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield notes on settings that nobody knows, and on an undocumented one that would change the
     answer of a release.
     """
-    yield from dict.fromkeys(one for _, case in trial.questions for one in unknown_settings(case))
+    yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:

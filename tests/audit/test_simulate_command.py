@@ -313,3 +313,13 @@ def test_a_strategy_can_be_given_as_a_setting(capsys, option):
     words = ("--world", "ninety-ten", "--cycles", "1", "--json")
     _, out, _ = run(capsys, *words, option, f"{STRATEGY}=OverloadShedder")
     assert json.loads(out)[-1]["variant"] == "reference strategy=OverloadShedder"
+
+
+def test_a_strategy_may_have_its_full_name(capsys):
+    full = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"
+    words = ("--world", "ninety-ten", "--cycles", "3")
+    short = run(capsys, *words, "--strategy", "UniformLoadShedder")
+    assert run(capsys, *words, "--strategy", full) == short
+    assert run(capsys, *words, "--compare", f"strategy={full}") == run(
+        capsys, *words, "--compare", "strategy=UniformLoadShedder"
+    )

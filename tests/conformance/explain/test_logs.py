@@ -1,5 +1,6 @@
 """Lines that the load balancer logs, recomputed."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -187,3 +188,26 @@ def test_a_changed_figure_of_a_log_is_found(explained, version, figure, changed)
     assert figure in lines
     _, out, _ = explained(*lines.replace(figure, changed).splitlines())
     assert "the figures of 1 differ" in out
+
+
+def test_a_compressed_log_and_one_that_docker_saved_are_read(tmp_path, capsys):
+    line = (
+        "ThresholdShedder - Attempting to shed load on b1:8080, which has max resource usage above "
+        "avgUsage  and threshold 72.0% > 43.33% + 10.0% -- Offloading at least 22.6 MByte/s of "
+        "traffic, left throughput 77.4 MByte/s"
+    )
+    said = []
+    for name, content in (
+        ("leader.log", line.encode()),
+        ("leader.log.gz", gzip.compress(line.encode())),
+        ("docker.log", json.dumps({"log": f"{line}\n", "stream": "stdout"}).encode()),
+    ):
+        file = tmp_path / name
+        file.write_bytes(content)
+        assert main(["explain", "--log", str(file)]) == 0
+        said.append(capsys.readouterr().out.replace(name, "leader.log"))
+    assert said[0] == said[1] == said[2]
+    damaged = tmp_path / "damaged.log.gz"
+    damaged.write_bytes(gzip.compress(line.encode())[:20])
+    assert main(["explain", "--log", str(damaged)]) == 2
+    assert capsys.readouterr().err.startswith(f"pulsar-conformance: {damaged}: ")

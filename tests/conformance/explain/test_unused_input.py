@@ -67,11 +67,12 @@ def test_a_decision_with_the_same_figures_is_not_shown_twice(said, setting, same
     assert ("with the changed settings, and as it is" in out) is not same
 
 
-def test_settings_of_a_case_that_do_not_exist_are_named(said, tmp_path):
+def test_settings_and_fields_of_a_case_that_do_not_exist_are_named(said, tmp_path):
     out, _ = said("case", DIRECT_MEMORY, "--release", "3.0.7")
     question = json.loads(out)
     unknown = {"loadBalancerBrokerTreshold": 60, "zookeeperServers": "z"}
     question["case"]["settings"] |= unknown
+    question["case"]["brokers"]["broker-1"]["drained"] = True
     file = tmp_path / "case.json"
     file.write_text(json.dumps(question), "utf-8")
     explained, _ = said("explain", file)
@@ -79,6 +80,7 @@ def test_settings_of_a_case_that_do_not_exist_are_named(said, tmp_path):
     for found in (explained, err):
         assert "loadBalancerBrokerTreshold is not used: there is no such setting" in found
         assert "zookeeperServers is not used: it is no setting of load balancing" in found
+        assert "drained of broker-1 is not used: the protocol has no such field" in found
 
 
 def test_every_field_of_a_report_that_pulsar_wrote_is_known():
