@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -31,6 +32,9 @@ KEPT = ("pass", "unexpected_pass")
 FEW = 3
 """Maximum number of rules with the same reason that are listed by name."""
 
+NAMED = 5
+"""Maximum number of broken rules that the result names."""
+
 WIDEST = 24
 """Width above which a name, such as that of an unreachable adapter, is wrapped."""
 
@@ -39,6 +43,9 @@ GAP = 3
 
 LACKING = "it does not offer "
 """Prefix of the reason that an implementation lacks an operation."""
+
+ASSUMED = " is assumed"
+"""End of the reason that a rule needs an alternative of a reading that is not decided."""
 
 OF_DOCUMENTED = "the rule is about documented strategies"
 """Prefix of the reason that a strategy of the user's own is not judged by a rule."""
@@ -53,6 +60,9 @@ BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 
 BOUND = "\ue000"
 """Placeholder for a blank that must not be broken: a number stays with its word."""
+
+COUNT = re.compile(r"[^\s;][^;]* breaks .*? to it")
+"""Clause of the result that is never broken, so that tools find it on one line."""
 
 Line = Mapping[str, Any]
 Run = tuple[str, str]
@@ -88,26 +98,30 @@ def result_text(stream: Sequence[Line]) -> str:
     return f"{texts}; {GENERAL_ONLY}" if plugged else texts
 
 
+def result_lines(stream: Sequence[Line]) -> list[str]:
+    """Return the result, wrapped."""
+    text = COUNT.sub(lambda found: found[0].replace(" ", BOUND), result_text(stream))
+    return [line.replace(BOUND, " ") for line in paragraph(text, 2, "")]
+
+
 def _runs(stream: Sequence[Line]) -> Sequence[Line]:
     runs: Sequence[Line] = stream[0]["implementations"]
     return runs
 
 
 def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
-    """Return a sentence on how many applicable rules an implementation violates, with their IDs
-    if they are few.
-    """
+    """Return a sentence on how many applicable rules an implementation violates, and which."""
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
     applying = broken + sum(counts[one] for one in KEPT)
     rules = "rule that applies" if applying == 1 else "rules that apply"
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
-    few = 0 < len(new) <= FEW
-    if few:
-        text += f": {', '.join(new)}"
+    if new:
+        more = f" and {len(new) - NAMED} more" if len(new) > NAMED else ""
+        text += f": {', '.join(new[:NAMED])}{more}"
     if known:
-        text += f", {'and ' if few else ''}{'all' if known == broken else known} listed as known"
+        text += f", {'and ' if new else ''}{'all' if known == broken else known} listed as known"
     if counts["error"]:
         text += f"; {counts['error']} could not be judged"
     return text
@@ -205,7 +219,10 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
     told: dict[str, dict[str, bool]] = defaultdict(dict)
     for area, words in counts.items():
         if set(words) == {"not_applicable"}:
-            told[area[0]] |= reasons[area]
+            lacks = any(why.startswith(LACKING) for why in reasons[area])
+            told[area[0]] |= {
+                why: True for why in reasons[area] if not (lacks and why.endswith(ASSUMED))
+            }
     for name, whys in told.items():
         lacking = [why.removeprefix(LACKING) for why in whys if why.startswith(LACKING)]
         short = sorted(one.removeprefix(BUILT_IN) for one in {*", ".join(lacking).split(", ")})
@@ -230,7 +247,7 @@ def _other_verdicts(
         groups[by, word, _reason(line), apart].append(line["rule"])
     for (by, word, why, _), rules in groups.items():
         listed = ", ".join(rules) if len(rules) <= FEW else f"{len(rules)} rules"
-        yield f"  {WORDS[word]}: {listed} ({by}): {why}"
+        yield from paragraph(f"  {WORDS[word]}: {listed} ({by}): {why}", 4, "")
 
 
 def _reason(line: Line) -> str:

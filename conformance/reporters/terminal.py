@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -218,7 +219,8 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            terminal.write_line(printable(table.result_text(lines)))
+            for line in table.result_lines(lines):
+                terminal.write_line(printable(line))
 
     def _reporting(self) -> str:
         """Return the command that makes an Allure report of this run."""
@@ -303,6 +305,9 @@ class Reporter:
 
 LABEL = 15
 
+LABELLED = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
+"""Indentation of a line of a derivation, with the label if it has one."""
+
 MAX_LINES = 120
 """Maximum number of lines of a derivation; the command `explain` shows longer ones in full."""
 
@@ -323,7 +328,8 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
 
 def _case(failure: Failure) -> Iterator[str]:
     yield from _entry("smallest case", f"{failure.case_file}   ({failure.size})")
-    yield from (f"    {line}" for line in _shortened(failure.derivation))
+    for line in _shortened(failure.derivation):
+        yield from _wrapped(f"    {line}")
     if failure.settings:
         yield from _entry("in force", ", ".join(failure.settings))
     if failure.readings:
@@ -344,6 +350,15 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     half = MAX_LINES // 2
     left_out = f"… {len(lines) - 2 * half} more lines, which the command explain shows"
     return [*lines[:half], left_out, *lines[-half:]]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line of a derivation, continued below its text if it is too long."""
+    if len(line) <= WIDTH:
+        return [line]
+    found = LABELLED.match(line)
+    start = found[0] if found else ""
+    return paragraph(line[len(start) :], len(start), start)
 
 
 def _entry(label: str, text: str) -> list[str]:

@@ -316,6 +316,7 @@ def test_a_summary_lists_what_does_not_hold(report, tmp_path, capsys):
     file.write_text(json.dumps(report))
     assert main(["report", "summary", str(file)]) == 0
     said = capsys.readouterr().out
+    assert said.startswith("## reference 0.1.0 by documented-3.0, version 7 of the requirements\n")
     assert " breaks 1 of " in said
     assert "listed as known." in said
     assert "deviation | it waits \\| for a release |" in said

@@ -77,7 +77,7 @@ def plug_ins(tmp_path_factory):
 
 @pytest.fixture
 def judged(plug_ins, tmp_path, monkeypatch, capfd):
-    """The exit status of a run, the rules by verdict, and the last line."""
+    """The exit status of a run, the rules by verdict, and the last lines as one."""
 
     def run(name, more=""):
         monkeypatch.chdir(tmp_path)
@@ -88,7 +88,8 @@ def judged(plug_ins, tmp_path, monkeypatch, capfd):
         found = {}
         for line in map(json.loads, lines):
             found.setdefault(line["verdict"], []).append(line["rule"])
-        return status, found, capfd.readouterr().out.splitlines()[-1]
+        last = capfd.readouterr().out.splitlines()[-4:]
+        return status, found, " ".join(" ".join(last).split())
 
     return run
 

@@ -25,8 +25,8 @@ def stream(names, profiles, verdicts):
 
 def shown(names, profiles, verdicts):
     found = table.verdict_tables(stream(names, profiles, verdicts))
-    tables = [line for line in found if not line.startswith("  ") or line.split()[0] not in SAID]
-    assert max(map(cell_len, tables)) <= 80
+    told = (place for place, line in enumerate(found) if line.strip().partition(" ")[0] in SAID)
+    assert max(map(cell_len, found[: next(told, None)])) <= 80
     assert "…" not in "".join(found)
     return found
 
@@ -157,6 +157,25 @@ def test_a_dash_has_its_reason_below_the_table():
     assert max(map(cell_len, told)) <= 80
 
 
+def test_an_open_reading_is_no_reason_where_the_strategy_is_not_offered():
+    assumed = "threshold-order is undecided, so any is assumed"
+    lacks = lacking("THRESHOLD-01", "mine 1", "it does not offer ThresholdShedder")
+    others = [verdict("SHED-01", "mine 1"), lacking("THRESHOLD-12", "mine 1", assumed)]
+    told = "\n".join(shown(["mine 1"], ["documented-3.0"], [*others, lacks]))
+    assert "-: mine 1: it does not offer ThresholdShedder" in told
+    assert assumed not in told
+    assert assumed in "\n".join(shown(["mine 1"], ["documented-3.0"], others))
+
+
+def test_a_long_line_about_a_verdict_is_wrapped():
+    failure = {"case_file": ".conformance/cases/shed.select/88103bf2b639.json"}
+    name = "pulsar+BusiestShedder 4.0.7"
+    failed = verdict("OVERLOAD-02", name, word="fail", failure=failure)
+    *_, first, second = table.verdict_tables(stream([name], ["documented-3.0"], [failed]))
+    assert first == f"  FAIL: OVERLOAD-02 ({name}):"
+    assert second == f"    {failure['case_file']}"
+
+
 def result(*verdicts):
     names = list(dict.fromkeys(line["implementation"] for line in verdicts))
     return table.result_text(stream(names, ["documented-3.0"], verdicts))
@@ -169,6 +188,25 @@ def test_the_result_counts_the_rules_that_apply_and_names_few_broken_ones():
     assert result(*held, absent) == "mine breaks 0 of 3 rules that apply to it"
     assert result(*held, failed) == "mine breaks 1 of 4 rules that apply to it: SHED-04"
     assert result(held[0]) == "mine breaks 0 of 1 rule that applies to it"
+
+
+def test_the_result_names_five_broken_rules_and_says_how_many_more_there_are():
+    failed = [verdict(f"SHED-0{number}", "mine", word="fail") for number in range(1, 8)]
+    said = "mine breaks 5 of 5 rules that apply to it: SHED-01, SHED-02, SHED-03, SHED-04, SHED-05"
+    assert result(*failed[:5]) == said
+    assert result(*failed) == f"{said.replace('5 of 5', '7 of 7')} and 2 more"
+    known = verdict("SHED-08", "mine", word="known_deviation")
+    assert result(*failed, known).endswith("SHED-05 and 2 more, and 1 listed as known")
+
+
+def test_the_result_is_wrapped_but_its_count_stays_on_one_line():
+    name = "pulsar+AShedderOfMine 4.0.7"
+    why = f"{table.OF_DOCUMENTED}, and it is asked"
+    lines = [verdict("SHED-01", name), lacking("OVERLOAD-02", name, why)]
+    first, *rest = table.result_lines(stream([name], ["documented-3.0"], lines))
+    assert first.startswith(f"{name} breaks 0 of 1 rule that applies to it; ")
+    assert rest
+    assert all(line.startswith("  ") and len(line) <= 80 for line in rest)
 
 
 def test_the_result_says_how_many_broken_rules_are_known_and_how_many_are_not_judged():

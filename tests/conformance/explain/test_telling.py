@@ -151,6 +151,23 @@ def test_a_derivation_of_a_thousand_lines_is_shortened():
         )
 
 
+def test_a_long_line_of_a_derivation_continues_below_its_text():
+    rule = specs.load().rules["OVERLOAD-02"]
+    bundles = "bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 500 of 550 MB/s"
+    derivation = ("b1", f"  goes       {bundles}", " ".join(["by hand"] * 15))
+    failure = Failure("case.json", "2 brokers", derivation, "a", "b", "again")
+    verdict = Verdict(rule.id, "it", PROFILE, rule.level, "fail", failure=failure)
+    lines = format_failure(rule, verdict, "it").splitlines()
+    place = lines.index("    b1") + 1
+    assert lines[place : place + 2] == [
+        "      goes       bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 500 of",
+        "                 550 MB/s",
+    ]
+    assert lines[place + 2].startswith("    by hand")
+    assert lines[place + 3].startswith("    hand by")
+    assert max(map(len, lines)) <= 80
+
+
 def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
     [example] = [one for one in WRITTEN if one.id == "overload-at-75-keeps"]
     [(operation, case)] = example.questions
