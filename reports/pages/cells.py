@@ -21,6 +21,9 @@ SMALL = Fraction(1, 100)
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MESSAGES = ("msgRateIn", "msgRateOut")
+PURE = ("share", "ratio")
+"""Units of settings that are plain numbers."""
+
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
@@ -115,7 +118,7 @@ def format_setting(name: str, value: Any) -> str:
     """Format a setting's value with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
-    if value in (None, "") or not unit:
+    if value in (None, "") or not unit or unit in PURE:
         return format_field(name, value)
     unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
     return f"{format_field(name, value)} {unit}"

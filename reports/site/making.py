@@ -37,6 +37,8 @@ CHANGES = Path(__file__).parents[1] / "changes"
 CHANGELOG = Path("CHANGELOG.md")
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
 """The first part of the protocol's page, which guides in the repository also link to."""
+EXAMPLES = "../../examples/README.md"
+"""The worked examples, as guides link to them; on the site, they are on the pages of the rules."""
 PROFILES = ("documented-3.0", "documented-5.0")
 """Profiles of the exchanges, the preferred one first."""
 LONGEST = 50_000
@@ -78,7 +80,7 @@ class Site:
         yield from self._documents()
         yield from self._reference()
         for guide in sorted(GUIDES.glob("*.md")):
-            yield f"guides/{guide.name}", guide.read_text("utf-8")
+            yield f"guides/{guide.name}", guide.read_text("utf-8").replace(EXAMPLES, "../index.md")
         for file in sorted(one for one in CHANGES.iterdir() if one.is_file()):
             name = "index.md" if file.name == "README.md" else file.name
             yield f"changes/{name}", file.read_text("utf-8")

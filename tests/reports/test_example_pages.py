@@ -113,6 +113,31 @@ def test_other_readings_are_shown_where_they_make_a_difference():
     assert "### Under other readings" not in part_of(example_of("overload-single-bundle"))
 
 
+def test_a_weight_or_a_ratio_is_a_plain_number():
+    assert format_setting("loadBalancerCPUResourceWeight", 1.0) == "1"
+    assert format_setting("loadBalancerHistoryResourcePercentage", 0.9) == "0.9"
+    ratio = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
+    assert format_setting(ratio, 4) == "4"
+    assert format_setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
+
+
+def test_the_index_explains_what_pages_show():
+    load = {"msgThroughputIn": 1e8, "msgThroughputOut": 2e8, "numSamples": 10, "maxSamples": 1000}
+    sessions = {"producerCount": 3, "consumerCount": 4}
+    shown = [
+        inline(load).partition(",")[0],
+        inline(load).partition(", ")[2],
+        inline({"msgThroughputIn": 1e8, "msgThroughputOut": 0}),
+        inline(sessions),
+        inline({"numSamples": 0}),
+        inline({"usage": 5, "limit": 20}),
+        format_field("bundles", None),
+        listed([f"b{number}" for number in range(1, 9)]),
+    ]
+    missing = [one for one in shown if f"`{one}`" not in built()["README.md"]]
+    assert missing == []
+
+
 def test_a_derivation_says_what_became_of_each_bundle():
     shown = part_of(example_of("overload-95-over-85-no-more"))
     assert "| to shed | (95 - 85) + 5 = 15 % of 200 MB/s = 30 MB/s |" in shown
