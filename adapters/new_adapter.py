@@ -50,7 +50,7 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Return the next commands to run: build the adapter if necessary, check it, show an answer."""
+    """Return the next commands to run: build the adapter if necessary, check, judge and ask it."""
     skeleton = SKELETONS[language]
     adapter = shlex.quote(skeleton.adapter)
     built = [skeleton.build] if skeleton.build else []
@@ -60,6 +60,7 @@ def next_commands(language: str, folder: Path) -> list[str]:
         *inside,
         *built,
         f"pulsar-conformance check {adapter}",
+        f"pulsar-conformance run --adapter {adapter}",
         f"echo '{QUESTION}' | pulsar-conformance ask {adapter}",
         "pulsar-conformance schema shed.select --example",
     ]

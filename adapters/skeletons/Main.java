@@ -38,7 +38,8 @@ public class Main {
 
     // Bundles to unload in one cycle: add "shed.select", Main::select to OPERATIONS. The case's
     // "brokers" have the usage and the bundles of each broker, its "bundles" the traffic of each
-    // bundle. The command
+    // bundle: one that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each
+    // way (DATA-04, DATA-05). The command
     //     pulsar-conformance schema shed.select --example
     // prints such a case, and the answer to it:
     //     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
@@ -55,7 +56,8 @@ public class Main {
         answer.put("batch", 1000);
         answer.put("manager", "modular");
         answer.put("operations", new ArrayList<>(OPERATIONS.keySet()));
-        answer.put("strategies", List.of()); // shedding strategies, once shed.select is offered
+        // With shed.select: full class names, or "OverloadShedder" and so on.
+        answer.put("strategies", List.of());
         answer.put("algorithms", List.of()); // split algorithms, once bundles.split is offered
         answer.put("readings", Map.of()); // those that you follow; without a name, the profile's
         answer.put("neutral", Map.of()); // settings without effect here, each with the reason

@@ -46,7 +46,8 @@ func create(asked json.RawMessage) (any, error) {
 
 // Bundles to unload in one cycle: add "shed.select": selectBundles to operations. The case's
 // "brokers" have the usage and the bundles of each broker, its "bundles" the traffic of each
-// bundle. The command
+// bundle: one that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each
+// way (DATA-04, DATA-05). The command
 //     pulsar-conformance schema shed.select --example
 // prints such a case, and the answer to it:
 //     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
@@ -67,7 +68,7 @@ func hello(message) any {
 		"batch":      1000,
 		"manager":    "modular",
 		"operations": names,
-		"strategies": []string{}, // shedding strategies, once shed.select is offered
+		"strategies": []string{}, // with shed.select: full class names, or "OverloadShedder" and so on
 		"algorithms": []string{}, // split algorithms, once bundles.split is offered
 		"readings":   object{},   // those that you follow; without a name, the profile's
 		"neutral":    object{},   // settings without effect here, each with the reason

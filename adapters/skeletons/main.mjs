@@ -18,8 +18,9 @@ const operations = {
 };
 
 // Bundles to unload in one cycle: add "shed.select": select to operations. The case's "brokers"
-// have the usage and the bundles of each broker, its "bundles" the traffic of each bundle. The
-// command
+// have the usage and the bundles of each broker, its "bundles" the traffic of each bundle: one
+// that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each way (DATA-04,
+// DATA-05). The command
 //     pulsar-conformance schema shed.select --example
 // prints such a case, and the answer to it:
 //     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
@@ -36,7 +37,7 @@ function hello(asked) {
     batch: 1000,
     manager: "modular",
     operations: Object.keys(operations),
-    strategies: [], // shedding strategies, once shed.select is offered
+    strategies: [], // with shed.select: full class names, or "OverloadShedder" and so on
     algorithms: [], // split algorithms, once bundles.split is offered
     readings: {}, // name the readings that you follow; without a name, the profile's
     neutral: {}, // settings that change nothing here, each with why

@@ -32,8 +32,9 @@ fn create(asked: &Json) -> Result<Json, String> {
 }
 
 /// Bundles to unload in one cycle: add ("shed.select", select) to OPERATIONS. The case's "brokers"
-/// have the usage and the bundles of each broker, its "bundles" the traffic of each bundle. The
-/// command
+/// have the usage and the bundles of each broker, its "bundles" the traffic of each bundle: one
+/// that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each way (DATA-04,
+/// DATA-05). The command
 ///     pulsar-conformance schema shed.select --example
 /// prints such a case, and the answer to it:
 ///     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
@@ -51,7 +52,8 @@ fn hello(_message: &Json) -> Json {
         ("batch", Number(1000.0)),
         ("manager", text("modular")),
         ("operations", Array(OPERATIONS.iter().map(|(name, _)| text(*name)).collect())),
-        ("strategies", Array(vec![])), // shedding strategies, once shed.select is offered
+        // With shed.select: full class names, or "OverloadShedder" and so on.
+        ("strategies", Array(vec![])),
         ("algorithms", Array(vec![])), // split algorithms, once bundles.split is offered
         ("readings", object([])),      // those that you follow; without a name, the profile's
         ("neutral", object([])),       // settings without effect here, each with the reason

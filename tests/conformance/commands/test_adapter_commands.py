@@ -231,6 +231,15 @@ def test_check_remarks_on_what_hello_says_that_there_is_not(declared, told, tmp_
     assert told in found_by_check(f"exec:{sys.executable} {program}")
 
 
+def test_check_remarks_on_shedding_without_a_strategy(tmp_path):
+    program = tmp_path / "greets.py"
+    for strategies, remarks in (([], True), (["OverloadShedder"], False)):
+        offer = {"operations": ["shed.select"], "strategies": strategies}
+        program.write_text(GREETS % offer, "utf-8")
+        told = found_by_check(f"exec:{sys.executable} {program}")
+        assert ("note  offers shed.select, but no strategy" in told) is remarks
+
+
 def test_check_has_nothing_against_a_full_name(tmp_path):
     full = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
     program = tmp_path / "greets.py"
@@ -282,12 +291,13 @@ def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypa
     assert run(new_adapter, "--lang", language, "--to", str(folder)) == 0
     printed = capsys.readouterr().out.splitlines()
     assert f"cd {shlex.quote(str(folder))}" in printed
-    build, check, question, example = printed[-4:]
+    build, check, judge, question, example = printed[-5:]
     assert example == "pulsar-conformance schema shed.select --example"
     file = folder / new_adapter.SKELETONS[language].written
     assert OFFERED[language][0] in file.read_text()
     file.write_text(file.read_text().replace(*OFFERED[language]))
     adapter = shlex.split(check)[-1]
+    assert shlex.split(judge) == ["pulsar-conformance", "run", "--adapter", adapter]
     assert shlex.split(question)[-1] == adapter
 
     monkeypatch.chdir(folder)
