@@ -129,6 +129,7 @@ def helped():
 LINKING = (
     *PAGES,
     *("ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "reports/site/reference/protocol.md"),
+    *("adapters/junit/README.md", "adapters/samples/README.md"),
     *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports").glob("*/README.md")),
     *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports/changes").glob("*.md")),
 )
