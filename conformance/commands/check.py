@@ -136,9 +136,10 @@ def _check_declared_readings(found: Checkup, connection: Connection) -> None:
         load().check_readings(hello.readings)
     except UnknownName as error:
         found.bad(f"declares readings that exist: {error}")
-    if hello.strategies == () and "shed.select" in hello.operations:
-        missing = 'shed.select, but no strategy, such as "OverloadShedder", in strategies'
-        found.note(f"offers {missing}: no rule about shedding will be judged")
+    sheds = [name for name in hello.operations if name.startswith("shed.")]
+    if hello.strategies == () and sheds:
+        missing = 'but names no strategy, such as "OverloadShedder", in strategies'
+        found.note(f"offers {', '.join(sheds)}, {missing}: no rule about shedding will be judged")
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
         if name not in (documented := {**STRATEGIES, **LATER}):

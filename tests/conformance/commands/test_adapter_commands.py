@@ -237,7 +237,7 @@ def test_check_remarks_on_shedding_without_a_strategy(tmp_path):
         offer = {"operations": ["shed.select"], "strategies": strategies}
         program.write_text(GREETS % offer, "utf-8")
         told = found_by_check(f"exec:{sys.executable} {program}")
-        assert ("note  offers shed.select, but no strategy" in told) is remarks
+        assert ("note  offers shed.select, but names no strategy" in told) is remarks
 
 
 def test_check_has_nothing_against_a_full_name(tmp_path):
