@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.fixtures import Example, examples
-from pulsar_conformance.specs import load, operations, schema
+from pulsar_conformance.specs import Source, load, operations, schema
 from pulsar_conformance.specs.errors import status_of
 
 TO = Path("reports/out/fixtures")
@@ -23,7 +23,8 @@ READ_ME = """\
 Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
 documents allow. index.json lists them; each is in cases/OPERATION/ID.json:
 
-  id, title, rules   what it is about; rules.json has the statements
+  id, title, rules   what it is about; rules.json has the statements and their sources, each with
+                     the profiles under which it is cited
   readings           how the documents are read for it; nothing else is assumed
   profiles           under which it holds
   questions          asked in this order, each {"ask": OPERATION, "case": {...}}
@@ -99,11 +100,23 @@ def _case(example: Example) -> Mapping[str, Any]:
 def _rules() -> Iterator[tuple[str, Mapping[str, Any]]]:
     for rule in load().rules.values():
         sources = [
-            {"document": one.document, "section": one.section, "sentences": list(one.sentences)}
+            {
+                "document": one.document,
+                "section": one.section,
+                "sentences": list(one.sentences),
+                "profiles": list(_profiles_citing(one)),
+            }
             for one in rule.sources
         ]
         about = {"title": rule.title, "level": rule.level, "statement": rule.statement}
         yield rule.id, {**about, "sources": sources}
+
+
+def _profiles_citing(source: Source) -> Iterator[str]:
+    """Yield the profiles under which a source is cited; a copy of another document is not."""
+    known = load()
+    if known.documents[source.document].copy_of is None:
+        yield from (profile for profile in known.profiles if known.says(profile, source))
 
 
 def _text(value: Any) -> str:

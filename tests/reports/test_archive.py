@@ -7,6 +7,7 @@ import sys
 
 import jsonschema
 import pytest
+from pulsar_conformance import specs
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports import archive
 from referencing import Registry, Resource
@@ -50,6 +51,23 @@ def test_cases_and_answers_keep_the_schemas_in_the_archive(unpacked):
             valid(question["ask"], "case", question["case"])
             for answers in case["allowed"] or ():
                 valid(question["ask"], "answer", answers[number])
+
+
+def test_sources_are_cited_under_the_profiles_of_their_documents(unpacked):
+    _, folder = unpacked
+    rules = json.loads((folder / "rules.json").read_text("utf-8"))
+    known = specs.load()
+    for profile in ("documented-2.10", "documented-3.0", "documented-4.2"):
+        for rule in known.rules_of(profile):
+            cited = [
+                f"{one['document']} § {one['section']}"
+                for one in rules[rule.id]["sources"]
+                if profile in one["profiles"]
+            ]
+            if cited:
+                assert list(dict.fromkeys(cited)) == known.sources_of(rule, profile)
+            else:
+                assert rule.why
 
 
 def test_the_checksum_is_that_of_the_archive(unpacked):

@@ -47,6 +47,8 @@ public final class Conformance {
     /** Tolerance of numbers: in points of a percentage, or as a share. */
     private static final double POINTS = 1e-3;
     private static final double SHARE = 1e-5;
+    /** Maximum number of allowed answers in a failure. */
+    private static final int SHOWN = 5;
 
     private final Map<String, JsonNode> files;
     private final Map<String, String> readings;
@@ -133,13 +135,16 @@ public final class Conformance {
         for (JsonNode id : example.get("rules")) {
             JsonNode rule = rules.get(id.asText());
             text.append(id.asText()).append(": ").append(rule.get("statement").asText().strip()).append('\n');
-            for (JsonNode source : rule.get("sources")) {
-                text.append("  ").append(source.get("document").asText());
-                text.append(" § ").append(source.get("section").asText()).append('\n');
-            }
+            stream(rule.get("sources")).filter(one -> contains(one.path("profiles"), profile))
+                    .map(one -> "  " + one.get("document").asText() + " § " + one.get("section").asText() + '\n')
+                    .distinct().forEach(text::append);
         }
         example.get("arithmetic").forEach(line -> text.append("    ").append(line.asText()).append('\n'));
-        stream(example.get("allowed")).forEach(one -> text.append("allowed   ").append(one).append('\n'));
+        JsonNode allowed = example.get("allowed");
+        stream(allowed).limit(SHOWN).forEach(one -> text.append("allowed   ").append(one).append('\n'));
+        if (allowed.size() > SHOWN) {
+            text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
+        }
         return text.append("answered  ").append(answers).toString();
     }
 
