@@ -86,6 +86,8 @@ class SettingsRead:
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
     """Settings in force whose values Pulsar takes for others."""
+    unread: tuple[Unused, ...] = ()
+    """Parts of the file that are not read, and settings whose values are not known."""
 
     @property
     def released(self) -> str | None:
@@ -131,7 +133,12 @@ class SettingsRead:
             unused=(*self.unused, *over, *refused, *dynamic.unused),
             unreadable=(*self.unreadable, *dynamic.unreadable),
             misread=(*self.misread, *dynamic.misread),
+            unread=(*self.unread, *dynamic.unread),
         )
+
+    def unknown(self) -> list[Unused]:
+        """Return what is not read, without the settings that have a value from elsewhere."""
+        return [one for one in self.unread if one.name not in self.places]
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
@@ -149,8 +156,12 @@ class SettingsRead:
                 yield name, f"{value}: {why}"
 
     def notes(self) -> Iterator[str]:
-        """Yield notes for the user on an assumed setting and on settings without effect."""
+        """Yield notes on an assumed setting, on what is not read, and on settings without effect.
+
+        A setting whose value is given elsewhere is known.
+        """
         yield from filter(None, [self.assumed])
+        yield from (str(one) for one in self.unknown())
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.settings import (
     BadSetting,
     Entry,
     SettingsRead,
+    Unused,
     read_entries,
 )
+from pulsar_conformance.conformance.common.settings_properties import COMMENT, PREFIX, properties
+from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
 from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("None", "null", "Optional.empty")
 
-COMMENT = re.compile(r"\s*[#!]")
-PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
-
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line in which a broker prints its whole configuration."""
-
-PREFIX = "PULSAR_PREFIX_"
-"""Prefix of environment variables that Pulsar's images copy into broker.conf."""
-
-SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
-"""Keys of YAML files whose values are settings or environment variables."""
-
-OTHER_COMPONENTS = frozenset(
-    {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
-    | {"functions", "functionsworker", "pulsar_manager", "oxia", "prometheus", "grafana"}
-)
-"""Keys, in lower case, of YAML sections for components other than the broker; they are ignored."""
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -61,10 +48,12 @@ def read_settings(
         raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
-    found = read_entries(_entries(file, text), release, as_broker=as_broker)
+    entries, unread = _entries(file, text)
+    found = read_entries(entries, release, as_broker=as_broker)
     if not (found.values or found.unused or found.unreadable):
-        raise BadSetting(f"{file}: it has no load balancing settings; {FORMS}")
-    return found
+        why = "; ".join(map(str, unread)) or FORMS
+        raise BadSetting(f"{file}: it has no load balancing settings; {why}")
+    return replace(found, unread=unread)
 
 
 def read_in_force(
@@ -78,7 +67,8 @@ def read_in_force(
     if dynamic is None:
         return read
     found = read_dynamic(dynamic, release)
-    return (read or replace(found, values={}, places={}, unused=(), others=0)).with_dynamic(found)
+    none = replace(found, values={}, places={}, unused=(), others=0, unread=())
+    return (read or none).with_dynamic(found)
 
 
 def read_dynamic(
@@ -97,8 +87,22 @@ def read_written_settings(
     return read_entries(_of_object(place, written), release, as_broker=as_broker)
 
 
-def _entries(file: Path, text: str) -> Iterator[Entry]:
-    """Yield a file's settings; the format is detected from its name or content."""
+def _entries(file: Path, text: str) -> tuple[Iterable[Entry], tuple[Unused, ...]]:
+    """Return a file's settings, and what is not read; the format is detected."""
+    plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
+    if plain and file.suffix in (".yaml", ".yml"):
+        try:
+            found = read_yaml(file, text)
+        except BadYAML as error:
+            raise BadSetting(str(error)) from None
+        unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
+        known = [Entry(one.place, one.key, one.text) for one in found if not one.unread]
+        return known, tuple(dict.fromkeys(unread))
+    return _simple_entries(file, text), ()
+
+
+def _simple_entries(file: Path, text: str) -> Iterator[Entry]:
+    """Yield the settings of a file that isn't YAML."""
     if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
@@ -107,11 +111,9 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
             for number, line in enumerate(text.splitlines(), 1)
             for one in _of_line(f"{file}:{number}", line)
         )
-    if file.suffix in (".yaml", ".yml"):
-        return _of_yaml(file, text)
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
         return _of_environment(file, text)
-    return (Entry(f"{file}:{number}", name, value) for number, name, value in _properties(text))
+    return (Entry(f"{file}:{number}", name, value) for number, name, value in properties(text))
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
@@ -174,74 +176,3 @@ def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
 def _strip_quotes(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if quoted else text
-
-
-def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the broker settings in Helm values, compose files and Kubernetes resources."""
-    found: list[tuple[str, str, str]] = []
-    try:
-        for document in yaml.compose_all(text, yaml.SafeLoader):
-            found += _walk(document, (), str(file))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise BadSetting(f"{file}:{line}: it isn't YAML: {error.problem}") from None
-    return _variables(found)
-
-
-def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the place, name and value of each setting in a YAML node and its children.
-
-    `path` has the keys that lead to the node.
-    """
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _item(item, path, file)
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
-        place = f"{file}:{key.start_mark.line + 1}"
-        if isinstance(value, yaml.ScalarNode) and key.value.endswith(".conf"):
-            yield from ((place, name, text) for _, name, text in _properties(value.value))
-        elif isinstance(value, yaml.ScalarNode) and _is_setting(key.value, path):
-            yield place, key.value, "" if value.tag.endswith(":null") else value.value.strip()
-        elif key.value.lower() not in OTHER_COMPONENTS:
-            yield from _walk(value, (*path, key.value), file)
-
-
-def _is_setting(name: str, path: tuple[str, ...]) -> bool:
-    """True if a YAML scalar is a setting, by its section or, at the top level, by its name."""
-    if path:
-        return path[-1] in SECTIONS
-    return why_unknown(name.removeprefix(PREFIX)) != ""
-
-
-def _item(item: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
-
-    Any other object is searched for settings.
-    """
-    place = f"{file}:{item.start_mark.line + 1}"
-    if isinstance(item, yaml.ScalarNode) and path and path[-1] in SECTIONS:
-        name, equals, value = item.value.partition("=")
-        if equals:
-            yield place, name, value
-    elif isinstance(item, yaml.MappingNode):
-        parts = {key.value: value.value for key, value in item.value}
-        if parts.keys() == {"name", "value"}:
-            yield place, parts["name"], parts["value"]
-        else:
-            yield from _walk(item, path, file)
-
-
-def _properties(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the line number, name and value of each property, in Java's properties format."""
-    whole, first = "", 0
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if whole or not COMMENT.match(line):
-            first = first if whole else number
-            whole += line.lstrip()
-        if whole.endswith("\\"):
-            whole = whole[:-1]
-        elif property_ := PROPERTY.fullmatch(whole):
-            yield first, property_[1], property_[2].strip()
-            whole = ""

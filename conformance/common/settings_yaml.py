@@ -1,0 +1,292 @@
+"""Reads a broker's settings from Helm values, docker-compose, and Kubernetes resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
+from pulsar_conformance.conformance.common.yaml_parts import (
+    OTHER_COMPONENTS,
+    children,
+    is_null,
+    is_other,
+    names_other,
+    pairs,
+    plain,
+    scalar,
+    substituted,
+    without_default,
+)
+from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.setting_names import why_unknown
+
+SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
+"""Keys of YAML files whose values are settings or environment variables."""
+
+SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "ConfigMaps", "workloads"
+"""Kinds of sources: brokers of one file that may each have settings of their own."""
+
+KINDS = {"ConfigMap": MAP, "Secret": MAP} | dict.fromkeys(
+    ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
+)
+"""Kinds of sources by kind of Kubernetes resource."""
+
+LATER = {MAP: -1, SET: 1}
+"""Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
+
+Source = tuple[str, str]
+"""The kind and the name of a source; both empty for settings that belong to none."""
+
+
+class BadYAML(UserError):
+    """Raised for a YAML file whose settings cannot be known; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class FoundInYAML:
+    """A setting in a YAML file, or a part of the file that is not read."""
+
+    place: str
+    name: str
+    text: str
+    source: Source
+    unread: str = ""
+    """Why the value is not known, or the part not read; empty for a known value."""
+    part: bool = False
+    """True if this is a part such as an env_file, instead of a setting."""
+
+    @property
+    def key(self) -> str:
+        """Return the name without the prefix of variables."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def matters(self) -> bool:
+        """True if this is a setting about load balancing."""
+        return not self.part and why_unknown(self.key) != ""
+
+
+@dataclass(frozen=True)
+class YAMLScope:
+    """Where a YAML node is: its file, the keys that lead to it, and its source."""
+
+    file: str
+    path: tuple[str, ...] = ()
+    source: Source = ("", "")
+    resource: bool = False
+    """True within a Kubernetes resource."""
+
+    def under(self, key: str) -> YAMLScope:
+        """Return the scope of a key's value."""
+        return replace(self, path=(*self.path, key))
+
+    def place(self, node: Any) -> str:
+        """Return the file and the line of a node."""
+        return f"{self.file}:{node.start_mark.line + 1}"
+
+    @property
+    def ends(self) -> str:
+        """Return the last key; empty at the top."""
+        return self.path[-1] if self.path else ""
+
+    @property
+    def composed(self) -> bool:
+        """True within a service of a compose file."""
+        return self.source[0] == SERVICE
+
+
+def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
+    """Return a YAML file's settings in the order in which they apply, and what is not read.
+
+    A setting is not known if its last value is not. Errors: `BadYAML`, also if several brokers of
+    the file have different settings.
+    """
+    try:
+        documents = list(yaml.compose_all(text, yaml.SafeLoader))
+        found = [one for document in documents for one in _walk(document, YAMLScope(str(file)))]
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise BadYAML(f"{file}:{line}: it isn't YAML: {error.problem}") from None
+    except yaml.YAMLError:
+        raise BadYAML(f"{file}: it isn't YAML") from None
+    except RecursionError:
+        raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
+    _refuse_several(file, found)
+    maps = {f"{one.source[0]} {one.source[1]}" for one in found}
+    kept: list[FoundInYAML] = []
+    for one in _in_order(found):
+        if one.part and f"{MAP} {one.name.removeprefix('ConfigMap ')}" in maps:
+            continue
+        if one.unread or any(other.unread and other.key == one.key for other in kept):
+            kept = [other for other in kept if other.key != one.key or other.part]
+        if one.part or one.matters or (one.name and not one.unread):
+            kept.append(one)
+    return kept
+
+
+def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
+    """Return settings in the order in which they apply: variables with the prefix come last."""
+    return sorted(found, key=lambda one: (one.name.startswith(PREFIX), LATER.get(one.source[0], 0)))
+
+
+def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
+    """Raise `BadYAML` if several sources of a kind have settings that differ."""
+    given = {one.name.removeprefix("ConfigMap ") for one in found if one.part}
+    for kind in (SERVICE, SET, MAP, WORKLOAD):
+        every = dict.fromkeys(one.source[1] for one in found if one.source[0] == kind)
+        common = [one for one in found if one.source[0] != kind] if kind == SET else []
+        each = {
+            name: _in_force([*common, *(one for one in found if one.source == (kind, name))])
+            for name in every
+            if kind == SET or any(one.matters for one in found if one.source == (kind, name))
+        }
+        if kind == MAP and given.issuperset(each):
+            continue  # They are parts of one broker's environment.
+        if any(one != other for one in each.values() for other in each.values()):
+            *most, last = each
+            named = f"{', '.join(most)} and {last}"
+            raise BadYAML(
+                f"{file}: {kind} {named} have different settings; give a file with one of them"
+            )
+
+
+def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
+    """Return what the settings about load balancing are, and which parts are not read."""
+    counting = (one for one in _in_order(found) if one.part or one.matters)
+    return {one.key: one.unread or one.text for one in counting}
+
+
+def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings in a YAML node and its children, and the parts that are not read."""
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _item(item, scope)
+    known = children(node)
+    kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
+    if kind and "metadata" in known:
+        if names_other(kind) or (kind in KINDS and names_other(name)):
+            return
+        source = (KINDS[kind], name) if kind in KINDS else scope.source
+        scope = replace(scope, source=source, resource=True)
+    composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
+    for key, value in pairs(node):
+        name = key.value
+        if composed and name == "services":
+            for service, one in pairs(value):
+                yield from _service(service, one, scope)
+        elif name == "sets" and scope.ends == "broker":
+            for one, below in pairs(value):
+                inner = replace(scope.under(name).under(one.value), source=(SET, one.value))
+                yield FoundInYAML(scope.place(one), "", "", inner.source)
+                yield from _walk(below, inner)
+        elif name == "envFrom":
+            yield from _env_from(value, scope)
+        elif isinstance(value, yaml.ScalarNode) and name.endswith(".conf"):
+            yield from _of_conf(key, value, scope)
+        elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
+            yield _variable(scope.place(key), name, value, scope)
+        elif plain(name) not in OTHER_COMPONENTS and not (composed and name.startswith("x-")):
+            yield from _walk(value, scope.under(name))
+
+
+def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings of a file within a ConfigMap, unless it is another component's."""
+    if not names_other(key.value):
+        for _, name, text in properties(value.value):
+            yield FoundInYAML(scope.place(key), name, text, scope.source)
+
+
+def _is_setting(name: str, scope: YAMLScope) -> bool:
+    """True if a YAML scalar is a setting, by its section or, at the top level, by its name."""
+    if scope.path:
+        return scope.ends in SECTIONS
+    return why_unknown(name.removeprefix(PREFIX)) != ""
+
+
+def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings of a compose service; none if it runs another component."""
+    known = children(node)
+    if is_other(key.value, known.get("entrypoint"), known.get("command")):
+        return
+    scope = replace(scope.under("services").under(key.value), source=(SERVICE, key.value))
+    if "extends" in known:
+        base = known["extends"]
+        named = scalar(base) or scalar(children(base).get("service"))
+        why = "it is not read; write its settings into the service"
+        yield FoundInYAML(scope.place(base), f"extends {named}", "", scope.source, why, True)
+    if "env_file" in known:
+        files = known["env_file"]
+        for one in files.value if isinstance(files, yaml.SequenceNode) else [files]:
+            named = scalar(one) or scalar(children(one).get("path"))
+            why = "it is not read; give that file with --conf"
+            yield FoundInYAML(scope.place(one), f"env_file {named}", "", scope.source, why, True)
+    yield from _walk(node, scope)
+
+
+def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the ConfigMaps and Secrets from which a container takes its environment."""
+    for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+        for key, reference in pairs(item):
+            kind = {"configMapRef": "ConfigMap", "secretRef": "Secret"}.get(key.value)
+            if kind:
+                named = f"{kind} {scalar(children(reference).get('name'))}"
+                why = "envFrom names it, and it is not read; give that resource with --conf"
+                yield FoundInYAML(scope.place(reference), named, "", scope.source, why, True)
+
+
+def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
+    """Return the setting with a scalar value; in a compose file, null is the shell's value."""
+    if not scope.composed:
+        return FoundInYAML(place, name, scalar(value), scope.source)
+    if is_null(value):
+        return _unknown(place, name, "the shell", scope)
+    return _composed(place, name, scalar(value), scope)
+
+
+def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
+    """Return a setting of a compose file, whose variables stand for their defaults."""
+    variable = without_default(text)
+    if variable:
+        return _unknown(place, name, f"the variable {variable}", scope)
+    return FoundInYAML(place, name, substituted(text)[0], scope.source)
+
+
+def _unknown(place: str, name: str, origin: str, scope: YAMLScope) -> FoundInYAML:
+    why = f"its value comes from {origin} and is not known"
+    return FoundInYAML(place, name, "", scope.source, why)
+
+
+def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
+
+    Any other object is searched for settings, unless it is another component's container.
+    """
+    place, parts = scope.place(item), children(item)
+    if isinstance(item, yaml.ScalarNode) and scope.ends in SECTIONS:
+        name, equals, value = item.value.partition("=")
+        if equals and scope.composed:
+            yield _composed(place, name, value, scope)
+        elif equals:
+            yield FoundInYAML(place, name, value, scope.source)
+        elif scope.composed:
+            yield _unknown(place, name, "the shell", scope)
+    elif parts.keys() == {"name", "valueFrom"}:
+        yield _unknown(place, scalar(parts["name"]), _origin(parts["valueFrom"]), scope)
+    elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
+        yield FoundInYAML(place, scalar(parts["name"]), scalar(parts.get("value")), scope.source)
+    elif scope.ends not in ("containers", "initContainers") or not is_other(
+        scalar(parts.get("name")), parts.get("command"), parts.get("args")
+    ):
+        yield from _walk(item, scope)
+
+
+def _origin(node: Any) -> str:
+    """Return from which object or field a variable's value comes."""
+    for key, reference in pairs(node):
+        kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
+        return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
+    return "valueFrom"

@@ -1,0 +1,120 @@
+"""Parts of a YAML file with settings: its keys, its components and its variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import yaml
+
+OTHER_COMPONENTS = frozenset(
+    {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
+    | {"functions", "functionsworker", "pulsarmanager", "oxia", "prometheus", "grafana"}
+)
+"""Keys, as `plain` returns them, of components other than the broker; they are ignored."""
+
+BROKERS = frozenset({"broker", "brokers", "standalone"})
+"""Words that name a broker, whatever else its name has; also its subcommands of bin/pulsar."""
+
+OTHER_COMMANDS = (
+    "proxy|zookeeper|global-zookeeper|configuration-store|bookie|autorecovery|functions-worker"
+    "|websocket|initialize-[a-z-]+"
+)
+RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
+"""Matches a component of Pulsar that a container's command runs."""
+
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
+"""Matches a variable of a compose file, such as `${NAME:-default}`."""
+
+ESCAPED = "\0"
+"""Stands for `$$`, which is a dollar sign and begins no variable."""
+
+
+def plain(key: str) -> str:
+    """Return a key in lower case, without `_` and `-`."""
+    return re.sub("[_-]", "", key.lower())
+
+
+def names_other(name: str) -> bool:
+    """True if the words of a name, such as `pulsar-bookie-0`, are those of another component."""
+    words = [word.lower() for word in WORD.findall(name)]
+    if BROKERS.intersection(words):
+        return False
+    joined = map("".join, pairwise(words))
+    return not OTHER_COMPONENTS.isdisjoint((*words, *joined))
+
+
+def is_other(name: str, *commands: Any) -> bool:
+    """True if a container is of another component, by the commands it runs or else its name."""
+    runs = set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+    return BROKERS.isdisjoint(runs) if runs else names_other(name)
+
+
+def _words(node: Any) -> str:
+    """Return a command, given as text or as a list, as text; empty for anything else."""
+    if isinstance(node, yaml.SequenceNode):
+        return " ".join(map(_words, node.value))
+    return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def pairs(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of a mapping with merges (`<<`) resolved; none of other nodes.
+
+    Explicit keys win over merged ones, and earlier merged mappings over later ones.
+    """
+    if not isinstance(node, yaml.MappingNode):
+        return
+    own = [(key, one) for key, one in node.value if isinstance(key, yaml.ScalarNode)]
+    explicit = [(key, one) for key, one in own if not key.tag.endswith(":merge")]
+    seen = {key.value for key, _ in explicit}
+    for key, merged in own:
+        if key.tag.endswith(":merge"):
+            each = merged.value if isinstance(merged, yaml.SequenceNode) else [merged]
+            for one in each:
+                new = [pair for pair in pairs(one) if pair[0].value not in seen]
+                seen |= {key.value for key, _ in new}
+                yield from new
+    yield from explicit
+
+
+def children(node: Any) -> dict[str, Any]:
+    """Return the values of a mapping by key; none for other nodes."""
+    return {key.value: one for key, one in pairs(node)}
+
+
+def scalar(node: Any) -> str:
+    """Return the text of a scalar; empty for null and for other nodes."""
+    given = isinstance(node, yaml.ScalarNode) and not is_null(node)
+    return str(node.value).strip() if given else ""
+
+
+def is_null(node: Any) -> bool:
+    """True if a node is YAML's null."""
+    return bool(node.tag.endswith(":null"))
+
+
+def substituted(text: str) -> tuple[str, str]:
+    """Return a text with variables as their defaults, and the name of one that has a default.
+
+    A variable without a default stays in the text.
+    """
+    name, text = "", text.replace("$$", ESCAPED)
+    while found := next((one for one in VARIABLE.finditer(text) if _has_default(one)), None):
+        name = found[1]
+        text = text[: found.start()] + found[3] + text[found.end() :]
+    return text.replace(ESCAPED, "$"), name
+
+
+def without_default(text: str) -> str:
+    """Return the name of a variable in a text that has no default; empty if there is none."""
+    text, _ = substituted(text.replace("$$", ""))
+    found = VARIABLE.search(text)
+    return found[1] or found[4] if found else ""
+
+
+def _has_default(found: re.Match[str]) -> bool:
+    return found[2] in (":-", "-")
