@@ -8,10 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from pulsar_conformance.conformance.common.yaml_parts import (
+    children,
+    pairs,
+    substituted,
+    without_default,
+)
 
 VERSION = r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)"
 IMAGE = re.compile(rf"(?:.*/)?pulsar(?:-all)?:{VERSION}")
 """An image of Pulsar's own, such as `apachepulsar/pulsar-all:4.0.8`."""
+
+NAMED_BY_VARIABLE = re.compile(
+    r"(?:.*/)?pulsar(?:-all)?:.*\$.*|\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE
+)
+"""An image of Pulsar's own whose tag is a variable without a default."""
 
 REPOSITORY = re.compile(r"(?:.*/)?pulsar(?:-all)?")
 TAG = re.compile(VERSION)
@@ -23,7 +34,10 @@ class ImageTag(NamedTuple):
     """A version of Pulsar, with the line of the file that names it."""
 
     version: str
+    """The version; empty if a variable without a default is to name it."""
     place: str
+    variable: str = ""
+    """The variable that names the version or has it as its default; empty if none does."""
 
 
 def image_tags(file: Path) -> tuple[ImageTag, ...]:
@@ -36,26 +50,30 @@ def image_tags(file: Path) -> tuple[ImageTag, ...]:
     found: dict[str, ImageTag] = {}
     try:
         for document in yaml.compose_all(file.read_text("utf-8-sig"), yaml.SafeLoader):
-            for version, line in _tags(document):
-                found.setdefault(version, ImageTag(version, f"{file}:{line}"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            for version, line, variable in _tags(document):
+                found.setdefault(version, ImageTag(version, f"{file}:{line}", variable))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
         return ()
     return tuple(found.values())
 
 
-def _tags(node: Any) -> Iterator[tuple[str, int]]:
-    """Yield each version in a YAML node and its children, with its line."""
+def _tags(node: Any) -> Iterator[tuple[str, int, str]]:
+    """Yield each version in a YAML node and its children, with its line and its variable."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _tags(item)
-    if not isinstance(node, yaml.MappingNode):
-        return
-    scalars = {key.value: one for key, one in node.value if isinstance(one, yaml.ScalarNode)}
+    scalars = {key: one for key, one in children(node).items() if isinstance(one, yaml.ScalarNode)}
     tagged = [(IMAGE, "image"), (TAG, TAG_OF_ALL)]
     if "repository" in scalars and REPOSITORY.fullmatch(scalars["repository"].value):
         tagged.append((TAG, "tag"))
     for pattern, name in tagged:
-        if name in scalars and (tag := pattern.fullmatch(scalars[name].value.strip())):
-            yield tag[1], scalars[name].start_mark.line + 1
-    for _, child in node.value:
+        if name not in scalars:
+            continue
+        text, variable = substituted(scalars[name].value.strip())
+        line = scalars[name].start_mark.line + 1
+        if tag := pattern.fullmatch(text):
+            yield tag[1], line, variable
+        elif name == "image" and NAMED_BY_VARIABLE.fullmatch(text):
+            yield "", line, without_default(text)
+    for _, child in pairs(node):
         yield from _tags(child)

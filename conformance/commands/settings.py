@@ -89,7 +89,8 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
         print("\n".join(_explanation(found, args)))
-    return int(bool(found.without_effect() or found.unreadable or found.misread))
+    told = (found.without_effect(), found.unreadable, found.misread, found.unknown())
+    return int(any(told))
 
 
 def _release_of_image(file: Path) -> str | None:
@@ -97,12 +98,17 @@ def _release_of_image(file: Path) -> str | None:
     from pulsar_conformance.conformance.cases.image_tags import image_tags
 
     tags = image_tags(file)
+    for version, place, variable in tags:
+        if not version:
+            told = f"{place}: the tag of Pulsar's image comes from {variable or 'a variable'}"
+            raise UserError(f"{told} and is not known; give it with --release VERSION")
     if len(tags) == 1:
-        told = f"Pulsar {tags[0].version} by its image ({tags[0].place})"
+        default = f", the default of {tags[0].variable}" if tags[0].variable else ""
+        told = f"Pulsar {tags[0].version} by its image ({tags[0].place}{default})"
         print(f"pulsar-conformance: {told}", file=sys.stderr)
         return tags[0].version
     if tags:
-        named = " and ".join(f"{version} ({place})" for version, place in tags)
+        named = " and ".join(f"{one.version} ({one.place})" for one in tags)
         raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
     return None
 
@@ -164,7 +170,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     from pulsar_conformance.specs.broker import broker_settings
 
     release = _compared_with(found)
-    unreadable = {one.name for one in found.unreadable}
+    unreadable = {one.name for one in (*found.unreadable, *found.unknown())}
     former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
         name: _default_of(found, name)
@@ -202,6 +208,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     yield from _own_differences(found)
+    unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
+    if unknown:
+        yield "not known", unknown
     unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
     if unreadable:
         yield "cannot be read", unreadable
@@ -313,6 +322,9 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
             }
             for name, (value, default) in _in_force(found).items()
         },
+        "notKnown": [
+            {"name": one.name, "place": one.place, "why": one.why} for one in found.unknown()
+        ],
         "cannotBeRead": [
             {"name": one.name, "place": one.place, "why": one.why} for one in found.unreadable
         ],
