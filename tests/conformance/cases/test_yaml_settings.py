@@ -1,0 +1,192 @@
+"""Settings in YAML: of which component they are, and what is not read."""
+
+import pytest
+from pulsar_conformance.conformance.cases.settings import BadSetting
+from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.conformance.commands.main import main
+
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+SHEDDING = "loadBalancerSheddingEnabled"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(text):
+        file = tmp_path / "given.yaml"
+        file.write_text(text, "utf-8")
+        return read_settings(file)
+
+    return reading
+
+
+def compose(**services):
+    return "services:\n" + "".join(f"  {name}: {text}\n" for name, text in services.items())
+
+
+def service(settings, more=""):
+    return f"{{{more}environment: {{{settings}}}}}"
+
+
+def resource(kind, name, rest):
+    return f"---\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}\n"
+
+
+def config_map(name, settings):
+    return resource("ConfigMap", name, f"data: {{{settings}}}")
+
+
+def workload(name, container):
+    pod = f"spec: {{template: {{spec: {{containers: [{container}]}}}}}}"
+    return resource("StatefulSet", name, pod)
+
+
+BROKER = service(f"{INTERVAL}: 5")
+OTHER = f"{SHEDDING}: 'false'"
+
+
+@pytest.mark.parametrize("name", ["pulsar-proxy", "zookeeper", "bookie1", "functions_worker"])
+def test_services_named_after_other_components_are_left_out(read, name):
+    assert read(compose(broker=BROKER, **{name: service(OTHER)})).values == {INTERVAL: 5}
+
+
+@pytest.mark.parametrize("command", ["bin/pulsar proxy", "[bin/pulsar, bookie]"])
+def test_services_that_run_other_components_are_left_out(read, command):
+    edge = service(OTHER, f"command: {command}, ")
+    assert read(compose(broker=BROKER, edge=edge)).values == {INTERVAL: 5}
+
+
+def test_a_service_that_runs_a_broker_is_read_whatever_its_name(read):
+    both = "command: bash -c 'bin/pulsar initialize-cluster-metadata && bin/pulsar broker', "
+    assert read(compose(proxy=service(OTHER, both))).values == {SHEDDING: False}
+
+
+def test_services_with_different_settings_are_refused(read):
+    text = compose(one=BROKER, two=service(f"{INTERVAL}: 7"), three=service(OTHER))
+    with pytest.raises(BadSetting, match="services one, two and three have different settings"):
+        read(text)
+    assert read(compose(one=BROKER, two=BROKER, rest="{image: x}")).values == {INTERVAL: 5}
+
+
+@pytest.mark.parametrize("key", ["functions_worker", "functions-worker", "Pulsar_Manager"])
+def test_helm_sections_of_other_components_are_left_out(read, key):
+    text = f"{key}: {{configData: {{{OTHER}}}}}\nbroker: {{configData: {{{INTERVAL}: 5}}}}\n"
+    assert read(text).values == {INTERVAL: 5}
+
+
+@pytest.mark.parametrize("name", ["pulsar-bookie", "pulsar-zookeeper", "a-proxy", "zookeeper-0"])
+def test_resources_of_other_components_are_left_out(read, name):
+    own = config_map("pulsar-broker", f"{INTERVAL}: '5'")
+    pod = workload(name, f"{{env: [{{name: {GRACE}, value: '9'}}]}}")
+    assert read(own + config_map(name, OTHER) + pod).values == {INTERVAL: 5}
+
+
+def test_config_maps_that_differ_are_refused(read):
+    one, two = config_map("broker-a", f"{INTERVAL}: '5'"), config_map("broker-b", OTHER)
+    with pytest.raises(BadSetting, match="ConfigMaps broker-a and broker-b have different"):
+        read(one + two)
+    names = "{configMapRef: {name: broker-a}}, {configMapRef: {name: broker-b}}"
+    both = read(one + two + workload("broker", f"{{envFrom: [{names}]}}"))
+    assert (both.values, both.unread) == ({INTERVAL: 5, SHEDDING: False}, ())
+
+
+def test_the_environment_of_a_container_overrides_its_config_map(read):
+    pod = workload("broker", f"{{env: [{{name: {INTERVAL}, value: '9'}}]}}")
+    assert read(pod + config_map("broker", f"{INTERVAL}: '5'")).values == {INTERVAL: 9}
+
+
+def sets(**each):
+    text = "".join(f"      {name}: {{config: {{{one}}}}}\n" for name, one in each.items())
+    config = f"    config: {{{INTERVAL}: 5}}\n"
+    return (
+        f"kind: PulsarCluster\nmetadata: {{name: a}}\nspec:\n  broker:\n    sets:\n{text}{config}"
+    )
+
+
+def test_sets_of_brokers_that_differ_are_refused(read):
+    assert read(sets(eu=f"{INTERVAL}: 9")).values == {INTERVAL: 9}
+    assert read(sets(eu=f"{INTERVAL}: 5", us="")).values == {INTERVAL: 5}
+    with pytest.raises(BadSetting, match="broker sets eu and us have different settings"):
+        read(sets(eu=f"{INTERVAL}: 9", us=""))
+
+
+def test_merges_are_resolved_and_explicit_keys_win(read):
+    anchors = f"x-a: &a {{{INTERVAL}: 5, {GRACE}: 6}}\nx-b: &b {{{GRACE}: 7, {SHEDDING}: 'true'}}\n"
+    one = service(f"<<: [*a, *b], {SHEDDING}: 'false'")
+    assert read(anchors + compose(broker=one)).values == {
+        INTERVAL: 5,
+        GRACE: 6,
+        SHEDDING: False,
+    }
+
+
+def test_a_file_that_contains_itself_is_refused(read):
+    with pytest.raises(BadSetting, match="contains itself"):
+        read("a: &a {b: *a}")
+
+
+@pytest.mark.parametrize("files", ["a.env", "[a.env]", "[{path: a.env}]"])
+def test_environment_files_are_named(read, files):
+    found = read(compose(broker=service(f"{INTERVAL}: 5", f"env_file: {files}, ")))
+    [note] = found.notes()
+    assert note.endswith(":2: env_file a.env: it is not read; give that file with --conf")
+
+
+def test_environments_from_other_resources_are_named(read):
+    env = f"env: [{{name: {INTERVAL}, value: '5'}}]"
+    found = read(workload("broker", f"{{envFrom: [{{configMapRef: {{name: x}}}}], {env}}}"))
+    [note] = found.notes()
+    assert "ConfigMap x: envFrom names it, and it is not read" in note
+
+
+def test_values_from_elsewhere_are_named(read):
+    source = "valueFrom: {configMapKeyRef: {name: x, key: y}}"
+    env = f"{{name: {INTERVAL}, value: '5'}}, {{name: {SHEDDING}, {source}}}"
+    [one] = read(workload("broker", f"{{env: [{env}]}}")).unread
+    why = "its value comes from ConfigMap x and is not known"
+    assert (one.name, one.why) == (SHEDDING, why)
+
+
+@pytest.mark.parametrize(
+    ("environment", "origin"),
+    [
+        (f"{{{INTERVAL}: 5, {SHEDDING}: }}", "the shell"),
+        (f"[{INTERVAL}=5, {SHEDDING}]", "the shell"),
+        (f"{{{INTERVAL}: 5, {SHEDDING}: '${{ON}}'}}", "the variable ON"),
+    ],
+)
+def test_values_of_the_shell_are_named(read, environment, origin):
+    found = read(compose(broker=f"{{environment: {environment}}}"))
+    assert found.values == {INTERVAL: 5}
+    [one] = found.unread
+    assert (one.name, one.why) == (SHEDDING, f"its value comes from {origin} and is not known")
+
+
+def test_an_unknown_value_replaces_an_earlier_one(read):
+    found = read(compose(broker=service(f"{GRACE}: 1, {INTERVAL}: 5, PULSAR_PREFIX_{INTERVAL}: ")))
+    assert (found.values, [one.name for one in found.unread]) == ({GRACE: 1}, [INTERVAL])
+
+
+def test_defaults_of_variables_are_used(read):
+    found = read(compose(broker=service(f"{INTERVAL}: '${{A:-${{B:-10}}}}', {GRACE}: '${{C-3}}'")))
+    assert (found.values, found.unread) == ({INTERVAL: 10, GRACE: 3}, ())
+
+
+def test_the_release_is_the_default_of_a_variable(tmp_path, capsys):
+    file = tmp_path / "compose.yaml"
+    image = "image: 'apachepulsar/pulsar:${{V{}}}', "
+    file.write_text(compose(broker=service(f"{INTERVAL}: 5", image.format(":-4.0.7"))), "utf-8")
+    assert main(["settings", str(file)]) == 0
+    told = f"Pulsar 4.0.7 by its image ({file}:2, the default of V)"
+    assert told in capsys.readouterr().err
+    file.write_text(compose(broker=service(f"{INTERVAL}: 5", image.format(""))), "utf-8")
+    assert main(["settings", str(file)]) == 2
+    assert "comes from V and is not known; give it with --release" in capsys.readouterr().err
+
+
+def test_what_is_not_known_is_listed(tmp_path, capsys):
+    file = tmp_path / "compose.yaml"
+    file.write_text(compose(broker=service(f"{INTERVAL}: 5, {SHEDDING}: ")), "utf-8")
+    assert main(["settings", str(file)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"not known {SHEDDING} ({file}:2): its value comes from the shell" in out
