@@ -34,7 +34,6 @@ from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
     settings_without_effect,
-    short_name,
     simulate_worlds,
     split_strategy,
     sweep,
@@ -43,6 +42,7 @@ from pulsar_conformance.audit.simulation.variants import (
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld, world_titles
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
+from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import status_of
 from pulsar_conformance.specs.text import columns, paragraph
 
@@ -168,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
-    args.strategy = short_name(args.strategy)
+    args.strategy = args.strategy and short_name(args.strategy)
     if args.smallest:
         return _search(args)
     start = read_start(args)

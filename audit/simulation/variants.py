@@ -30,8 +30,8 @@ from pulsar_conformance.conformance.cases.effects import (
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
-from pulsar_conformance.reference.shedding import PACKAGE
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
+from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.judged import nearest_profile
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -96,11 +96,6 @@ def strategy_set(settings: Mapping[str, Any]) -> str:
     return str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
 
 
-def short_name(strategy: str | None) -> str | None:
-    """Return the name of a strategy without the package of Pulsar's own strategies."""
-    return None if strategy is None else strategy.removeprefix(PACKAGE)
-
-
 def split_strategy(
     place: str, named: str | None, settings: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, Any]]:
@@ -136,8 +131,10 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
         raise BadWorld(f"--compare {text}: write {apart!r}, with blanks, in quotes")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
-    chosen = short_name(named.get(STRATEGY))
-    strategy, settings = split_strategy(f"--compare {text}", chosen, settings)
+    chosen = named.get(STRATEGY)
+    strategy, settings = split_strategy(
+        f"--compare {text}", chosen and short_name(chosen), settings
+    )
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
     return replace(

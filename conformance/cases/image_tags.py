@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 from pulsar_conformance.conformance.common.yaml_parts import (
     children,
-    pairs,
+    entries_of,
     substituted,
     without_default,
 )
@@ -75,5 +75,5 @@ def _tags(node: Any) -> Iterator[tuple[str, int, str]]:
             yield tag[1], line, variable
         elif name == "image" and NAMED_BY_VARIABLE.fullmatch(text):
             yield "", line, without_default(text)
-    for _, child in pairs(node):
+    for _, child in entries_of(node):
         yield from _tags(child)

@@ -12,10 +12,10 @@ from pulsar_conformance.conformance.common.settings_properties import PREFIX, pr
 from pulsar_conformance.conformance.common.yaml_parts import (
     OTHER_COMPONENTS,
     children,
+    entries_of,
     is_null,
     is_other,
     names_other,
-    pairs,
     plain,
     scalar,
     substituted,
@@ -173,13 +173,13 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         source = (KINDS[kind], name) if kind in KINDS else scope.source
         scope = replace(scope, source=source, resource=True)
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
-    for key, value in pairs(node):
+    for key, value in entries_of(node):
         name = key.value
         if composed and name == "services":
-            for service, one in pairs(value):
+            for service, one in entries_of(value):
                 yield from _service(service, one, scope)
         elif name == "sets" and scope.ends == "broker":
-            for one, below in pairs(value):
+            for one, below in entries_of(value):
                 inner = replace(scope.under(name).under(one.value), source=(SET, one.value))
                 yield FoundInYAML(scope.place(one), "", "", inner.source)
                 yield from _walk(below, inner)
@@ -230,7 +230,7 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the ConfigMaps and Secrets from which a container takes its environment."""
     for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-        for key, reference in pairs(item):
+        for key, reference in entries_of(item):
             kind = {"configMapRef": "ConfigMap", "secretRef": "Secret"}.get(key.value)
             if kind:
                 named = f"{kind} {scalar(children(reference).get('name'))}"
@@ -286,7 +286,7 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 def _origin(node: Any) -> str:
     """Return from which object or field a variable's value comes."""
-    for key, reference in pairs(node):
+    for key, reference in entries_of(node):
         kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
         return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
     return "valueFrom"

@@ -61,7 +61,7 @@ def _words(node: Any) -> str:
     return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 
-def pairs(node: Any) -> Iterator[tuple[Any, Any]]:
+def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the keys and values of a mapping with merges (`<<`) resolved; none of other nodes.
 
     Explicit keys win over merged ones, and earlier merged mappings over later ones.
@@ -75,7 +75,7 @@ def pairs(node: Any) -> Iterator[tuple[Any, Any]]:
         if key.tag.endswith(":merge"):
             each = merged.value if isinstance(merged, yaml.SequenceNode) else [merged]
             for one in each:
-                new = [pair for pair in pairs(one) if pair[0].value not in seen]
+                new = [pair for pair in entries_of(one) if pair[0].value not in seen]
                 seen |= {key.value for key, _ in new}
                 yield from new
     yield from explicit
@@ -83,7 +83,7 @@ def pairs(node: Any) -> Iterator[tuple[Any, Any]]:
 
 def children(node: Any) -> dict[str, Any]:
     """Return the values of a mapping by key; none for other nodes."""
-    return {key.value: one for key, one in pairs(node)}
+    return {key.value: one for key, one in entries_of(node)}
 
 
 def scalar(node: Any) -> str:
