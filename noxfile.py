@@ -82,12 +82,6 @@ PAGES = ("tests/reports", "tests/audit")
 EVENLY = ("-n", "2", "--dist", "worksteal")
 """Options for two workers; an idle one takes over tests from the other."""
 
-BY_FILE = ("-n", "2", "--dist", "loadfile")
-"""Options for two workers, each of which keeps a file's tests: they share a Spark and its audits.
-
-Measured on two busy cores: 20 minutes instead of 52.
-"""
-
 ENDS = ("--timeout", "900", "--durations", "25")
 """Seconds after which a hanging test fails, and number of the slowest tests that are listed."""
 
@@ -172,8 +166,7 @@ def spark(session: nox.Session) -> None:
     """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    marked = ("-m", "spark and not thorough")
-    session.run("pytest", *BY_FILE, "-q", *ENDS, *marked, *session.posargs)
+    session.run("pytest", "-q", *ENDS, "-m", "spark and not thorough", *session.posargs)
 
 
 @nox.session
