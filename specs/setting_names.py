@@ -19,6 +19,7 @@ ABOUT_BALANCING = re.compile(
 """Matches names of settings about load balancing, including settings that do not exist."""
 
 
+@cache
 def why_unknown(name: str, release: str | None = None) -> str | None:
     """Return why a release does not know the name of a setting, or None if it does.
 

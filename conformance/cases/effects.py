@@ -27,6 +27,9 @@ MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
 
+KINDS = (MODULAR, "simple", EXTENSIBLE)
+"""The kinds of load managers."""
+
 EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
@@ -85,8 +88,7 @@ def manager_by_settings(settings: Mapping[str, Any]) -> str:
     is none of these.
     """
     named = str(settings.get(MANAGER) or "ModularLoadManagerImpl")
-    kinds = (MODULAR, "simple", EXTENSIBLE)
-    kind = next((one for one in kinds if named.rpartition(".")[2].lower().startswith(one)), None)
+    kind = next((one for one in KINDS if named.rpartition(".")[2].lower().startswith(one)), None)
     missing = named.startswith(PACKAGE) and named.removeprefix(PACKAGE) not in CLASSES[MANAGER][1]
     return named.rpartition(".")[2] if kind is None or missing else kind
 
@@ -194,8 +196,7 @@ def with_strategy_that_runs(
 
 def _falls_back(manager: str, release: str) -> bool:
     """True if a release runs the simple load manager instead of this one, which does not exist."""
-    known = (MODULAR, "simple", EXTENSIBLE)
-    return manager not in known and _taken("bad-manager", release) == "simple"
+    return manager not in KINDS and _taken("bad-manager", release) == "simple"
 
 
 def _algorithms() -> tuple[str, ...]:
