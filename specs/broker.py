@@ -29,6 +29,7 @@ class BrokerSetting:
     replaces: str = ""
     manager: str = ""
     strategies: tuple[str, ...] = ()
+    used_by: tuple[str, ...] = ()
     placement: str = ""
     algorithm: str = ""
     switch: str = ""
@@ -122,6 +123,7 @@ def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
         "since": since,
         "defaults": default if isinstance(default, dict) else {since: default},
         "strategies": tuple(entry.get("strategies", ())),
+        "used_by": tuple(entry.get("used_by", ())),
     }
     del given["default"]
     return BrokerSetting(name, **given)

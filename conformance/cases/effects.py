@@ -125,8 +125,11 @@ def _ignores_heap(values: Mapping[str, Any], version: str) -> bool:
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
     """Return which other setting makes a setting ineffective; empty if none does."""
 
+    def full(name: str) -> str:
+        return str(values.get(name) or broker_settings()[name].default(release))
+
     def short(name: str) -> str:
-        return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
+        return full(name).rpartition(".")[2]
 
     configured = manager_by_settings(values)
     manager = "simple" if _falls_back(configured, release) else configured
@@ -137,6 +140,12 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
     if belongs and manager not in belongs.split(" or "):
         verb = "is configured" if manager == configured else "runs"
         return f"it belongs to the {belongs} load manager, and {manager} {verb}"
+    chosen = {manager} | ({short(STRATEGY), short(PLACEMENT)} if manager == MODULAR else set())
+    if setting.used_by and chosen.isdisjoint(setting.used_by):
+        plug_ins = map(_is_plug_in, (full(STRATEGY), full(PLACEMENT)))
+        return "" if any(plug_ins) else f"only {_listed(setting.used_by)} use it"
+    if setting.strategies and _is_plug_in(full(STRATEGY)):
+        return ""
     if setting.strategies and short(STRATEGY) not in setting.strategies:
         return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"
     if switch and values.get(BALANCING) is False:
@@ -148,6 +157,16 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
     if setting.algorithm and short(ALGORITHM) != setting.algorithm:
         return f"it belongs to {setting.algorithm}, and {short(ALGORITHM)} is set"
     return ""
+
+
+def _is_plug_in(name: str) -> bool:
+    """True if a class is not Pulsar's own, so what it reads is not known."""
+    return "." in name and not name.startswith(PACKAGE)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *others, last = (f"the {one} load manager" if one in KINDS else one for one in names)
+    return f"{', '.join(others)} and {last}"
 
 
 def _mistake(name: str, value: Any, release: str | None) -> str:

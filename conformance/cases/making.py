@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.conformance.cases.effects import STRATEGY, with_strategy_that_runs
+from pulsar_conformance.conformance.cases.image_tags import ImageTag, image_tags
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
@@ -39,6 +40,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.judged import judged_version, nearest_profile
 
 
@@ -170,7 +172,10 @@ def made(
         raise BadSnapshot(f"{READ.id} asks about load reports; metrics are not reports")
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     named = Snapshot(source.reports, data, {}).versions or [source.version]
+    tags = image_tags(args.conf) if args.conf else ()
     versions = [args.release] if args.release else list(filter(None, named))
+    if not versions and len(tags) == 1:
+        versions = [one.version for one in tags if one.version]
     read = _settings(args, source, *versions[:1])
     given = given_settings(args.setting)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
@@ -185,6 +190,7 @@ def made(
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += [note] if note else []
+    notes += () if args.release else _other_images(tags, versions)
     notes += _unread(args, folder, snapshot)
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
@@ -203,6 +209,14 @@ def made(
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
     return MadeCase(place, trial, profile, tuple(notes), source.place, owners)
+
+
+def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:
+    """Yield a note for each image of another release than the brokers'."""
+    for version, place, _ in tags:
+        if version and versions and release_line(version) != release_line(versions[0]):
+            told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
+            yield f"{told}, which decides; to change that, add --release {version}"
 
 
 def _unread(args: argparse.Namespace, folder: Path | None, snapshot: Snapshot) -> Iterator[str]:

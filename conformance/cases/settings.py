@@ -161,7 +161,9 @@ class SettingsRead:
         A setting whose value is given elsewhere is known.
         """
         yield from filter(None, [self.assumed])
-        yield from (str(one) for one in self.unknown())
+        for one in self.unknown():
+            is_setting = one.name in broker_settings() or one.name in specs.load().settings
+            yield f"{one}; the answer assumes its default" if is_setting else str(one)
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"

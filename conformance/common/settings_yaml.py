@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,13 +26,22 @@ from pulsar_conformance.conformance.common.yaml_parts import (
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.setting_names import why_unknown
 
-SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
+SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
 """Keys of YAML files whose values are settings or environment variables."""
 
-SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "ConfigMaps", "workloads"
+SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
 """Kinds of sources: brokers of one file that may each have settings of their own."""
 
-KINDS = {"ConfigMap": MAP, "Secret": MAP} | dict.fromkeys(
+SECRET, ENCODED = "Secret", "data"
+"""The kind of resource with values in base64, and the key of these."""
+
+REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
+"""Kinds of resources that `envFrom` names."""
+
+MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
+"""Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
+
+KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
 )
 """Kinds of sources by kind of Kubernetes resource."""
@@ -116,10 +127,10 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
     _refuse_several(file, found)
-    maps = {f"{one.source[0]} {one.source[1]}" for one in found}
+    maps = {one.source[1] for one in found if one.source[0] == MAP}
     kept: list[FoundInYAML] = []
     for one in _in_order(found):
-        if one.part and f"{MAP} {one.name.removeprefix('ConfigMap ')}" in maps:
+        if one.part and one.name in maps:
             continue
         if one.unread or any(other.unread and other.key == one.key for other in kept):
             kept = [other for other in kept if other.key != one.key or other.part]
@@ -135,7 +146,7 @@ def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
 
 def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
     """Raise `BadYAML` if several sources of a kind have settings that differ."""
-    given = {one.name.removeprefix("ConfigMap ") for one in found if one.part}
+    given = {one.name for one in found if one.part}
     for kind in (SERVICE, SET, MAP, WORKLOAD):
         every = dict.fromkeys(one.source[1] for one in found if one.source[0] == kind)
         common = [one for one in found if one.source[0] != kind] if kind == SET else []
@@ -170,8 +181,11 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     if kind and "metadata" in known:
         if names_other(kind) or (kind in KINDS and names_other(name)):
             return
-        source = (KINDS[kind], name) if kind in KINDS else scope.source
+        named = f"{kind} {name}" if KINDS.get(kind) == MAP else name
+        source = (KINDS[kind], named) if kind in KINDS else scope.source
         scope = replace(scope, source=source, resource=True)
+    if scope.resource and "containers" in known:
+        yield from _mounted(known, scope)
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
     for key, value in entries_of(node):
         name = key.value
@@ -185,12 +199,51 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 yield from _walk(below, inner)
         elif name == "envFrom":
             yield from _env_from(value, scope)
+        elif name == ENCODED and kind == SECRET:
+            yield from _decoded(value, scope)
         elif isinstance(value, yaml.ScalarNode) and name.endswith(".conf"):
             yield from _of_conf(key, value, scope)
         elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
             yield _variable(scope.place(key), name, value, scope)
         elif plain(name) not in OTHER_COMPONENTS and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
+
+
+def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings of a Secret, whose values are in base64."""
+    for key, value in entries_of(node):
+        try:
+            text = b64decode(scalar(value), validate=True).decode()
+        except ValueError:
+            why = "its value is not base64, as a Secret's data have to be"
+            yield FoundInYAML(scope.place(key), key.value, "", scope.source, why)
+        else:
+            named = [(key.value, text.strip())]
+            if key.value.endswith(".conf"):
+                named = [(name, one) for _, name, one in properties(text)]
+            for name, one in () if names_other(key.value) else named:
+                yield FoundInYAML(scope.place(key), name, one, scope.source)
+
+
+def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the volumes that a pod mounts in place of the broker's settings."""
+    volumes = {scalar(children(one).get("name")): children(one) for one in _items(pod, "volumes")}
+    for container in _items(pod, "containers"):
+        for mount in _items(children(container), "volumeMounts"):
+            name, path = (scalar(children(mount).get(key)) for key in ("name", "mountPath"))
+            if MOUNTED.fullmatch(path):
+                volume = volumes.get(name, {})
+                config = scalar(children(volume.get("configMap")).get("name"))
+                secret = scalar(children(volume.get("secret")).get("secretName"))
+                named = f"{SECRET} {secret}" if secret else f"volume {name}"
+                named = f"ConfigMap {config}" if config else named
+                why = f"it is mounted at {path} and not read; give that file with --conf"
+                yield FoundInYAML(scope.place(mount), named, "", scope.source, why, True)
+
+
+def _items(known: dict[str, Any], key: str) -> list[Any]:
+    node = known.get(key)
+    return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
 def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -224,6 +277,11 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             named = scalar(one) or scalar(children(one).get("path"))
             why = "it is not read; give that file with --conf"
             yield FoundInYAML(scope.place(one), f"env_file {named}", "", scope.source, why, True)
+    for one in _items(known, "volumes"):
+        path = scalar(one) or scalar(children(one).get("target"))
+        if MOUNTED.fullmatch(path):
+            why = "it is mounted and not read; give that file with --conf"
+            yield FoundInYAML(scope.place(one), path, "", scope.source, why, True)
     yield from _walk(node, scope)
 
 
@@ -231,7 +289,7 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the ConfigMaps and Secrets from which a container takes its environment."""
     for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
         for key, reference in entries_of(item):
-            kind = {"configMapRef": "ConfigMap", "secretRef": "Secret"}.get(key.value)
+            kind = REFERENCES.get(key.value)
             if kind:
                 named = f"{kind} {scalar(children(reference).get('name'))}"
                 why = "envFrom names it, and it is not read; give that resource with --conf"

@@ -1,5 +1,7 @@
 """Settings in YAML: of which component they are, and what is not read."""
 
+from base64 import b64encode
+
 import pytest
 from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.cases.settings_files import read_settings
@@ -83,7 +85,9 @@ def test_resources_of_other_components_are_left_out(read, name):
 
 def test_config_maps_that_differ_are_refused(read):
     one, two = config_map("broker-a", f"{INTERVAL}: '5'"), config_map("broker-b", OTHER)
-    with pytest.raises(BadSetting, match="ConfigMaps broker-a and broker-b have different"):
+    with pytest.raises(
+        BadSetting, match="resources ConfigMap broker-a and ConfigMap broker-b have different"
+    ):
         read(one + two)
     names = "{configMapRef: {name: broker-a}}, {configMapRef: {name: broker-b}}"
     both = read(one + two + workload("broker", f"{{envFrom: [{names}]}}"))
@@ -137,6 +141,62 @@ def test_environments_from_other_resources_are_named(read):
     found = read(workload("broker", f"{{envFrom: [{{configMapRef: {{name: x}}}}], {env}}}"))
     [note] = found.notes()
     assert "ConfigMap x: envFrom names it, and it is not read" in note
+
+
+def test_a_secret_of_the_same_file_is_decoded(read):
+    def secret(data):
+        pod = workload("broker", "{envFrom: [{secretRef: {name: x}}]}")
+        return read(resource("Secret", "x", data) + pod)
+
+    assert secret(f"data: {{{INTERVAL}: Nw==}}").values == {INTERVAL: 7}
+    assert secret(f"stringData: {{{INTERVAL}: '7'}}").values == {INTERVAL: 7}
+    whole = b64encode(f"{INTERVAL}=7\n".encode()).decode()
+    assert secret(f"data: {{broker.conf: {whole}}}").values == {INTERVAL: 7}
+    [one] = secret(f"data: {{{INTERVAL}: '7', {GRACE}: Nw==}}").unread
+    assert (one.name, one.why) == (
+        INTERVAL,
+        "its value is not base64, as a Secret's data have to be",
+    )
+
+
+MOUNT = "volumeMounts: [{name: v, mountPath: /pulsar/conf/broker.conf, subPath: broker.conf}]"
+
+
+def mounting(volume):
+    env = f"env: [{{name: {INTERVAL}, value: '5'}}]"
+    spec = f"containers: [{{{MOUNT}, {env}}}], volumes: [{{name: v, {volume}}}]"
+    return resource("StatefulSet", "broker", f"spec: {{template: {{spec: {{{spec}}}}}}}")
+
+
+@pytest.mark.parametrize(
+    ("volume", "named"),
+    [
+        ("configMap: {name: x}", "ConfigMap x"),
+        ("secret: {secretName: x}", "Secret x"),
+        ("hostPath: {path: /etc}", "volume v"),
+    ],
+)
+def test_mounts_in_place_of_the_settings_are_named(read, volume, named):
+    [one] = read(mounting(volume)).unread
+    why = "it is mounted at /pulsar/conf/broker.conf and not read; give that file with --conf"
+    assert (one.name, one.why) == (named, why)
+    assert read(mounting(volume).replace("/pulsar/conf/", "/pulsar/logs/")).unread == ()
+
+
+def test_a_mounted_config_map_of_the_same_file_is_read(read):
+    given = resource("ConfigMap", "x", f"data:\n  broker.conf: |\n    {GRACE}=9")
+    found = read(given + mounting("configMap: {name: x}"))
+    assert (found.values, found.unread) == ({INTERVAL: 5, GRACE: 9}, ())
+
+
+@pytest.mark.parametrize(
+    "volume", ["./b.conf:/pulsar/conf/broker.conf:ro", "{type: bind, target: /pulsar/conf}"]
+)
+def test_mounts_of_a_compose_file_are_named(read, volume):
+    volumes = f"volumes: ['{volume}'], " if volume[0] == "." else f"volumes: [{volume}], "
+    [one] = read(compose(broker=service(f"{INTERVAL}: 5", volumes))).unread
+    assert "/pulsar/conf" in one.name
+    assert one.why == "it is mounted and not read; give that file with --conf"
 
 
 def test_values_from_elsewhere_are_named(read):

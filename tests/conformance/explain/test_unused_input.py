@@ -214,3 +214,63 @@ def test_booleans_are_true_only_if_they_say_so(said, tmp_path):
     out, _ = said("settings", conf, "--release", "4.2.4", "--json", status=1)
     [misread] = json.loads(out)["takenForAnotherValue"]
     assert misread["name"] == "loadBalancerSheddingEnabled"
+
+
+IMAGE = """services:
+  broker:
+    image: apachepulsar/pulsar:{}
+    environment:
+      PULSAR_PREFIX_loadBalancerBrokerThresholdShedderPercentage: '12'
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "named"), [("4.0.8", (), True), ("3.0.7", (), False)]
+)
+def test_an_image_of_another_release_than_the_brokers_is_named(
+    said, tmp_path, version, options, named
+):
+    conf = tmp_path / "compose.yaml"
+    conf.write_text(IMAGE.format(version), "utf-8")
+    folder = REPORTS / "full-direct-memory"
+    _, err = said("explain", folder, "--conf", conf)
+    told = f"{conf}:3 names the image of Pulsar 4.0.8, and the brokers run "
+    assert (told in " ".join(err.split())) is named
+    _, err = said("explain", folder, "--conf", conf, "--release", version)
+    assert "names the image" not in err
+
+
+@pytest.mark.parametrize(
+    ("strategy", "placement", "effect"),
+    [
+        ("impl.ThresholdShedder", "impl.LeastLongTermMessageRate", True),
+        ("impl.AvgShedder", "impl.LeastLongTermMessageRate", True),
+        ("impl.OverloadShedder", "impl.LeastResourceUsageWithWeight", True),
+        ("impl.OverloadShedder", "impl.LeastLongTermMessageRate", False),
+        ("impl.UniformLoadShedder", "impl.RoundRobinBrokerSelector", False),
+    ],
+)
+def test_weights_take_effect_where_a_strategy_reads_them(
+    said, tmp_path, strategy, placement, effect
+):
+    package = "org.apache.pulsar.broker.loadbalance."
+    conf = tmp_path / "broker.conf"
+    conf.write_text(
+        f"loadBalancerLoadSheddingStrategy={package}{strategy}\n"
+        f"loadBalancerLoadPlacementStrategy={package}{placement}\n"
+        "loadBalancerCPUResourceWeight=0.5\n",
+        "utf-8",
+    )
+    out, _ = said("settings", conf, "--release", "4.0.7", status=0 if effect else 1)
+    why = "only ThresholdShedder, AvgShedder, LeastResourceUsageWithWeight and the extensible"
+    assert (why in out) is not effect
+
+
+def test_nothing_is_said_about_settings_of_a_plug_in(said, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(
+        "loadBalancerLoadSheddingStrategy=com.example.Mine\n"
+        "loadBalancerCPUResourceWeight=0.5\nmaxUnloadPercentage=0.5\n",
+        "utf-8",
+    )
+    said("settings", conf, "--release", "4.0.7", status=0)
