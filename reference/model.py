@@ -52,6 +52,14 @@ class Model:
         """Return a copy of the model with other defaults."""
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
+    def with_ways(self, ways: Mapping[str, str]) -> Model:
+        """Return a copy of a release's model with some other ways; documents have no ways."""
+        release = self._context.release
+        if release is None or not ways:
+            return self
+        release = replace(release, ways={**release.ways, **ways})
+        return Model(self.profile, context=replace(self._context, release=release))
+
     def with_changes(
         self,
         ways: Mapping[str, str],

@@ -56,6 +56,8 @@ class MadeCase:
     notes: tuple[str, ...]
     source: str
     """The folder, file or URL with the brokers' data."""
+    ways: Mapping[str, str]
+    """Ways of the version that runs which differ from the profile's."""
     owners: Mapping[str, str]
     """For a question about topics, the broker of each bundle of their namespace."""
 
@@ -208,7 +210,8 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    return MadeCase(place, trial, profile, tuple(notes), source.place, owners)
+    ways = judged.ways if judged else {}
+    return MadeCase(place, trial, profile, tuple(notes), source.place, ways, owners)
 
 
 def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS
@@ -180,6 +181,8 @@ class ProvidedQuestions:
     trial: Trial
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
+    ways: Mapping[str, str] = field(default_factory=dict)
+    """Ways of a version that differ from its profile's."""
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
@@ -234,7 +237,18 @@ def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
         trial,
         profile if isinstance(profile, str) else None,
         readings if isinstance(readings, dict) else {},
+        _ways(place, data.get("ways", {})),
     )
+
+
+def _ways(place: str, given: Any) -> Mapping[str, str]:
+    """Return the ways in a case file. Errors: `BadCase` if no release has one of them."""
+    known = specs.load().ways
+    if isinstance(given, dict):
+        found = ((known.get(name), taken) for name, taken in given.items())
+        if all(way is not None and taken in way.alternatives for way, taken in found):
+            return given
+    raise BadCase(f"{place}: its ways are not those of a release; leave them out")
 
 
 def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:

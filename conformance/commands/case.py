@@ -61,12 +61,14 @@ def run(args: argparse.Namespace) -> int:
     found = made(args, args.folder or args.reports, args.operation)
     if args.profile is None:
         check_manager(found.place, found.trial, found.profile)
-    model, taken = with_release_defaults(found.trial, Model(found.profile or DEFAULT_PROFILE))
+    asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)
+    model, taken = with_release_defaults(found.trial, asked)
     derived_from(found.place, found.trial, model)
     notes = [*found.notes]
     notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]
     for note in notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
-    about = {"profile": found.profile} if found.profile else {}
+    about: dict[str, object] = {"profile": found.profile} if found.profile else {}
+    about |= {"ways": dict(found.ways)} if found.ways else {}
     print(json.dumps({**content_of(found.trial), **about}, indent=1, ensure_ascii=False))
     return 0

@@ -178,11 +178,11 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if missing is not None:
         raise BadCase(f"{found.source}: {missing}")
     changed = with_settings(found.trial, what_if)
-    model = Model(args.profile or found.profile or DEFAULT_PROFILE)
+    model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
-    provided = ProvidedQuestions(found.place, found.trial, found.profile, {})
+    provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
     answered = yield from case_lines(provided, wanted)
     if found.owners:
         question = found.trial.questions[0]

@@ -60,7 +60,10 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     trial = with_settings(provided.trial, options.settings)
     if options.profile is None and provided.profile is None:
         check_manager(provided.place, trial)
-    model, taken = with_release_defaults(trial, Model(profile, {**own, **options.readings}))
+    asked = Model(profile, {**own, **options.readings})
+    if options.profile is None:
+        asked = asked.with_ways(provided.ways)
+    model, taken = with_release_defaults(trial, asked)
     derived = derived_from(provided.place, trial, model)
     yield from paragraph(f"by {_profile_and_readings(model)}")
     release = release_of(profile)

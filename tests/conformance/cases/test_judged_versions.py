@@ -1,7 +1,9 @@
 """Versions of Pulsar without a profile: who decides like them, and how they differ."""
 
 import ast
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,48 @@ def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
     assert f"  {DIRECT} = 0.0\n" in told
     assert f"{DIRECT}: the default becomes" not in told
     assert "loadBalancerMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
+
+
+@pytest.fixture
+def full_heap(tmp_path):
+    """Reports of brokers at 72, 34 and 24 % of CPU, where broker-2's heap memory is at 97.66 %."""
+    folder = tmp_path / "reports"
+    shutil.copytree(REPORTS / "three-brokers" / "modular", folder)
+    report = json.loads((folder / "broker-2.json").read_text("utf-8"))
+    report["memory"]["usage"] = 8000.0
+    (folder / "broker-2.json").write_text(json.dumps(report), "utf-8")
+    return folder
+
+
+# By ThresholdShedder of 2.11.0, the average is (72 + 97.66 + 24) / 3 = 64.55 %, so only broker-2 is
+# above 74.55 %; it would shed 9 MB/s, less than the minimum of 10 MiB/s. By OverloadShedder of
+# 2.9.1, broker-2 is above 85 %. Without heap memory, broker-1 is above 43.33 + 10 %.
+@pytest.mark.parametrize(
+    ("version", "shown", "decision"),
+    [
+        ("2.9.1", "97.66 % of memory", "of broker-2"),
+        ("2.11.0", "97.66 % of memory", "answer unload nothing"),
+        ("3.0.7", "34 % of cpu", "of broker-1"),
+    ],
+)
+def test_the_decision_counts_heap_memory_where_the_version_does(
+    capsys, tmp_path, full_heap, version, shown, decision
+):
+    out, _ = explained(capsys, full_heap, "--release", version)
+    assert shown in out
+    assert decision in out
+    assert main(["case", str(full_heap), "--release", version]) == 0
+    file = tmp_path / "case.json"
+    file.write_text(capsys.readouterr().out, "utf-8")
+    out, _ = explained(capsys, file)
+    assert decision in out
+
+
+@pytest.mark.parametrize("ways", ['{"heap-memory": "doubled"}', '{"stack": "counted"}', "[1]"])
+def test_ways_that_no_release_has_are_refused(capsys, tmp_path, full_heap, ways):
+    main(["case", str(full_heap), "--release", "2.11.0"])
+    file = tmp_path / "case.json"
+    content = json.loads(capsys.readouterr().out)
+    file.write_text(json.dumps({**content, "ways": json.loads(ways)}), "utf-8")
+    assert main(["explain", str(file)]) == 2
+    assert f"{file}: its ways are not those of a release" in capsys.readouterr().err
