@@ -26,6 +26,7 @@ from pulsar_conformance.conformance.explain.running import (
     release_of,
     settings_notes,
     traffic_notes,
+    unchanged_notes,
     with_release_defaults,
     without_effect_notes,
 )
@@ -77,6 +78,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     notes = (
         *settings_notes(trial, model),
         *without_effect_notes(trial, model, options.settings),
+        *unchanged_notes(trial, options.settings),
         *history_notes(trial),
         *traffic_notes(trial, model),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
 from pulsar_conformance.specs.text import columns, paragraph
@@ -31,6 +31,8 @@ from pulsar_conformance.specs.unused import unused_parts
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
+
+NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 BY_TRAFFIC = "flow_or_qps_equally_divide"
 """Name of the algorithm that splits a bundle by the traffic of its topics."""
@@ -133,6 +135,17 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
         yield (
             f"{BALANCING} is false, so a release sheds nothing; the setting is undocumented, "
             "and the answer below ignores it"
+        )
+
+
+def unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note if a setting of the command line would change what brokers report."""
+    if NIC_SPEED in given and any(
+        operation.startswith("shed.") for operation, _ in trial.questions
+    ):
+        yield (
+            f"--setting {NIC_SPEED} would change the bandwidth limits that brokers report; "
+            "the limits here stay as they were reported"
         )
 
 
@@ -261,9 +274,20 @@ def _profiles_to_compare(profile: str) -> list[str]:
 
 def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
     """Yield the model's possible answers; there are several if it chooses at random."""
+    return (one.answer for one in _derived(trial, model))
+
+
+def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
+    """Yield the model's possible answers with their derivations."""
     operation, case = trial.questions[0]
     for _ in range(len(case["brokers"]) if operation == ASSIGN.id else 1):
-        yield model.derive(operation, case).answer
+        yield model.derive(operation, case)
+
+
+def _possible_decisions(derived: Iterable[Derivation]) -> str:
+    """Return the decision on one line; of a random choice, all possible ones."""
+    first, *others = dict.fromkeys(decision(one.answer) for one in derived)
+    return " or ".join(sorted((first, *others)))
 
 
 def _comparable(answer: Mapping[str, Any]) -> Any:
@@ -282,12 +306,13 @@ def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
         return
     model, _ = with_release_defaults(before, model)
     try:
-        derived = [model.derive(*one.questions[0]) for one in (before, after)]
+        derived = [list(_derived(one, model)) for one in (before, after)]
     except MissingSetting:
         return
-    if derived[0].answer == derived[1].answer and derived[0].steps == derived[1].steps:
+    steps = [{(decision(one.answer), one.steps) for one in each} for each in derived]
+    if steps[0] == steps[1]:
         yield from ("", "the changed settings affect neither the decision nor its figures")
         return
-    decided = [decision(one.answer) for one in derived]
+    decided = [_possible_decisions(each) for each in derived]
     yield from ("", "with the changed settings, and as it is")
     yield from columns([("  changed", decided[1]), ("  as it is", decided[0])])

@@ -156,3 +156,23 @@ def test_topics_are_read_from_the_array_of_the_admin_api(said, tmp_path):
     out, _ = said("explain", MODULAR, "--topics", file)
     assert "hash 0xa4a9234e" in out
     assert "hash 0x5d816993" in out
+
+
+# With a threshold of 20 %, all three brokers are overloaded, so one of them is chosen at random; at
+# the default of 85 % none is, and broker-3 has the lowest message rate.
+def test_a_random_choice_is_compared_with_all_its_outcomes(capsys):
+    folder = REPORTS / "three-brokers" / "modular"
+    words = ["--place", "shop/eu/0x00000000_0x40000000"]
+    threshold = "loadBalancerBrokerOverloadedThresholdPercentage=20"
+    assert main(["explain", str(folder), *words, "--setting", threshold]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "changed to broker-1 or to broker-2 or to broker-3" in out
+    assert "as it is to broker-3" in out
+
+
+def test_limits_that_a_setting_would_change_are_named(capsys):
+    folder = REPORTS / "three-brokers" / "modular"
+    setting = "loadBalancerOverrideBrokerNicSpeedGbps=0.1"
+    assert main(["explain", str(folder), "--setting", setting]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "would change the bandwidth limits that brokers report" in out
