@@ -114,7 +114,7 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
         yield from bundle_steps(cycle, broker, taken, enough_has_gone)
     else:
         yield _amount_step(cycle, broker)
-        yield from bundle_steps(cycle, broker, taken, enough_has_gone, need_of(cycle, broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, sums=True)
 
 
 def _amount_step(cycle: Cycle, broker: Broker) -> Step:

@@ -14,18 +14,18 @@ Stays = Callable[[str, Rate], str]
 
 
 def bundle_steps(
-    cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
+    cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, *, sums: bool = False
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: shed, with the running sum, or kept.
+    """Yield a step for each bundle: shed, with the running sum if `sums`, or kept.
 
-    `need` is the traffic to shed; without it, no running sum is shown.
+    The running sum stands alone: the amount to shed is in a step of its own before these.
     """
     carried, going = Fraction(0), set(taken)
     for bundle in cycle.by_traffic(broker.bundles):
         carrying, moved = _carrying(cycle, bundle), cycle.moved_with(bundle)
         if bundle in going:
             carried += cycle.traffic(bundle)
-            so_far = "" if need is None else f", together {_of(cycle, carried, need)}"
+            so_far = f", together {cycle.written(carried)}" if sums else ""
             yield Step("goes", f"{carrying}{so_far}")
         elif moved:
             yield Step("stays", f"{carrying}, {_last_unload(cycle, bundle, moved)}")
@@ -48,12 +48,6 @@ def enough_has_gone(_bundle: str, _carried: Rate) -> str:
 def _carrying(cycle: Cycle, bundle: str) -> str:
     assumed = "" if cycle.measured(bundle) else ", assumed as it was never measured"
     return f"{bundle} = {cycle.written(cycle.traffic(bundle))}{assumed}"
-
-
-def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
-    """Format an amount and the total with a single unit: 40 of 30 MB/s."""
-    (number, unit), whole = cycle.written(carried).split(" "), cycle.written(need)
-    return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
 def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:

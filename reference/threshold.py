@@ -260,10 +260,10 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
     elif for_idle:
         yield Step("relieves", f"{', '.join(levels.idle)}, as the busiest broker")
         yield from _amount_steps(levels, broker)
-        yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, sums=True)
     elif levels.is_over(broker):
         yield from _amount_steps(levels, broker)
-        yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, sums=True)
     else:
         kept = f"is not above {plain(levels.limit, levels.places)} %"
         if OVER[cycle.readings["threshold-trigger"]](levels.usage[broker.name], levels.limit):

@@ -242,7 +242,7 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
         share = plain(cycle.settings.number(MAX_SHARE))
         product = f"{cycle.written(gap)} x {share} = {cycle.written(part)}"
         yield Step("to move", f"up to a share of what lies between most and least: {product}")
-    yield from bundle_steps(cycle, broker, taken, stays, part)
+    yield from bundle_steps(cycle, broker, taken, stays, sums=True)
 
 
 EARLIER = "earlier"

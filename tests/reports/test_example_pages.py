@@ -141,7 +141,7 @@ def test_the_index_explains_what_pages_show():
 def test_a_derivation_says_what_became_of_each_bundle():
     shown = part_of(example_of("overload-95-over-85-no-more"))
     assert "| to shed | (95 - 85) + 5 = 15 % of 200 MB/s = 30 MB/s |" in shown
-    assert "| goes | shop/eu/0x80000000_0xa0000000 = 27 MB/s, together 55 of 30 MB/s |" in shown
+    assert "| goes | shop/eu/0x80000000_0xa0000000 = 27 MB/s, together 55 MB/s |" in shown
     assert "| stays | shop/eu/0xa0000000_0xc0000000 = 26 MB/s, enough has gone |" in shown
 
 

@@ -88,7 +88,7 @@ def test_bundles_stand_in_the_order_of_decision_each_with_its_reason(explain):
     assert status == 0
     assert walked(out) == [
         (QUARTERS[1], "stays", "60 MB/s, unloaded 12 minutes ago, grace 30"),
-        (QUARTERS[0], "goes", "30 MB/s, together 30 of 18 MB/s"),
+        (QUARTERS[0], "goes", "30 MB/s, together 30 MB/s"),
         (QUARTERS[3], "stays", "20 MB/s, enough has gone"),
         (QUARTERS[2], "stays", "10 MB/s, enough has gone"),
     ]
@@ -136,7 +136,7 @@ def test_a_uniform_cycle_says_what_does_not_fit_and_what_carries_nothing(explain
     _, out, _ = explain(shed(case))
     assert walked(out) == [
         (QUARTERS[0], "stays", "70 MB/s, more than the 55 MB/s left"),
-        (QUARTERS[1], "goes", "40 MB/s, together 40 of 55 MB/s"),
+        (QUARTERS[1], "goes", "40 MB/s, together 40 MB/s"),
         (QUARTERS[2], "stays", "0 B/s, it carries nothing"),
     ]
     assert "110 MB/s / 2 = 55 MB/s" in " ".join(out.split())

@@ -153,15 +153,15 @@ def test_a_derivation_of_a_thousand_lines_is_shortened():
 
 def test_a_long_line_of_a_derivation_continues_below_its_text():
     rule = specs.load().rules["OVERLOAD-02"]
-    bundles = "bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 500 of 550 MB/s"
+    bundles = "bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 1.5 GB/s, by two"
     derivation = ("b1", f"  goes       {bundles}", " ".join(["by hand"] * 15))
     failure = Failure("case.json", "2 brokers", derivation, "a", "b", "again")
     verdict = Verdict(rule.id, "it", PROFILE, rule.level, "fail", failure=failure)
     lines = format_failure(rule, verdict, "it").splitlines()
     place = lines.index("    b1") + 1
     assert lines[place : place + 2] == [
-        "      goes       bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 500 of",
-        "                 550 MB/s",
+        "      goes       bank/core/0x00000000_0x1c71c71c = 500 MB/s, together 1.5 GB/s,",
+        "                 by two",
     ]
     assert lines[place + 2].startswith("    by hand")
     assert lines[place + 3].startswith("    hand by")
