@@ -1,3 +1,5 @@
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -16,12 +18,15 @@ import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import pulsarconformance.Conformance;
 
 /** The Java sample passes, and each fault in it fails at least one example. */
 class SampleTest {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String EXAMPLE = "overload-95-over-85-no-more";
+    private static final String TITLE = "The first two bundles make up 15 %, so that no third one goes";
     private static final String THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage";
 
     @TestFactory
@@ -36,6 +41,16 @@ class SampleTest {
             List<DynamicTest> tests = shedding.tests(fault.getValue()).toList();
             assertTrue(tests.stream().anyMatch(SampleTest::fails), "no example fails");
         }));
+    }
+
+    @Test
+    void aFailurePrintsTheTitleOnce() {
+        UnaryOperator<JsonNode> nothing = asked -> answered(asked, unload -> unload.removeAll());
+        DynamicTest test = conformance().about("shed.select").tests(nothing)
+                .filter(one -> one.getDisplayName().equals(EXAMPLE)).findAny().orElseThrow();
+        String message = assertThrows(AssertionError.class, () -> test.getExecutable().execute()).getMessage();
+        assertTrue(message.startsWith(TITLE + "\n"), message);
+        assertEquals(message.indexOf(TITLE), message.lastIndexOf(TITLE), message);
     }
 
     private static Conformance conformance() {
