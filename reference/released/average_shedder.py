@@ -156,6 +156,7 @@ def _steps(
         return
     share = plain(Fraction(view.known.number(SHARE)))
     amount = WRITTEN[pair.kind](Fraction(pair.need))
+    yield Step("share", f"{share} ({SHARE})", detail=True)
     yield Step("to shed", f"{share} of the difference = {amount} ({PLACE})")
     owned = view.known.owned(name)
     yield from bundle_steps(

@@ -21,6 +21,8 @@ from pulsar_conformance.reference.released.strategy import (
 MARGIN = 0.05
 """Fraction of its traffic that a broker sheds in addition to its excess."""
 
+MARGIN_CONSTANT = "OverloadShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN"
+
 
 @dataclass(frozen=True)
 class _Excess:
@@ -65,7 +67,7 @@ def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -
         yield Step("except", f"heap memory ({place})")
     if weighted:
         yield Step("weighted", f"by its resource's weight ({release.place('overload-usage')})")
-    yield Step("threshold", f"{plain(threshold, places)} %")
+    yield Step("threshold", f"{plain(threshold, places)} % ({OVERLOAD_THRESHOLD})")
     if excess.usage < excess.threshold:
         yield from keep_all_steps(view, broker, f"{broker} is not overloaded")
         return
@@ -75,6 +77,7 @@ def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -
     share = plain(as_percent(excess.usage - excess.threshold + MARGIN), places)
     of, need = throughput(Fraction(known.carries(broker, "msgThroughput"))), Fraction(excess.need)
     sums = f"({plain(usage, places)} - {plain(threshold, places)}) + 5"
+    yield Step("margin", f"5 points ({MARGIN_CONSTANT})", detail=True)
     yield Step("to shed", f"{sums} = {share} % of {of} = {throughput(need)}")
     if known.way("overload-bundles") == "of-everyone":
         yield Step("bundles", f"those of every broker ({release.place('overload-bundles')})")

@@ -24,6 +24,9 @@ MEBIBYTE = 1024.0 * 1024.0
 MARGIN = 0.05
 """Fraction of its traffic that a broker sheds in addition to its excess."""
 
+MARGIN_CONSTANT = "ThresholdShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN"
+RELIEF_CONSTANT = "ThresholdShedder.LOWER_BOUNDARY_THRESHOLD_MARGIN"
+
 HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
@@ -124,17 +127,21 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
     for other, used_of in known.without_weight(name).items():
         if used_of > now * 100:
             yield Step("except", f"{plain(Fraction(used_of))} % of {other}, whose weight is 0")
-    limit = f"{average} + {plain(as_percent(threshold))}"
+    points = plain(as_percent(threshold))
+    yield Step("threshold", f"{points} points ({SHEDDER_THRESHOLD})", detail=True)
+    limit = f"{average} + {points}"
     if name not in cycle.need:
         yield from keep_all_steps(view, name, f"{name} is under {limit}")
         return
     traffic = throughput(Fraction(known.carries(name, "msgThroughput")))
     need = cycle.need[name]
     if name == cycle.relieved:
-        why = f"half of {plain(as_percent(threshold))} % of {traffic}, as one is idle"
+        yield Step("margin", f"half of the threshold ({RELIEF_CONSTANT})", detail=True)
+        why = f"half of {points} % of {traffic}, as one is idle"
         yield Step("to shed", f"{why}: {_amount(need)} ({place('lower-boundary-relief')})")
     else:
         share = plain(as_percent(usage - (cycle.average + threshold) + MARGIN))
+        yield Step("margin", f"5 points ({MARGIN_CONSTANT})", detail=True)
         sums = f"{used} - ({limit}) + 5 = {share}"
         amount = f"{_amount(need)} ({place('threshold-amount')})"
         yield Step("to shed", f"{sums} % of {traffic} = {amount}")

@@ -184,10 +184,12 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
         return
     kind, spread = decision.kind, decision.spreads[decision.kind]
     written = WRITTEN[kind]
-    share = f"{plain(Fraction(_setting(view, MAX_SHARE)))} of what lies between"
+    share = plain(Fraction(_setting(view, MAX_SHARE)))
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
-    yield Step("to move", f"{share} {apart}, in whole numbers: {need} ({place('uniform-share')})")
+    yield Step("share", f"{share} ({MAX_SHARE})", detail=True)
+    part = f"{share} of what lies between {apart}"
+    yield Step("to move", f"{part}, in whole numbers: {need} ({place('uniform-share')})")
     other = next(one for one in LEAST if one != kind)
     if decision.enough and decision.need < decision.least:
         beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))

@@ -339,3 +339,30 @@ def test_a_release_is_compared_with_the_documents_of_its_own_line(capsys):
     said = capsys.readouterr().out.partition("other decisions about this case")[2]
     assert "documented-4.2  unload shop/eu/0x00000000_0x40000000 of broker-1," in said
     assert "documented-3.0" not in said
+
+
+@pytest.mark.parametrize(
+    ("example", "named"),
+    [
+        (
+            "threshold-40-10-10",
+            [
+                "10 points (loadBalancerBrokerThresholdShedderPercentage)",
+                "5 points (ThresholdShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN)",
+            ],
+        ),
+        (
+            "overload-95-over-85-no-more",
+            [
+                "85 % (loadBalancerBrokerOverloadedThresholdPercentage)",
+                "5 points (OverloadShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN)",
+            ],
+        ),
+        ("uniform-700-and-700", ["0.2 (maxUnloadPercentage)"]),
+    ],
+)
+@pytest.mark.parametrize("profile", ["released-3.0", "released-4.2"])
+def test_a_release_names_the_setting_or_constant_of_each_number(capsys, example, named, profile):
+    assert main(["explain", "--example", example, "--judge-by", profile]) == 0
+    out = capsys.readouterr().out
+    assert [one for one in named if one not in out] == []
