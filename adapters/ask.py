@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.unused import unused_parts
 
 ABOUT = frozenset({"profile", "readings", "rule"})
@@ -192,14 +192,14 @@ def ask_lines(
         if isinstance(group, BadLine):
             bad += 1
             bad_line = BadLine(group.number, group.problem, file)
-            print(bad_line, file=sys.stderr)
+            print_note(bad_line, "")
             out.write(f"{text_of({'error': str(bad_line)})}\n")
             out.flush()
             continue
         unused = dict.fromkeys(one for case in group.cases for one in unused_parts(case))
         for note in unused:
             if note not in noted:
-                print(f"pulsar-conformance: {note}", file=sys.stderr)
+                print_note(note)
         noted.update(unused)
         try:
             answers = connection.ask(group.operation, group.cases)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-from pulsar_conformance.specs.text import printable
+from pulsar_conformance.specs.text import WIDTH, message_lines, printable
 
 UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
@@ -54,8 +54,14 @@ def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
 
 def complain(mistake: str) -> int:
     """Print one message to standard error and return the exit status for invalid input."""
-    print(printable(f"pulsar-conformance: {mistake}"), file=sys.stderr)
+    print_note(mistake)
     return UNUSABLE
+
+
+def print_note(text: object, start: str = "pulsar-conformance: ") -> None:
+    """Print a message to a person to standard error, wrapped like other text."""
+    lines = message_lines(printable(f"{start}{text}"), WIDTH)
+    print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:

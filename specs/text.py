@@ -36,6 +36,20 @@ def paragraph(
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
+QUOTED = " " * 4
+"""Indentation from which a line of a message is quoted from elsewhere, such as a stack trace."""
+
+
+def message_lines(text: str, width: int = WIDTH) -> Iterator[str]:
+    """Yield the lines of a message to a person; continuation lines are indented by two more."""
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        if len(line) <= width or indent >= QUOTED:
+            yield line
+        else:
+            yield from paragraph(line.strip(" "), len(indent) + 2, indent, width)
+
+
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield rows aligned in columns; the last cell is wrapped if it is too long."""
     *short, _ = zip(*rows, strict=True) if rows else [()]

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 import pytest
 from pulsar_conformance.adapters.pulsar import versions
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs import errors
+from pulsar_conformance.specs.text import WIDTH
 
 # Most of what tests make is kept, and looking through it for garbage takes long.
 gc.set_threshold(200_000, 50, 1000)
@@ -73,3 +75,17 @@ def _marker_asked_for(config):
     """The first marker of an expression such as `spark and not thorough`; otherwise empty."""
     first, *more = config.getoption("markexpr").split() or [""]
     return "" if "or" in more or not first.isidentifier() or first == "not" else first
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unwrapped_messages():
+    """Keeps each message on standard error in one line, except for tests that use `wrapped`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "WIDTH", 100_000)
+        yield
+
+
+@pytest.fixture
+def wrapped(monkeypatch):
+    """Wraps messages on standard error as users see them."""
+    monkeypatch.setattr(errors, "WIDTH", WIDTH)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
@@ -161,7 +160,7 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
 
 
 def _report_progress(text: str) -> None:
-    print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
+    print_note(text)
 
 
 ARTIFACT = r"([\w.-]+:[\w.-]+:[\w.:-]+)"

@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.specs.errors import print_note
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
@@ -139,18 +140,18 @@ def run(args: argparse.Namespace) -> int:
                 return 0
             found, lines = write_audit(spark.session, args.input, args.output, plan, other, how)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        print_note(wrong)
         return UNUSABLE
     except KeyboardInterrupt:
         told = "stopped; the same command continues where it stopped"
-        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        print_note(told)
         return INTERRUPTED
     print("\n".join(lines))
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     if not found["cycles"] and not found["rules"]:
         why = _why_nothing_is_audited(args, found["lines"])
-        print(f"pulsar-conformance: {why}", file=sys.stderr)
+        print_note(why)
     return _status(args, found)
 
 
@@ -206,7 +207,7 @@ def _read_settings(file: str | None) -> dict[str, Any]:
     others = [name for name in read.values if name not in documented]
     notes = [*read.notes(), *([f"not used by the audit: {', '.join(others)}"] if others else [])]
     for note in notes:
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     if not given:
         raise BadSetting(
             f"--settings {file}: it has no documented setting of load balancing; give a broker.conf"

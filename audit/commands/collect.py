@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pulsar_conformance.adapters.arguments import seconds
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.audit.collect.files import CannotWrite, Recording
 from pulsar_conformance.audit.collect.recording import Recorder
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 
 UNUSABLE = 2
@@ -108,7 +108,7 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
 
 def print_error(text: str) -> None:
     """Print a line to standard error."""
-    print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
+    print_note(text)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator, Mapping
 
@@ -33,6 +32,7 @@ from pulsar_conformance.audit.fleet.troubles import TROUBLES
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -132,11 +132,11 @@ def run(args: argparse.Namespace) -> int:
         for line in _write_history(args):
             print(line)
     except (AdapterError, BadFleet, BadPlan, BadSetting, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        print_note(wrong)
         return UNUSABLE
     except KeyboardInterrupt:
         options = f"stopped; the history in {args.output} is incomplete: remove it"
-        print(f"pulsar-conformance: {options}", file=sys.stderr)
+        print_note(options)
         return INTERRUPTED
     print(f"{time.monotonic() - begun:.0f} s")
     return 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from pulsar_conformance.adapters.arguments import add_dynamic
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted
 
 
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     notes = [*(read.notes() if read else ()), *found.notes]
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
-        print(f"import: {note}", file=sys.stderr)
+        print_note(note, "import: ")
     if args.cluster:
         records = [(at, {**entry, "cluster": args.cluster}) for at, entry in records]
     recording = Recording(folder, args.cluster or found.cluster or "imported")

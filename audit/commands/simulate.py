@@ -43,7 +43,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld,
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.reference.shedding import short_name
-from pulsar_conformance.specs.errors import status_of
+from pulsar_conformance.specs.errors import print_note, status_of
 from pulsar_conformance.specs.text import columns, paragraph
 
 CYCLES, MAX_CYCLES = 200, 100_000
@@ -181,7 +181,7 @@ def _run(args: argparse.Namespace) -> int:
         for note in settings_without_effect(variant, world)
     )
     for note in dict.fromkeys((*late, *unused)):
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     readings = chosen_readings(args.reading)
     courses = [
         course

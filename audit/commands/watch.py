@@ -26,6 +26,7 @@ from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ def run(args: argparse.Namespace) -> int:
         with _termination_as_interrupt():
             return _watch(args)
     except (AdapterError, AuditError, BadPlan, specs.UnknownName, *UNREACHED) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        print_note(wrong)
         return UNUSABLE
     except KeyboardInterrupt:
         told = f"stopped; the recorded history is in {args.output}/{HISTORY}"
-        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        print_note(told)
         return INTERRUPTED
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 from pulsar_conformance.audit.input.files import GZIP, PARQUET
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_existing
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.judged import nearest_profile
 from pyspark.sql import functions as F
 
@@ -46,7 +46,7 @@ def profile_of_history(spark: Any, path: str) -> str | None:
         found = _count_versions(texts)
     if not found and any(EXTENSIBLE.search(text) for text in texts):
         told = f"the extensible load manager is judged by {DOCUMENTED}; --judge-by names another"
-        print(f"pulsar-conformance: {told} profile", file=sys.stderr)
+        print_note(f"{told} profile")
         return DOCUMENTED
     if not found:
         return None
@@ -54,7 +54,7 @@ def profile_of_history(spark: Any, path: str) -> str | None:
     profile = nearest_profile(versions[0])
     others = f"; some brokers run {', '.join(versions[1:])}" if versions[1:] else ""
     told = f"Pulsar {versions[0]} is judged by {profile}{others}; --judge-by names another profile"
-    print(f"pulsar-conformance: {told}", file=sys.stderr)
+    print_note(told)
     return profile
 
 

@@ -36,6 +36,7 @@ from pulsar_conformance.audit.pipeline.workers import thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -180,7 +181,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
 
 def _report_damage(table: str, why: str) -> None:
     """Print that the files of a table were changed, so that it is rebuilt."""
-    print(f"{table}: {why}; the table is rebuilt", file=sys.stderr, flush=True)
+    print_note(f"{table}: {why}; the table is rebuilt", "")
 
 
 def _find_files(spark: Any, path: str) -> files.InputFiles:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
@@ -14,6 +13,7 @@ from pulsar_conformance.conformance.cases.snapshot import MAKERS, BadSnapshot
 from pulsar_conformance.conformance.explain.running import check_manager, with_release_defaults
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.errors import print_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     notes = [*found.notes]
     notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]
     for note in notes:
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     about: dict[str, object] = {"profile": found.profile} if found.profile else {}
     about |= {"ways": dict(found.ways)} if found.ways else {}
     print(json.dumps({**content_of(found.trial), **about}, indent=1, ensure_ascii=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +31,7 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.reporters import show_progress
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted, paragraph
 
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             operations = _operations(comparison, args.operation)
             print(heading(older, newer), flush=True)
             if len(operations) > 1:
-                print(_effort_note(operations, args.examples), file=sys.stderr)
+                print_note(_effort_note(operations, args.examples))
             found.append(_print_pair(comparison, (older, newer), operations, args))
             print()
         if args.all:
@@ -80,7 +80,7 @@ def _effort_note(operations: Sequence[str], examples: int) -> str:
     """Return a note for users on how many examples are asked, and how to ask fewer."""
     asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
     fewer = "--operation NAME asks a single operation"
-    return f"pulsar-conformance: both releases are asked {asked}, which takes minutes; {fewer}"
+    return f"both releases are asked {asked}, which takes minutes; {fewer}"
 
 
 def adapter_of(version: str) -> str:

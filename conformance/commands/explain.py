@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +47,7 @@ from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import check_manager, unknown_history_notes
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.judged import nearest_profile
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
@@ -180,7 +180,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     changed = with_settings(found.trial, what_if)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
     provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
     answered = yield from case_lines(provided, wanted)
@@ -208,7 +208,7 @@ def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str
     if read is None:
         return dict(given)
     for note in read.changed(given).notes():
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     return {**read.values, **given}
 
 

@@ -14,10 +14,17 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from pulsar_conformance.conformance.common import WORKSPACE
-from pulsar_conformance.specs.errors import UNUSABLE, UnknownName, UserError, complain, status_of
+from pulsar_conformance.specs.errors import (
+    UNUSABLE,
+    UnknownName,
+    UserError,
+    complain,
+    print_note,
+    status_of,
+)
 from pulsar_conformance.specs.text import as_sentence, paragraph, printable
 
 
@@ -187,11 +194,17 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose help, like that of its subparsers, does not break words."""
+    """An argument parser whose texts, like those of its subparsers, do not break words."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
         given.setdefault("formatter_class", HelpFormatter)
         super().__init__(*args, **given)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and a wrapped message; exit with status 2."""
+        self.print_usage(sys.stderr)
+        print_note(f"error: {message}", f"{self.prog}: ")
+        self.exit(UNUSABLE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

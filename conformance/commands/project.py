@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.specs.errors import UserError, suggest_names
+from pulsar_conformance.specs.errors import UserError, print_note, suggest_names
 
 OptionValues = Callable[[Any], Iterator[str]]
 """Yields the option values for the value of a key. Errors: `ValueError`, whose text says which
@@ -86,7 +85,7 @@ def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str
     added = [one for one in _options(file, command) if not _is_superseded(one, given)]
     if not added:
         return list(words)
-    print(f"pulsar-conformance: options from {file}: {shlex.join(added)}", file=sys.stderr)
+    print_note(f"options from {file}: {shlex.join(added)}")
     return [*command, *added, *words[len(command) :]]
 
 

@@ -13,6 +13,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.reports import allure
 from pulsar_conformance.reports.runs import comparing, formats, making, requirements, verifying
 from pulsar_conformance.reports.runs.making import BadReport
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import as_sentence
 
 STREAM = "verdicts.jsonl"
@@ -144,7 +145,7 @@ def _verify(args: argparse.Namespace) -> int:
         try:
             verifying.verify(report)
         except BadReport as error:
-            print(f"pulsar-conformance: {file}: {error}", file=sys.stderr)
+            print_note(f"{file}: {error}")
             status = 1
             continue
         named = report["requirements"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters.arguments import add_dynamic, add_profile
 from pulsar_conformance.specs import JSON, Setting, UnknownName, load
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
@@ -105,7 +104,7 @@ def _release_of_image(file: Path) -> str | None:
     if len(tags) == 1:
         default = f", the default of {tags[0].variable}" if tags[0].variable else ""
         told = f"Pulsar {tags[0].version} by its image ({tags[0].place}{default})"
-        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        print_note(told)
         return tags[0].version
     if tags:
         named = " and ".join(f"{one.version} ({one.place})" for one in tags)

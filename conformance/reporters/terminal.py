@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shlex
-import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import product
@@ -23,6 +22,7 @@ from pulsar_conformance.conformance.engine.report import NOX_SESSION, command_of
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.session import Session, why_no_rule_applies
 from pulsar_conformance.reports import table
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, printable
 
 FILE = "verdicts.jsonl"
@@ -236,7 +236,7 @@ class Reporter:
         file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
-        print(f"\npulsar-conformance: interrupted after {done}, {saved}", file=sys.stderr)
+        print_note(f"interrupted after {done}, {saved}", "\npulsar-conformance: ")
 
     def _known(self) -> Iterator[dict[str, Any]]:
         """Yield the judged implementations in command-line order."""

@@ -81,10 +81,9 @@ def test_until_it_is_interrupted(cluster, tmp_path):
     assert process.returncode == 130
     assert told[0].startswith("the page: ")
     assert ", 0 unloads, " in told[1]
-    assert (
-        errors[-1] == f"pulsar-conformance: stopped; the recorded history is in {tmp_path}/history"
-    )
-    assert all(line.startswith("pulsar-conformance: ") for line in errors[:-1])
+    last = f"pulsar-conformance: stopped; the recorded history is in {tmp_path}/history"
+    assert " ".join(" ".join(errors).split()).endswith(last)
+    assert all(line.startswith(("pulsar-conformance: ", "  ")) for line in errors)
     assert (tmp_path / "audit" / "audit.html").is_file()
     assert "load_report" in {line["kind"] for line in recorded(tmp_path)}
 

@@ -136,12 +136,13 @@ def test_a_folder_of_fixed_cases_passes_and_mistakes_are_told_once():
     Path("cases").mkdir()
     done = replayed_folder("--adapter", "reference")
     assert done.returncode == 2
-    assert done.stderr.startswith("pulsar-conformance: --replay cases: there is no case in it")
+    said = " ".join(done.stderr.split())
+    assert said.startswith("pulsar-conformance: --replay cases: there is no case in it")
     for name in ("one", "two"):
         Path("cases", f"{name}.json").write_text(json.dumps(SPLIT))
     assert replayed_folder("--adapter", "reference").returncode == 0
     done = replayed_folder("--adapter", "refrence")
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert (done.returncode, done.stderr.count("pulsar-conformance: ")) == (2, 1)
     done = replayed_folder("--adapter", "reference", "--", "-n", "2")
     assert done.returncode == 2
-    assert "takes no options for pytest" in done.stderr
+    assert "takes no options for pytest" in " ".join(done.stderr.split())
