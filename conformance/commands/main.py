@@ -260,7 +260,8 @@ def whole_parser(*loaded: str) -> Parser:
     parser = Parser(
         prog=PACKAGE,
         description="Checks load balancers against the documented rules of Apache Pulsar.",
-        epilog=f"{PACKAGE} COMMAND --help explains a command, with an example.",
+        epilog=f"{PACKAGE} COMMAND --help explains a command, with an example.\n\n"
+        f"example:\n  {PACKAGE} run --adapter sample:java",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version(PACKAGE)}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

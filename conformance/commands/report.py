@@ -31,6 +31,19 @@ PURPOSES = {
     "junit": "print JUnit XML with a test case for each rule",
 }
 
+EXAMPLES = {
+    "make": "--project mine --contact me@example.org",
+    "verify": "mine-1.0-documented-3.0.json",
+    "diff": "before.json after.json",
+    "allure": "",
+    "badge": "mine-1.0-documented-3.0.json > badge.svg",
+    "endpoint": "mine-1.0-documented-3.0.json > badge.json",
+    "summary": "mine-1.0-documented-3.0.json > summary.md",
+    "junit": "mine-1.0-documented-3.0.json > junit.xml",
+    "freeze": "documented-3.0 --check",
+}
+"""Arguments of each subcommand for the example in its help."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the report subcommands, each with its arguments."""
@@ -99,8 +112,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_subcommand(subcommands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
     """Add a subcommand of `report`, and return its parser."""
+    example = f"pulsar-conformance report {name} {EXAMPLES[name]}".rstrip()
     made: argparse.ArgumentParser = subcommands.add_parser(
-        name, help=purpose, description=as_sentence(purpose)
+        name,
+        help=purpose,
+        description=as_sentence(purpose),
+        epilog=f"example:\n  {example}",
     )
     return made
 

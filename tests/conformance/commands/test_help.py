@@ -54,12 +54,13 @@ def test_every_argument_has_a_text_and_every_act_a_purpose(command):
 
 
 def test_help_ends_with_an_example_that_parses(command):
-    lines = command.format_help().splitlines()
-    examples = [line.strip() for line in lines[lines.index("") :] if line.startswith("  pulsar-")]
-    assert examples
-    for example in examples:
-        words = shlex.split(re.split(r" > ", example)[0])[1:]
-        assert whole_parser(words[0]).parse_args(words).command == words[0]
+    for one in (*parsers(command), whole_parser()):
+        shown = one.format_help().partition("\n\n")[2]
+        examples = re.findall(r"^  pulsar-conformance (.*)$", shown, re.MULTILINE)
+        assert examples, one.prog
+        for example in examples:
+            words = shlex.split(example.partition(" > ")[0])
+            assert whole_parser(words[0]).parse_args(words).command == words[0]
 
 
 def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsys):
