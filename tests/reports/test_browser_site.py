@@ -163,6 +163,18 @@ def test_a_page_opens_without_a_server_and_can_be_read_by_everybody(kind, browse
         assert told == [], scheme
 
 
+def test_a_setting_is_beside_its_value_on_a_phone(browser, served):
+    browser.get(f"{served}/rules/OVERLOAD-11.html")
+    browser.set_window_size(WIDTHS[1], 900)
+    browser.execute_script(STILL)
+    hidden = """
+    return [...document.querySelectorAll(".md-typeset__scrollwrap")]
+      .filter((one) => one.querySelectorAll("tr:first-child > *").length === 2)
+      .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)
+    """
+    assert browser.execute_script(hidden) == []
+
+
 def test_the_matrix_is_narrowed_and_leads_to_the_counterexample(browser, served):
     browser.get(f"{served}/matrix.html")
     form = browser.find_element(By.ID, "pc-filters")
