@@ -12,7 +12,7 @@ from mutants.test_shown_cases import silent
 
 EXAMPLES = 16
 
-SAMPLED = 130
+SAMPLED = 200
 """One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 

@@ -18,7 +18,7 @@ from mutants.defects import defects
 SEEDS = (1, 2, 3)
 """Seeds other than that by which the cases of `test_seeded_defects` are drawn."""
 
-SAMPLED = 15
+SAMPLED = 30
 """One clause in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 UNHELD = Path(__file__).parent / "unheld.yaml"

@@ -9,7 +9,7 @@ LARGE = frozenset({"a count that goes on"})
 """Defects that no small case can show: a namespace has to be nearly full of bundles."""
 
 
-SAMPLED = 4
+SAMPLED = 8
 """One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 

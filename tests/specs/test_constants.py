@@ -7,6 +7,7 @@ from mutants.explained import all_mutants, explained
 from mutants.hunting import Catch, first_wrong, hunt
 from pulsar_conformance import specs
 from pulsar_conformance.reference import Model
+from sampling import one_in
 
 NUMBERS = [
     one
@@ -47,7 +48,7 @@ def test_there_are_the_numbers_that_the_documents_print():
     assert "loadBalancerNamespaceMaximumBundles" in settings
 
 
-@pytest.mark.parametrize("mutant", NUMBERS, ids=lambda one: f"{one.id}:{one.becomes}")
+@pytest.mark.parametrize("mutant", one_in(4, NUMBERS), ids=lambda one: f"{one.id}:{one.becomes}")
 def test_a_number_of_the_model_a_step_off_breaks_a_worked_example(mutant, examples):
     assert caught(mutant, lambda one: hunt(one, examples))
 

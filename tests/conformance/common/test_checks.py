@@ -9,6 +9,7 @@ from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
+from sampling import one_in
 
 EXAMPLES = 100
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
@@ -88,7 +89,7 @@ def test_clusters_are_as_large_as_real_ones(rule_id):
     assert large >= 0.3 * len(about_clusters), f"{large} of {len(about_clusters)}"
 
 
-@pytest.mark.parametrize("rule_id", TESTABLE)
+@pytest.mark.parametrize("rule_id", one_in(4, TESTABLE))
 def test_equal_seeds_draw_equal_cases(rule_id):
     again = draw(checks()[rule_id].draws, 10, f"again/{rule_id}")
     assert again == draw(checks()[rule_id].draws, 10, f"again/{rule_id}")

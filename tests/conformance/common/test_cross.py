@@ -23,7 +23,7 @@ SAMPLED = [12, pytest.param(40, marks=pytest.mark.thorough)]
 STEPS = [6, pytest.param(3, marks=pytest.mark.thorough)]
 """One trial in this many is judged by every rule under the usual readings."""
 NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
-ALWAYS = ("documented-3.0", "documented-5.0", "unwritten-3.0")
+ALWAYS = ("documented-5.0", "unwritten-3.0")
 """Profiles that take part in all runs; the others are among the thorough tests."""
 PROFILES = [
     name if name in ALWAYS else pytest.param(name, marks=pytest.mark.thorough)

@@ -18,7 +18,7 @@ EXAMPLES = 8
 FEW_EXAMPLES = 3
 """Examples of the choices that are tried with all other tests."""
 
-SAMPLED = 120
+SAMPLED = 240
 """One choice in this many is tried with all other tests; `nox -s thorough` tries every one."""
 
 

@@ -11,6 +11,7 @@ import pytest
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.adapters.arguments import limits_of, seconds
 from pulsar_conformance.conformance.commands.main import main
+from sampling import one_in
 from standins.examples import EXAMPLES
 
 BROKEN = Path(__file__).parents[2] / "standins" / "broken.py"
@@ -61,7 +62,7 @@ def test_ask_check_and_diff_wait_no_longer(monkeypatch, capfd):
         assert WAITED in out + err
 
 
-@pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
+@pytest.mark.parametrize("workers", one_in(2, [(("--", "-n", "2"),), ((),)]))
 def test_a_run_waits_no_longer_whoever_asks(workers):
     words = ["run", "--adapter", HANGS, "--rules", "OVERLOAD-0[12]", "--examples", "1", *SHORT]
     done = subprocess.run(

@@ -23,6 +23,7 @@ from pulsar_conformance.reference.story.timers import (
     SHEDDING_INTERVAL,
     WRITE_INTERVAL,
 )
+from sampling import one_in
 from standins import machines
 
 RULES = specs.load().rules
@@ -120,7 +121,7 @@ def shortest(rule, subject, trial):
     return question.case["events"]
 
 
-@pytest.mark.parametrize("machine", PLANTED, ids=lambda machine: machine.__name__)
+@pytest.mark.parametrize("machine", one_in(4, PLANTED), ids=lambda machine: machine.__name__)
 def test_a_planted_failure_is_found_and_reduced_to_few_events(machine, monkeypatch):
     rule = RULES[PLANTED[machine]]
     machine(monkeypatch)
@@ -161,7 +162,7 @@ FOLLOWING = {
 """All rules about time that a failure breaks; one at a single moment breaks none of them."""
 
 
-@pytest.mark.parametrize("machine", FOLLOWING, ids=lambda machine: machine.__name__)
+@pytest.mark.parametrize("machine", one_in(3, FOLLOWING), ids=lambda machine: machine.__name__)
 def test_consequences_of_a_failure_are_not_reported_as_further_failures(machine, monkeypatch):
     machine(monkeypatch)
     subject = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
