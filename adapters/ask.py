@@ -26,7 +26,7 @@ from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.unused import unused_parts
 
-ABOUT = frozenset({"profile", "readings", "rule"})
+ABOUT = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases, and that are not part of the question."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 

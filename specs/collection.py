@@ -64,7 +64,9 @@ class Specs:
     def profile(self, name: str) -> Profile:
         """Return the profile with this name. Errors: `UnknownName`."""
         if name not in self.profiles:
-            raise UnknownName(name, "profile", self.profiles)
+            line = ".".join(name.split(".")[:2])
+            near = [one for one in self.profiles if one.endswith(f"-{line}")]
+            raise UnknownName(name, "profile", near or self.profiles)
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from pulsar_conformance.conformance.cases.making import (
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
+    content_of,
     provided_questions,
 )
 from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
@@ -41,6 +43,7 @@ from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
     example_lines,
+    trial_of_example,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
@@ -101,6 +104,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
     parser.add_argument(
+        "--as-case",
+        action="store_true",
+        help="print a worked example as a case file, to be changed and explained again",
+    )
+    parser.add_argument(
         "--all", action="store_true", help="list every bundle that stays, even if there are many"
     )
 
@@ -135,7 +143,12 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     settings = _settings_of(args, given_settings(args.setting))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None or _is_example(args.case):
-        yield from example_lines(_example(args.example or args.case), wanted)
+        example = _example(args.example or args.case)
+        if args.as_case:
+            content = content_of(with_settings(trial_of_example(example), settings))
+            yield json.dumps(content, indent=1, ensure_ascii=False)
+            return True
+        yield from example_lines(example, wanted)
         return True
     answered = []
     for number, provided in enumerate(provided_questions(args.case)):
@@ -149,6 +162,9 @@ def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) 
     given = given_options(args, names)
     if given:
         named = args.case or ("--log" if args.log else f"--example {args.example}")
+        if given == ["--release"] and not args.log:
+            profile = nearest_profile(args.release)
+            raise BadCase(f"{named}: to ask about Pulsar {args.release}, give --judge-by {profile}")
         verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
         raise BadCase(f"{named}: {', '.join(given)} {verb} for {source}; leave {them} out")
 

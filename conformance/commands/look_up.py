@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
@@ -86,13 +87,23 @@ def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
     for clause in rule.clauses if len(rule.clauses) > 1 else ():
         yield "clause", clause.says
     yield "profiles", ", ".join(one for one in known.profiles if rule in known.rules_of(one))
-    from pulsar_conformance.fixtures import (
-        examples,  # slow to load, and only one look-up shows them
-    )
+    from pulsar_conformance import fixtures  # slow to load, and only one look-up shows them
 
-    for example in examples():
+    for example in fixtures.examples():
         if rule.id in example.rules:
             yield "example", example.id
+    listed = Path(fixtures.__file__).parent / "deviations"
+    yield "broken by", ", ".join(_known_to_break(rule.id, listed))
+
+
+def _known_to_break(rule: str, listed: Path) -> Iterator[str]:
+    """Yield the implementations whose known deviations list a rule.
+
+    The lines of the files are compared, since parsing all of them takes seconds.
+    """
+    for file in sorted(listed.glob("*.yaml")):
+        if f"- rule: {rule}\n" in file.read_text("utf-8"):
+            yield file.stem
 
 
 def _place(source: Source) -> str:

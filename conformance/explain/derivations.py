@@ -33,7 +33,7 @@ from pulsar_conformance.conformance.explain.running import (
 from pulsar_conformance.conformance.explain.spread import spread_lines
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, fold_steps
-from pulsar_conformance.specs.text import paragraph
+from pulsar_conformance.specs.text import counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
@@ -99,26 +99,31 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
         raise BadCase(f"{place}: {gone[0]}")
 
 
+def trial_of_example(example: Example) -> Trial:
+    """Return the questions of a worked example."""
+    return Trial(tuple(Question(*one) for one in example.questions))
+
+
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether the two answers agree.
 
     Errors: as `case_lines`.
     """
-    trial = with_settings(
-        Trial(tuple(Question(*one) for one in example.questions)), options.settings
-    )
+    own = trial_of_example(example)
+    trial = with_settings(own, options.settings)
     profile = options.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **options.readings})
     derived = derived_from(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
-    yield from paragraph(f"{example.document} § {example.section}", 2)
+    yield from paragraph(f"The numbers are from {example.document} § {example.section}.", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
-    yield from ("", "by hand")
+    yield from ("", "by hand, with the example's own settings" if options.settings else "by hand")
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
     yield from ("", *paragraph(f"by the model, {_profile_and_readings(model)}"))
     yield from _derivations(trial, derived, options)
+    yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
     yield from ("", *paragraph(_comparison_by_hand(example, answers, options)))
 
@@ -181,7 +186,8 @@ def _comparison_by_hand(
         return f"There is no answer by hand: {example.judged_by_rules}"
     if allows(example, answers):
         others = len(example.allowed) - 1
-        more = f"; {others} others are also allowed" if others else ""
+        verb = "is" if others == 1 else "are"
+        more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
         return f"The answer by hand is the same{more}."
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     return f"The answer by hand is different; it assumes {worked or 'no reading'}."

@@ -1,0 +1,54 @@
+"""Worked examples that are changed: by a setting, as a case file, or by another release."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+OVERLOADED = "overload-95-over-85"
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+
+
+@pytest.fixture
+def said(capsys):
+    """Run a command; return its exit status, its standard output and its standard error."""
+
+    def run(*words):
+        status = main([*map(str, words)])
+        found = capsys.readouterr()
+        return status, " ".join(found.out.split()), " ".join(found.err.split())
+
+    return run
+
+
+# At 92 %, 95 - 92 + 5 = 8 points of 200 MB/s, 16 MB/s, have to go: the first bundle has 28 MB/s.
+# At 85 %, 30 MB/s have to go: the first two bundles.
+def test_a_changed_setting_shows_both_decisions(said):
+    status, out, _ = said("explain", "--example", OVERLOADED, "--setting", f"{THRESHOLD}=92")
+    assert status == 0
+    assert "by hand, with the example's own settings" in out
+    assert "changed unload shop/eu/0x60000000_0x80000000 of b1 as it is unload" in out
+
+
+def test_an_example_can_be_saved_changed_and_explained(said, tmp_path, capsys):
+    assert main(["explain", OVERLOADED, "--as-case"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    content["case"]["brokers"]["b1"]["cpu"]["usage"] = 80
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(content), "utf-8")
+    status, out, _ = said("explain", file)
+    assert (status, out.endswith("answer unload nothing")) == (0, True)
+
+
+def test_another_release_is_asked_by_its_profile(said):
+    for words in (("--release", "4.2.4"), ("--judge-by", "4.2.4")):
+        status, _, err = said("explain", "--example", OVERLOADED, *words)
+        assert status == 2
+        assert "released-4.2" in err
+
+
+def test_a_rule_names_the_releases_that_break_it(said):
+    _, out, _ = said("rule", "THRESHOLD-03")
+    assert "pulsar-4.0.7, pulsar-4.2.4" in out
+    _, out, _ = said("rule", "BUNDLE-01")
+    assert "broken by" not in out
