@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine.draw import aimed_at
-from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import (
+from pulsar_conformance.conformance.engine.evidence import (
     Domains,
     Evidence,
     common_alternatives,
-    documented_readings,
-    evidence_of,
     narrow,
+    without_broken_rules,
 )
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import documented_readings, evidence_of
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.specs.text import table
 
@@ -51,8 +51,13 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
     """
     readings = documented_readings(implementation.profile)
     found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
-    domains = narrow(found, _every_alternative(implementation))
-    return [_finding(implementation, name, found.get(name), domains, seed) for name in readings]
+    every = _every_alternative(implementation)
+    sound = without_broken_rules(found, every)
+    domains = narrow(sound, every)
+    return [
+        _finding(implementation, name, found.get(name), sound.get(name, ()), domains, seed)
+        for name in readings
+    ]
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
@@ -72,6 +77,7 @@ def _finding(
     implementation: Implementation,
     reading: str,
     evidence: Sequence[Evidence] | None,
+    sound: Sequence[Evidence],
     domains: Domains,
     seed: int,
 ) -> Finding:
@@ -87,7 +93,7 @@ def _finding(
     for one in evidence:
         if not one.allows(every):
             return Finding(reading, says, "none", one.complaint)
-    left = common_alternatives(reading, evidence, every)
+    left = common_alternatives(reading, sound, every)
     if not left:
         return Finding(reading, says, "mixed", "some cases show one alternative, some another")
     if len(left) > 1:

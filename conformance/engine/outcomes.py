@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.engine.ask import (
     AskedTrials,
 )
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.evidence import Choices
 from pulsar_conformance.conformance.engine.judge import (
     Answered,
     AppliedRule,
@@ -23,7 +24,6 @@ from pulsar_conformance.conformance.engine.judge import (
     distinct_answers,
     outcomes_of,
 )
-from pulsar_conformance.conformance.engine.readings import Choices
 from pulsar_conformance.reference import Model
 
 MAX_CHOICES = 64

@@ -23,9 +23,10 @@ from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings
 from pulsar_conformance.conformance.engine.confirm import Confirmed, ShownFault
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
+from pulsar_conformance.conformance.engine.evidence import Choices
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import Choices, documented_readings
+from pulsar_conformance.conformance.engine.readings import documented_readings
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.text import counted
 

@@ -9,11 +9,14 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
+    before_asking,
     documented_alternatives,
     documented_readings,
+    find_readings,
     resolve_readings,
 )
 from pulsar_conformance.conformance.engine.run import Run
@@ -22,6 +25,7 @@ from sampling import one_in
 
 PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4")
 EXAMPLES = 5
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl"
 
 
 class Speaking(ReferenceConnection):
@@ -152,6 +156,35 @@ def test_a_trigger_is_found_of_those_who_do_not_count_heap_memory(value, judged)
     profile, name = "documented-3.0", "overload-trigger"
     run, _ = judged(WithoutHeap(profile, {name: value}, {}), profile, name)
     assert (run.readings.chosen[name], run.readings.how[name]) == (value, "found")
+
+
+def kept_all(recently_unloaded):
+    """A broker at 95 % that keeps both of its bundles, parts of one before."""
+    loads = {"msgRateIn": 900, "msgThroughputIn": 9e6, "numSamples": 10, "maxSamples": 10}
+    parts = ("shop/eu/0x00000000_0x40000000", "shop/eu/0x40000000_0x80000000")
+    busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 1800, "msgThroughputIn": 18e6}
+    case = {
+        "strategy": f"{PACKAGE}.OverloadShedder",
+        "settings": {},
+        "brokers": {"b1": {**busy, "bundles": [*parts]}, "b2": {"bundles": []}},
+        "bundles": {part: {"shortTermData": loads, "longTermData": loads} for part in parts},
+        "recentlyUnloaded": recently_unloaded,
+    }
+    return Trial.of("shed.select", case), [{"unload": []}]
+
+
+# Only if parts of a bundle that was unloaded 5 minutes ago have to stay may the broker keep all.
+# That is no sign of the reading if it also keeps all where nothing was unloaded, since it breaks
+# OVERLOAD-01 then.
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_broken_rule_is_no_sign_of_a_reading(breaks, monkeypatch):
+    profile, parent = "documented-4.0", "shop/eu/0x00000000_0x80000000"
+    monkeypatch.setattr(implementations, "connect", lambda *_: Speaking(profile, {}, {}))
+    before = before_asking(implementations.Implementation("reference", profile, {}))
+    answers = [kept_all({parent: 5}), *([kept_all({})] if breaks else [])]
+    found = find_readings(before, {"grace-of": answers})
+    assert found.how["grace-of"] == ("undecided" if breaks else "found")
+    assert found.domains["grace-of"] == (("bundle", "topic") if breaks else ("topic",))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
