@@ -21,17 +21,17 @@ from urllib.parse import unquote
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.audit.collect.changes import Entry
+from pulsar_conformance.conformance.cases.load_reports import (
+    LOAD_REPORT,
+    SUFFIX,
+    saved_report,
+    sums_of,
+)
 from pulsar_conformance.conformance.cases.metrics import (
     BUNDLE_METRICS,
     RESOURCE_METRICS,
     add_sample,
     broker_in,
-)
-from pulsar_conformance.conformance.cases.snapshot import (
-    LOAD_REPORT,
-    SUFFIX,
-    saved_report,
-    sums_of,
 )
 from pulsar_conformance.reference.averages import FRAMES
 from pulsar_conformance.reference.cluster import RESOURCES

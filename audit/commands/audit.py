@@ -18,9 +18,9 @@ from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.cases.settings_files import read_settings
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.errors import print_note
 

@@ -29,7 +29,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     SimulatedWorld,
     usual_settings,
 )
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, saved_report
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, saved_report
 from pulsar_conformance.specs.text import counted
 
 ABSENT = 3

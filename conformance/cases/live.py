@@ -14,8 +14,8 @@ from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MANAGER, manager_by_settings
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, saved_report
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
 
 UNNEEDED_PARTS = {"causes of unloading", "splits"}
 """Parts of an observation that no case needs, so that errors in them do not matter."""

@@ -5,18 +5,15 @@ policies.
 from __future__ import annotations
 
 import argparse
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.conformance.cases.effects import STRATEGY, with_strategy_that_runs
-from pulsar_conformance.conformance.cases.image_tags import ImageTag, image_tags
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
@@ -24,22 +21,23 @@ from pulsar_conformance.conformance.cases.placing import (
     read_constraints,
 )
 from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_written_settings
+from pulsar_conformance.conformance.cases.settings_files import (
+    ImageTag,
+    image_tags,
+    read_in_force,
+    read_written_settings,
+)
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
-    BadSnapshot,
-    SavedReport,
     Snapshot,
     read_bundle_data,
-    read_reports,
-    settings_files,
     trial_from,
 )
+from pulsar_conformance.conformance.cases.topics import topics_question
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.judged import judged_version, nearest_profile
 
@@ -72,6 +70,8 @@ class _Source:
     constraints: Constraints
     troubles: Mapping[str, str]
     version: str = ""
+    notes: tuple[str, ...] = ()
+    """Notes on files that are not used."""
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +131,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 
 CONSTRAINTS = ("isolation", "domains", "groups")
 """Options with constraints of placement, which a question about shedding does not have."""
+
+FILES = ("conf", "dynamic", "bundle_data", "topics")
+"""Options with other files about a cluster."""
 
 OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
 """Options that concern a cluster's data, and not a finished case."""
@@ -193,7 +196,8 @@ def made(
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += [note] if note else []
     notes += () if args.release else _other_images(tags, versions)
-    notes += _unread(args, folder, snapshot)
+    notes += source.notes
+    notes += _unowned(args, snapshot)
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
@@ -222,12 +226,8 @@ def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str
             yield f"{told}, which decides; to change that, add --release {version}"
 
 
-def _unread(args: argparse.Namespace, folder: Path | None, snapshot: Snapshot) -> Iterator[str]:
-    """Yield notes on files of settings beside the reports and on bundle data that are not used."""
-    for path in settings_files(folder) if folder else ():
-        given = [one for one in (args.conf, args.dynamic) if one is not None and one.exists()]
-        if not any(path.samefile(one) for one in given):
-            yield f"{path} is not read; to use its settings, add --conf {path}"
+def _unowned(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note on bundle data that is not used."""
     unowned = [name for name in snapshot.unowned() if name != args.place]
     if unowned:
         others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
@@ -254,8 +254,16 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
     constraints = read_constraints(args.isolation, args.domains, args.groups)
     if args.url:
         return _live(args.url, args.cluster, constraints)
-    reports = read_metrics(args.metrics) if args.metrics else read_reports(sources[0])
-    return _Source(str(sources[0]), reports, {}, constraints, {})
+    if args.metrics:
+        return _Source(str(args.metrics), read_metrics(args.metrics), {}, constraints, {})
+    read = read_reports(sources[0], other_files(args))
+    return _Source(str(sources[0]), read.reports, {}, constraints, {}, notes=read.notes)
+
+
+def other_files(args: argparse.Namespace) -> list[Path]:
+    """Return the files and folders in the options, except the source."""
+    given = (vars(args)[name] for name in (*FILES, *CONSTRAINTS))
+    return [one for one in given if one is not None]
 
 
 def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
@@ -309,78 +317,3 @@ def _notes(
         yield f"Pulsar {versions[0]} is explained by {profile}"
     if read is not None:
         yield from read.notes()
-
-
-DOMAIN = "://"
-USUAL_NAMESPACE = "public/default/"
-"""The namespace of a topic whose name has no slash."""
-
-EXAMPLE = "persistent://tenant/namespace/a"
-EDGES = ("0x00000000", "0xffffffff")
-
-
-def read_topics(file: Path) -> list[str]:
-    """Read a file with one topic per line, with its full or its short name. Errors: `BadSnapshot`,
-    also for a line that is no topic.
-    """
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    topics = []
-    for number, line in enumerate(_topic_lines(text), 1):
-        name = line.strip().strip('",[]')
-        if name and not name.startswith("#"):
-            topics.append(_full_name(name, f"{file}:{number}"))
-    if not topics:
-        raise BadSnapshot(f"{file}: no line contains a topic, such as {EXAMPLE}")
-    return topics
-
-
-def _topic_lines(text: str) -> list[str]:
-    """Return the topics of a JSON array, as the admin API lists them, or else the lines."""
-    with suppress(ValueError):
-        listed = json.loads(text)
-        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-            return listed
-    return text.splitlines()
-
-
-def _full_name(name: str, place: str) -> str:
-    """Return a topic's name with its domain, namespace and tenant, as clients complete it."""
-    if DOMAIN in name:
-        return name
-    parts = name.split("/")
-    if len(parts) not in (1, 3) or not all(parts) or re.search(r"\s", name):
-        raise BadSnapshot(f"{place}: {name} is no topic, such as {EXAMPLE}")
-    return f"persistent://{'' if len(parts) == 3 else USUAL_NAMESPACE}{name}"
-
-
-def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
-    """Return a `bundles.locate` question for the topics in a file, and each bundle's broker.
-
-    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
-    """
-    topics = read_topics(file)
-    spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
-    if len(spaces) > 1:
-        raise BadSnapshot(
-            f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
-            "of one namespace"
-        )
-    owners = {
-        bundle.rpartition("/")[2]: broker
-        for broker, one in snapshot.brokers.items()
-        for bundle in one.get("bundles", ())
-        if namespace_of(bundle) == spaces[0]
-    }
-    case = {"boundaries": _boundaries(spaces[0], list(owners)), "topics": topics}
-    return Trial.of(LOCATE.id, case), owners
-
-
-def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
-    """Return a namespace's boundaries, given its owned ranges; each gap counts as one bundle."""
-    if not ranges:
-        raise BadSnapshot(f"no broker owns a bundle of {namespace}")
-    edges = {edge for one in ranges for edge in one.split("_")}
-    return sorted({*edges, *EDGES})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pulsar_conformance.conformance.cases.snapshot import (
+from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     SavedReport,
     json_content,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
-from urllib.parse import urlsplit
 
 import yaml
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, json_content
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
+from pulsar_conformance.conformance.cases.snapshot import Snapshot
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
@@ -110,11 +110,8 @@ def broker_ids(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _broker_id(name: str, report: Any) -> str:
-    urls = (
-        map(report.get, ("webServiceUrl", "webServiceUrlTls")) if isinstance(report, dict) else ()
-    )
     known = name if host_of(name) != name else ""
-    return known or next((urlsplit(url).netloc for url in urls if isinstance(url, str)), "") or name
+    return known or address(report) or name
 
 
 def host_of(broker: str) -> str:

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
 from pulsar_conformance.conformance.cases.saved import content_of, derived_from
-from pulsar_conformance.conformance.cases.snapshot import MAKERS, BadSnapshot
+from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.explain.running import check_manager, with_release_defaults
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model

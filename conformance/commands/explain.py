@@ -28,6 +28,7 @@ from pulsar_conformance.conformance.cases.making import (
     check_constraints,
     given_options,
     made,
+    other_files,
 )
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
@@ -178,16 +179,19 @@ def _is_folder(name: str | None) -> bool:
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
     what_if = given_settings(args.setting)
-    data = load_data(Path(args.case)) if args.case and not args.place else None
+    folder = Path(args.case) if args.case else None
+    data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
         check_constraints(args)
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         settings = _settings_of(args, what_if)
         _check_extensible(args, settings)
+        for note in data.notes:
+            print(f"pulsar-conformance: {note}", file=sys.stderr)
         yield from balance_lines(data, settings, args.release)
         return True
     args.setting = []
-    found = made(args, Path(args.case) if args.case else None, what_if=what_if)
+    found = made(args, folder, what_if=what_if)
     if args.profile is None:
         check_manager(found.place, found.trial, found.profile)
     missing = focus.missing(found.trial.questions[0].case)

@@ -94,7 +94,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
 
 def _release_of_image(file: Path) -> str | None:
     """Return the version of Pulsar's image that a file names, and say so; None if there is none."""
-    from pulsar_conformance.conformance.cases.image_tags import image_tags
+    from pulsar_conformance.conformance.cases.settings_files import image_tags
 
     tags = image_tags(file)
     for version, place, variable in tags:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from pulsar_conformance.conformance.cases.snapshot import (
-    EXTENSIBLE,
-    BadSnapshot,
-    json_content,
-    json_files,
-)
+from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
 from pulsar_conformance.reference.numbers import exact, throughput
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.judged import default_in_version
@@ -47,6 +42,8 @@ class LoadData:
     """For each broker, the bytes per second of its top bundles, as listed; None if unknown."""
     carried: Mapping[str, float]
     """The bytes per second of each broker, in and out."""
+    notes: tuple[str, ...] = ()
+    """Notes on files that are not used."""
 
     @classmethod
     def of(cls, brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
@@ -69,14 +66,17 @@ class LoadData:
         return pstdev(self.loads.values())
 
 
-def load_data(folder: Path) -> LoadData | None:
+def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     """Read a folder of load data of the extensible load manager.
 
-    None if its files are of another kind, such as load reports. Errors: `BadSnapshot`.
+    None if its files are of another kind, such as load reports. `given`: files of the folder that
+    are read for another purpose. Errors: `BadSnapshot`.
     """
-    if not folder.is_dir() or not any(folder.glob("*.json")):
+    if not folder.is_dir():
         return None
-    files = {name: json_content(path) for name, path in json_files(folder, "*.json")}
+    found, notes = saved_files(folder, given)
+    files = {one.broker: one.content for one in found}
+    paths = {one.broker: one.path for one in found}
     top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
     brokers = {name: data for name, data in files.items() if name not in top}
     if not all(isinstance(one, dict) and EXTENSIBLE & {*one} for one in brokers.values()):
@@ -84,14 +84,18 @@ def load_data(folder: Path) -> LoadData | None:
     for name, one in brokers.items():
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
-                raise BadSnapshot(f"{folder / name}.json: {key} is not a number")
+                raise BadSnapshot(f"{paths[name]}: {key} is not a number")
     for name in top:
         if name.removesuffix(SUFFIX) not in brokers:
             raise BadSnapshot(
-                f"{folder / name}.json: it has top bundles, but no other file has the load data of "
+                f"{paths[name]}: it has top bundles, but no other file has the load data of "
                 f"their broker; save both, as BROKER.json and BROKER{SUFFIX}.json"
             )
-    return LoadData.of(brokers, {name.removesuffix(SUFFIX): one for name, one in top.items()})
+    for one in found:
+        if paths[one.broker] != one.path:
+            raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}")
+    named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
+    return replace(LoadData.of(brokers, named), notes=tuple(notes))
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:

@@ -268,11 +268,13 @@ def no_files(reports):
 
 def twice(reports):
     shutil.copy(reports / "broker-1.json", reports / "broker%2D1.json")
+    edited(reports / "broker-1.json", webServiceUrl="http://other:8080")
     return ()
 
 
 def two_owners(reports):
     shutil.copy(reports / "broker-1.json", reports / "broker-4.json")
+    edited(reports / "broker-4.json", webServiceUrl="http://broker-4.example.com:8080")
     return ("--setting", f"{THRESHOLD}=10")
 
 

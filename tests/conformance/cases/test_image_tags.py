@@ -1,7 +1,7 @@
 """The version of Pulsar by the image tags of Helm values and compose files."""
 
 import pytest
-from pulsar_conformance.conformance.cases.image_tags import image_tags
+from pulsar_conformance.conformance.cases.settings_files import image_tags
 from pulsar_conformance.conformance.commands.main import main
 
 SETTINGS = "loadBalancerSheddingIntervalMinutes: 3"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.report_fields import unknown_fields
+from pulsar_conformance.conformance.cases.load_reports import unknown_fields
 from pulsar_conformance.conformance.commands.main import main
 
 REPORTS = Path(fixtures.__file__).parent / "reports"

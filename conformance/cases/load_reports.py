@@ -1,0 +1,338 @@
+"""Reads the load reports that an operator saved from a real cluster, and the files beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.reference import reports
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.reports import CHANGES, COUNTS, NESTED, SIMPLE_NAMES, STATS
+from pulsar_conformance.specs.errors import UserError
+
+SUFFIX = ".json"
+OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
+LOAD_REPORT = "load-report"
+"""Beginning of the name under which curl saves a broker's report."""
+
+
+TEXT = ".txt"
+URLS = ("webServiceUrl", "webServiceUrlTls")
+TIMES = ("lastUpdate", "timestamp")
+"""Fields with the time of a report, of the modular and of the simple load manager."""
+
+
+class BadSnapshot(UserError):
+    """Raised for an unusable file or folder; the message is one sentence."""
+
+
+def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
+    """Yield the name and path of each file, sorted by path; `%2F` etc. in names are decoded.
+
+    Errors: `BadSnapshot` if there are none.
+    """
+    if not directory.is_dir():
+        raise BadSnapshot(f"{directory}: it is not a folder")
+    files = sorted(path for path in directory.glob(pattern) if path.is_file())
+    if not files:
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it")
+    for path in files:
+        yield unquote(path.relative_to(directory).as_posix().removesuffix(SUFFIX)), path
+
+
+def json_content(path: Path) -> Any:
+    """Return the JSON value in a file, ignoring other output of the ZooKeeper shell.
+
+    Errors: `BadSnapshot`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadSnapshot(f"{path}: {error.strerror or error}") from None
+    try:
+        return parse_line(data)
+    except NotJSON as error:
+        printed = re.search(rb"^\{.*\}[ \t\r]*$", data, re.DOTALL | re.MULTILINE)
+        if printed and printed[0] != data.strip():
+            with suppress(NotJSON):
+                return parse_line(printed[0])
+        raise BadSnapshot(f"{path}: it {error}") from None
+
+
+KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
+"""Fields of a load report on which decisions depend."""
+
+EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount", "topBundlesLoadData"})
+"""Fields that only the load data of the extensible load manager has."""
+
+THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
+
+
+@dataclass(frozen=True)
+class SavedReport:
+    """A broker's saved report, and the broker in a case's format."""
+
+    report: Any
+    broker: Json
+    version: str
+    """The broker's version of Pulsar; empty if the report does not give it."""
+    without_limit: tuple[str, ...] = ()
+    """Resources that are left out of `broker` because they have no limit, and so no percentage."""
+    unknown: tuple[str, ...] = ()
+    """Fields of the report that no release of Pulsar writes."""
+
+
+@dataclass(frozen=True)
+class FolderRead:
+    """The reports in a folder by broker, and notes on its files that are not used."""
+
+    reports: Mapping[str, SavedReport]
+    notes: tuple[str, ...] = ()
+
+
+def read_reports(directory: Path, given: Collection[Path] = ()) -> FolderRead:
+    """Read each broker's report from a folder; of several reports of a broker, the newest.
+
+    `given`: files of the folder that are read for another purpose. Errors: `BadSnapshot` for a
+    folder without reports, for a file that is not a report, and for several reports of a broker if
+    the newest is unknown.
+    """
+    files, notes = saved_files(directory, given)
+    found: dict[str, tuple[SavedFile, SavedReport]] = {}
+    for file in files:
+        read = saved_report(str(file.path), file.content)
+        same = identity(file.broker, read.report)
+        if same in found:
+            earlier, kept = found[same]
+            newer = _newer(earlier, file, same)
+            other = file if newer is earlier else earlier
+            notes.append(_older_note(other, newer, same))
+            found[same] = (newer, kept if newer is earlier else read)
+        else:
+            found[same] = (file, read)
+    named: dict[str, SavedReport] = {}
+    for file, read in found.values():
+        if file.broker in named:
+            raise BadSnapshot(f"{file.path}: there is already a report of {file.broker}")
+        named[file.broker] = read
+    return FolderRead(named, tuple(notes))
+
+
+def identity(name: str, report: Any) -> str:
+    """Return the host and web port in a report, by which Pulsar identifies a broker.
+
+    It is the given name if the report has none.
+    """
+    return address(report) or name
+
+
+def address(report: Any) -> str:
+    """Return the host and web port in a report; empty if it has none."""
+    urls = (report.get(name) for name in URLS) if isinstance(report, dict) else ()
+    return next((found for url in urls if isinstance(url, str) and (found := urlsplit(url)[1])), "")
+
+
+def written_at(report: Any) -> float | None:
+    """Return the milliseconds since 1970 at which a report was written; None if unknown."""
+    times = (report.get(name) for name in TIMES) if isinstance(report, dict) else ()
+    return next((one for one in times if isinstance(one, int | float) and one > 0), None)
+
+
+def _newer(one: SavedFile, other: SavedFile, broker: str) -> SavedFile:
+    """Return the file with the newer of two reports of a broker. Errors: `BadSnapshot`."""
+    if one.content == other.content:
+        return one
+    at, then = written_at(one.content), written_at(other.content)
+    if at is None or then is None or at == then:
+        raise BadSnapshot(
+            f"{other.path}: there is already a report of {broker}, {one.path}, and their "
+            f"{TIMES[0]} does not tell which is newer; keep one of them"
+        )
+    return one if at > then else other
+
+
+def _older_note(unused: SavedFile, used: SavedFile, broker: str) -> str:
+    which = "the same" if unused.content == used.content else "a newer"
+    return f"{unused.path} is not used: {used.path} has {which} report of the broker, {broker}"
+
+
+class SavedFile(NamedTuple):
+    """A saved file of JSON, with the name of the broker after which it is named."""
+
+    broker: str
+    path: Path
+    content: Any
+
+
+def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[SavedFile], list[str]]:
+    """Return the files of a folder that may have a broker's load, and notes on the other files.
+
+    A file is named `BROKER.json` or `BROKER`, or it is `BROKER/load-report`, as curl saves it. A
+    file with another name is not read unless it contains a load report. `given`: files of the
+    folder that are read for another purpose.
+
+    Errors: `BadSnapshot`.
+    """
+    if not directory.is_dir():
+        raise BadSnapshot(f"{directory}: it is not a folder")
+    notes: list[str] = []
+    candidates: list[tuple[str, Path, bool]] = []
+    known = [one.resolve() for one in given]
+    for path in sorted(directory.glob("[!.]*")):
+        if any(one.is_relative_to(path.resolve()) for one in known):
+            continue
+        if path.is_dir():
+            nested = [one for one in sorted(path.glob(f"{LOAD_REPORT}*")) if one.is_file()]
+            candidates += [(unquote(path.name), one, True) for one in nested]
+            notes += (
+                []
+                if nested
+                else [f"{path} is not read: it is a folder without a file {LOAD_REPORT}"]
+            )
+        elif path.suffix in OF_SETTINGS:
+            notes.append(f"{path} is not read; to use its settings, add --conf {path}")
+        else:
+            name = unquote(path.name.removesuffix(TEXT).removesuffix(SUFFIX))
+            candidates.append((name, path, path.suffix == SUFFIX))
+    if not candidates:
+        below = next((one for one in sorted(directory.glob("[!.]*")) if one.is_dir()), None)
+        hint = f"; if the reports are in {below}, give that folder" if below else ""
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it{hint}")
+    by_name = any(certain for _, _, certain in candidates)
+    files = []
+    for name, path, certain in candidates:
+        try:
+            content = json_content(path)
+            if certain or not by_name or _has_load(content):
+                files.append(SavedFile(name, path, content))
+            else:
+                notes.append(f"{path} is not read: it is not a load report")
+        except BadSnapshot as error:
+            if certain or not by_name:
+                raise
+            notes.append(f"{path} is not read: {str(error).removeprefix(f'{path}: ')}")
+    return files, notes
+
+
+def _has_load(content: Any) -> bool:
+    """True if a JSON value has the fields of a load report or of load data."""
+    return isinstance(content, dict) and not EXTENSIBLE.union(RESOURCES, (NESTED,)).isdisjoint(
+        content
+    )
+
+
+def saved_report(place: str, report: Any) -> SavedReport:
+    """Parse a broker's report. Errors: `BadSnapshot`, starting with `place`."""
+    extensible = isinstance(report, dict) and EXTENSIBLE.intersection(report)
+    if extensible and "bundles" not in report:
+        raise BadSnapshot(
+            f"{place}: this is load data of the extensible load manager, to which other rules "
+            "apply; run `explain FOLDER`, without --place, to see whether TransferShedder would "
+            "shed"
+        )
+    try:
+        read = reports.read(report)
+    except reports.Unreadable as error:
+        raise BadSnapshot(f"{place}: it is not a load report: {error}") from None
+    unlimited = tuple(
+        name
+        for name in RESOURCES
+        if name in read.broker and read.broker[name]["usage"] and not read.broker[name]["limit"]
+    )
+    kept = [name for name in KEPT_REPORT if name in read.broker and name not in unlimited]
+    broker = {name: read.broker[name] for name in kept}
+    version = str(report.get("brokerVersionString") or "")
+    unknown = tuple(unknown_fields(report))
+    return SavedReport(report, {**broker, **_totals(read)}, version, unlimited, unknown)
+
+
+def _totals(read: reports.Report) -> dict[str, float]:
+    """Return the rates that a broker's report lacks, as sums over its bundles.
+
+    The simple load manager's report has no throughput: its field of that name has the message rate
+    instead.
+    """
+    stats = read.broker.get("lastStats", {}).values()
+    absent = [name for name in RATE_FIELDS if name not in read.broker]
+    wrong = THROUGHPUTS if read.manager == "simple" else ()
+    return sums_of(stats, dict.fromkeys((*absent, *wrong)) if stats else ())
+
+
+def sums_of(stats: Collection[Json], names: Iterable[str] = RATE_FIELDS) -> dict[str, float]:
+    """Return the sums of rates over bundle statistics."""
+    return {name: sum(one.get(name, 0) for one in stats) for name in names}
+
+
+RATED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOut")
+
+REPORT = frozenset(
+    {
+        *RESOURCES,
+        *RATE_FIELDS,
+        *COUNTS,
+        *CHANGES,
+        *SIMPLE_NAMES,
+        *SIMPLE_NAMES.values(),
+        NESTED,
+        "advertisedListeners",
+        "bottleneckResourceType",
+        "brokerId",
+        "brokerVersionString",
+        "bundles",
+        "lastUpdate",
+        "loadManagerClassName",
+        "loadReportType",
+        "maxResourceUsage",
+        "name",
+        "nonPersistentTopicsEnabled",
+        "overLoaded",
+        "persistentTopicsEnabled",
+        "protocols",
+        "pulsarServiceUrl",
+        "pulsarServiceUrlTls",
+        "startTimestamp",
+        "timestamp",
+        "underLoaded",
+        "webServiceUrl",
+        "webServiceUrlTls",
+        *(f"{how}{what}" for how in ("allocated", "preAllocated") for what in RATED),
+    }
+)
+"""Fields of LocalBrokerData and LoadReport, from 2.4 to 5.0."""
+
+USAGE = frozenset({"usage", "limit"})
+BUNDLE_STATS = frozenset({*RATE_FIELDS, *STATS, "cacheSize"})
+
+
+def unknown_fields(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of a report that no release writes, each with the most similar name."""
+    nested = _object(report.get(NESTED))
+    yield from _unknown(report, REPORT, "")
+    yield from _unknown(nested, RESOURCES, f"{NESTED}.")
+    for resources, above in ((report, ""), (nested, f"{NESTED}.")):
+        for name in RESOURCES:
+            yield from _unknown(_object(resources.get(name)), USAGE, f"{above}{name}.")
+    for name in ("lastStats", SIMPLE_NAMES["lastStats"]):
+        bundles = _object(report.get(name)).values()
+        fields = dict.fromkeys(field for stats in bundles for field in _object(stats))
+        yield from _unknown(fields, BUNDLE_STATS, f"{name}[…].")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object, or an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Iterator[str]:
+    for name in fields:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            yield f"{above}{name}" + (f" (did you mean {near[0]}?)" if near else "")

@@ -1,0 +1,89 @@
+"""Builds questions about the bundles and brokers that serve a user's topics."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pulsar_conformance.conformance.bundles.operations import LOCATE
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
+from pulsar_conformance.conformance.cases.snapshot import Snapshot
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.reference.ranges import namespace_of
+
+DOMAIN = "://"
+USUAL_NAMESPACE = "public/default/"
+"""The namespace of a topic whose name has no slash."""
+
+EXAMPLE = "persistent://tenant/namespace/a"
+EDGES = ("0x00000000", "0xffffffff")
+
+
+def read_topics(file: Path) -> list[str]:
+    """Read a file with one topic per line, with its full or its short name. Errors: `BadSnapshot`,
+    also for a line that is no topic.
+    """
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    topics = []
+    for number, line in enumerate(_topic_lines(text), 1):
+        name = line.strip().strip('",[]')
+        if name and not name.startswith("#"):
+            topics.append(_full_name(name, f"{file}:{number}"))
+    if not topics:
+        raise BadSnapshot(f"{file}: no line contains a topic, such as {EXAMPLE}")
+    return topics
+
+
+def _topic_lines(text: str) -> list[str]:
+    """Return the topics of a JSON array, as the admin API lists them, or else the lines."""
+    with suppress(ValueError):
+        listed = json.loads(text)
+        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+            return listed
+    return text.splitlines()
+
+
+def _full_name(name: str, place: str) -> str:
+    """Return a topic's name with its domain, namespace and tenant, as clients complete it."""
+    if DOMAIN in name:
+        return name
+    parts = name.split("/")
+    if len(parts) not in (1, 3) or not all(parts) or re.search(r"\s", name):
+        raise BadSnapshot(f"{place}: {name} is no topic, such as {EXAMPLE}")
+    return f"persistent://{'' if len(parts) == 3 else USUAL_NAMESPACE}{name}"
+
+
+def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
+    """Return a `bundles.locate` question for the topics in a file, and each bundle's broker.
+
+    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
+    """
+    topics = read_topics(file)
+    spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
+    if len(spaces) > 1:
+        raise BadSnapshot(
+            f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
+            "of one namespace"
+        )
+    owners = {
+        bundle.rpartition("/")[2]: broker
+        for broker, one in snapshot.brokers.items()
+        for bundle in one.get("bundles", ())
+        if namespace_of(bundle) == spaces[0]
+    }
+    case = {"boundaries": _boundaries(spaces[0], list(owners)), "topics": topics}
+    return Trial.of(LOCATE.id, case), owners
+
+
+def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
+    """Return a namespace's boundaries, given its owned ranges; each gap counts as one bundle."""
+    if not ranges:
+        raise BadSnapshot(f"no broker owns a bundle of {namespace}")
+    edges = {edge for one in ranges for edge in one.split("_")}
+    return sorted({*edges, *EDGES})

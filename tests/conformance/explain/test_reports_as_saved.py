@@ -1,0 +1,135 @@
+"""Reports are read however they were saved, and each file or broker that is not read is named."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+BUNDLES = [
+    f"shop/eu/0x{i:x}0000000_0x{i + 2:x}0000000".replace("0x100000000", "0xffffffff")
+    for i in range(0, 16, 2)
+]
+AT = 1_700_000_000_000
+MINUTE = 60_000
+
+
+def report(host, cpu, bundles, **fields):
+    """A load report of the modular load manager, with the same traffic in each bundle."""
+    stats = {
+        "msgRateIn": 10_000.0,
+        "msgRateOut": 10_000.0,
+        "msgThroughputIn": 10_000_000.0,
+        "msgThroughputOut": 10_000_000.0,
+    }
+    return {
+        "webServiceUrl": f"http://{host}:8080",
+        "cpu": {"usage": cpu, "limit": 100.0},
+        "lastUpdate": AT,
+        "bundles": bundles,
+        "lastStats": dict.fromkeys(bundles, stats),
+        "brokerVersionString": "3.0.7",
+        "loadReportType": "LocalBrokerData",
+        **fields,
+    }
+
+
+THREE = {
+    "b1": report("b1.example.com", 90.0, BUNDLES[:4]),
+    "b2": report("b2.example.com", 30.0, BUNDLES[4:6]),
+    "b3": report("b3.example.com", 30.0, BUNDLES[6:]),
+}
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Write JSON, or text as it is, to files of a folder; return the folder."""
+
+    def write(files):
+        for name, content in files.items():
+            path = tmp_path / "reports" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+        return tmp_path / "reports"
+
+    return write
+
+
+@pytest.fixture
+def said(capsys):
+    """Run a command; return its standard output and standard error, each on one line."""
+
+    def run(*words, status=0):
+        assert main([*map(str, words)]) == status
+        found = capsys.readouterr()
+        return tuple(" ".join(text.split()) for text in (found.out, found.err))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("b1.example.com:8080", "b2.example.com:8080.json", "b3.example.com%3A8080"),
+        ("b1/load-report.json", "b2/load-report", "b3.json"),
+        ("b1.json", "b2.txt", "b3.txt"),
+        ("b1", "b2", "b3"),
+    ],
+)
+def test_reports_are_read_whatever_the_forms_of_their_names(said, save, names):
+    folder = save(dict(zip(names, THREE.values(), strict=True)))
+    out, err = said("explain", folder)
+    assert "average 50 % of all brokers" in out
+    assert "not read" not in err
+
+
+def test_each_file_that_is_not_a_report_is_named(said, save):
+    policies = {"p": {"namespaces": ["shop/eu"]}}
+    others = {
+        "b4": "<html>401</html>",
+        "notes.txt": "saved on Friday",
+        "iso": policies,
+        "old/b1": "{}",
+    }
+    folder = save({**{f"{name}.json": one for name, one in THREE.items()}, **others})
+    _, err = said("explain", folder)
+    assert f"{folder}/b4 is not read: it isn't JSON" in err
+    assert f"{folder}/notes.txt is not read: it isn't JSON" in err
+    assert f"{folder}/iso is not read: it is not a load report" in err
+    assert f"{folder}/old is not read: it is a folder without a file load-report" in err
+
+
+def test_a_file_beside_the_reports_that_an_option_names_is_not_taken_for_a_report(said, save):
+    folder = save({**{f"{name}.json": one for name, one in THREE.items()}, "domains.json": {}})
+    said("explain", folder, status=2)
+    domains = folder / "domains.json"
+    _, err = said("explain", folder, "--place", BUNDLES[0], "--domains", domains)
+    assert "domains.json" not in err
+
+
+def test_a_folder_of_folders_is_refused_with_the_folder_to_give(said, save):
+    folder = save({"loadbalance/b1": THREE["b1"]})
+    _, err = said("explain", folder, status=2)
+    assert f"if the reports are in {folder / 'loadbalance'}, give that folder" in err
+
+
+def test_of_two_reports_of_a_broker_the_newer_is_used(said, save):
+    older = report("b1.example.com", 10.0, BUNDLES[4:], lastUpdate=AT - MINUTE)
+    folder = save({"b1-old.json": older, "b1.json": THREE["b1"], "b2.json": report("b2", 10, [])})
+    out, err = said("explain", folder)
+    assert "average 50 % of all brokers" in out
+    told = "b1-old.json is not used: "
+    assert f"{folder}/{told}{folder}/b1.json has a newer report of the broker" in err
+
+
+def test_two_reports_of_a_broker_are_refused_if_neither_is_newer(said, save):
+    folder = save({"b1-other.json": report("b1.example.com", 10.0, []), "b1.json": THREE["b1"]})
+    _, err = said("explain", folder, status=2)
+    assert "there is already a report of b1.example.com:8080" in err
+    assert "does not tell which is newer; keep one of them" in err
+
+
+def test_the_same_report_twice_counts_once(said, save):
+    folder = save({"b1.json": THREE["b1"], "b1.txt": THREE["b1"], "b2.json": THREE["b2"]})
+    out, err = said("explain", folder)
+    assert "average 60 % of all brokers" in out
+    assert "b1.txt is not used" in err
