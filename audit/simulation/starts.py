@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.cases.settings import BadSetting, given_sett
 from pulsar_conformance.conformance.cases.settings_files import conf_text
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.explain.running import check_manager
+from pulsar_conformance.conformance.explain.running import check_case
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs import UnknownName, load
 
@@ -124,7 +124,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     found = made(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_case(found)
     settings = {**usual_settings(), **seen["settings"]}
     _check_cluster(args, with_settings(found.trial, settings), args.profile or found.profile)
     notes = [

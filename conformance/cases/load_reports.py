@@ -88,6 +88,8 @@ class SavedReport:
     """Resources that are left out of `broker` because they have no limit, and so no percentage."""
     unknown: tuple[str, ...] = ()
     """Fields of the report that no release of Pulsar writes."""
+    manager: str = "modular"
+    """The load manager that wrote the report: modular or simple."""
 
 
 @dataclass(frozen=True)
@@ -192,11 +194,8 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
         if path.is_dir():
             nested = [one for one in sorted(path.glob(f"{LOAD_REPORT}*")) if one.is_file()]
             candidates += [(unquote(path.name), one, True) for one in nested]
-            notes += (
-                []
-                if nested
-                else [f"{path} is not read: it is a folder without a file {LOAD_REPORT}"]
-            )
+            if not nested:
+                notes.append(f"{path} is not read: it is a folder without a file {LOAD_REPORT}")
         elif path.suffix in OF_SETTINGS:
             notes.append(f"{path} is not read; to use its settings, add --conf {path}")
         else:
@@ -251,7 +250,8 @@ def saved_report(place: str, report: Any) -> SavedReport:
     broker = {name: read.broker[name] for name in kept}
     version = str(report.get("brokerVersionString") or "")
     unknown = tuple(unknown_fields(report))
-    return SavedReport(report, {**broker, **_totals(read)}, version, unlimited, unknown)
+    broker |= _totals(read)
+    return SavedReport(report, broker, version, unlimited, unknown, read.manager)
 
 
 def _totals(read: reports.Report) -> dict[str, float]:

@@ -58,6 +58,8 @@ class MadeCase:
     """Ways of the version that runs which differ from the profile's."""
     owners: Mapping[str, str]
     """For a question about topics, the broker of each bundle of their namespace."""
+    simple: tuple[str, ...] = ()
+    """The brokers whose reports are those of the simple load manager."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,8 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    ways = judged.ways if judged else {}
-    return MadeCase(place, trial, profile, tuple(notes), source.place, ways, owners)
+    ways, simple = judged.ways if judged else {}, tuple(snapshot.simple)
+    return MadeCase(place, trial, profile, tuple(notes), source.place, ways, owners, simple)
 
 
 def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:

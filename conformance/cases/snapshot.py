@@ -24,6 +24,9 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.reports import BUNDLE
 
+SIMPLE = "simple"
+"""Kind of the simple load manager."""
+
 MAX_UNKNOWN = 4
 """Maximum number of unknown fields of a report that are named."""
 
@@ -82,6 +85,11 @@ class Snapshot:
     def versions(self) -> list[str]:
         """The distinct Pulsar versions in the reports."""
         return list(dict.fromkeys(one.version for one in self.reported.values() if one.version))
+
+    @property
+    def simple(self) -> list[str]:
+        """The brokers whose reports are those of the simple load manager."""
+        return [name for name, one in self.reported.items() if one.manager == SIMPLE]
 
     @cached_property
     def owned(self) -> list[str]:

@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
 from pulsar_conformance.conformance.cases.saved import content_of, derived_from
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
-from pulsar_conformance.conformance.explain.running import check_manager, with_release_defaults
+from pulsar_conformance.conformance.explain.running import check_case, with_release_defaults
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.errors import print_note
@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="FOLDER",
-        help="load reports of the modular or the simple load manager, one file BROKER.json each, "
-        "or BROKER/load-report as curl saves them",
+        help="load reports of the modular load manager (for usage.max and report.read, of the "
+        "simple one as well), one file BROKER.json each, or BROKER/load-report as curl saves them",
     )
     parser.add_argument(
         "--reports", type=Path, metavar="DIR", help="the same as FOLDER, as an option"
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadSnapshot("FOLDER and --reports mean the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_case(found)
     asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model, taken = with_release_defaults(found.trial, asked)
     derived_from(found.place, found.trial, model)

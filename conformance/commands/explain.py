@@ -48,7 +48,7 @@ from pulsar_conformance.conformance.explain.derivations import (
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
-from pulsar_conformance.conformance.explain.running import check_manager, unknown_history_notes
+from pulsar_conformance.conformance.explain.running import check_case, unknown_history_notes
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.errors import print_note
@@ -193,7 +193,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     args.setting = []
     found = made(args, folder, what_if=what_if)
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_case(found)
     missing = focus.missing(found.trial.questions[0].case)
     if missing is not None:
         raise BadCase(f"{found.source}: {missing}")

@@ -19,6 +19,7 @@ from pulsar_conformance.conformance.cases.effects import (
     without_effect,
 )
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
@@ -101,6 +102,18 @@ def _default_in_release(profile: str, name: str) -> Value | None:
     if setting is None or setting.type == "list":
         return None
     return setting.default(nearest_release(released.partition("-")[2]))
+
+
+def check_case(found: MadeCase) -> None:
+    """Raise `BadSetting` if a case concerns the modular manager but the cluster runs another."""
+    asked = next((name for name, _ in found.trial.questions if name.startswith(MODULAR)), None)
+    if found.simple and asked:
+        raise BadSetting(
+            f"{found.source}: the reports of {', '.join(found.simple)} are those of the simple "
+            f"load manager, but {asked} asks about the modular one; save reports of brokers that "
+            "run the modular one, or give a profile with --judge-by to ask anyway"
+        )
+    check_manager(found.place, found.trial, found.profile)
 
 
 def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:

@@ -56,7 +56,8 @@ def explained(case, monkeypatch, capsys, *options):
 def test_reports_of_either_manager_make_the_same_cycle(made, kind):
     options = ("--bundle-data", SAVED / "bundle-data", "--conf", SAVED / "broker.conf")
     options += ("--release", "3.0.7")
-    case, _ = made(*options, kind=kind)
+    judged = () if kind == "modular" else ("--judge-by", "released-3.0")
+    case, _ = made(*options, *judged, kind=kind)
     assert case["ask"] == "shed.select"
     brokers = case["case"]["brokers"]
     assert list(brokers) == ["broker-1", "broker-2", "broker-3"]
@@ -90,6 +91,7 @@ def test_from_reports_to_a_derivation_in_two_commands(made, monkeypatch, capsys)
 @pytest.mark.parametrize("operation", MAKERS)
 def test_every_operation_can_be_made_and_explained(made, operation, kind, monkeypatch, capsys):
     options = ("--setting", f"{THRESHOLD}=10", "--operation", operation)
+    options += () if kind == "modular" else ("--judge-by", "released-2.10")
     case, said = made(*options, kind=kind)
     out = explained(case, monkeypatch, capsys)
     assert operation in out
@@ -245,7 +247,8 @@ def test_the_throughput_in_a_simple_report_is_not_believed(tmp_path, capsys):
     # Pulsar's class writes the message rates there once more.
     reports = Path(shutil.copytree(SAVED / "simple", tmp_path / "simple"))
     edited(reports / "broker-1.json", msgThroughputIn=39000.0, msgThroughputOut=61000.0)
-    assert main(["case", "--reports", str(reports), "--setting", f"{THRESHOLD}=10"]) == 0
+    words = ("--setting", f"{THRESHOLD}=10", "--judge-by", "released-2.10")
+    assert main(["case", "--reports", str(reports), *words]) == 0
     broker = json.loads(capsys.readouterr().out)["case"]["brokers"]["broker-1"]
     assert (broker["msgThroughputIn"], broker["msgThroughputOut"]) == (39_000_000, 61_000_000)
 

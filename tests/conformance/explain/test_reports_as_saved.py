@@ -133,3 +133,41 @@ def test_the_same_report_twice_counts_once(said, save):
     out, err = said("explain", folder)
     assert "average 60 % of all brokers" in out
     assert "b1.txt is not used" in err
+
+
+def simple(host, cpu, bundles):
+    """A load report of the simple load manager."""
+    whole = report(host, cpu, bundles)
+    moved = ("cpu", "lastStats", "lastUpdate", "bundles", "loadReportType")
+    return {
+        **{name: one for name, one in whole.items() if name not in moved},
+        "systemResourceUsage": {"cpu": whole["cpu"]},
+        "bundleStats": whole["lastStats"],
+        "timestamp": AT,
+        "loadReportType": "LoadReport",
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain",),
+        ("case",),
+        ("case", "--operation", "bundles.split_candidates"),
+        ("explain", "--place", BUNDLES[0]),
+        ("simulate", "--cycles", "2", "--reports"),
+    ],
+)
+def test_the_modular_managers_rules_are_not_applied_to_reports_of_the_simple_one(said, save, words):
+    folder = save({"b1.json": simple("b1", 90.0, BUNDLES[:4]), "b2.json": THREE["b2"]})
+    _, err = said(*words, folder, status=2)
+    assert f"{folder}: the reports of b1 are those of the simple load manager, but " in err
+    assert "give a profile with --judge-by to ask anyway" in err
+
+
+def test_reports_of_the_simple_manager_are_taken_where_no_manager_is_asked_about(said, save):
+    folder = save({"b1.json": simple("b1", 90.0, BUNDLES[:4])})
+    for operation in ("usage.max", "report.read"):
+        said("case", folder, "--operation", operation)
+    out, _ = said("explain", folder, "--judge-by", "released-3.0")
+    assert "unload nothing" in out
