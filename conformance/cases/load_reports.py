@@ -93,14 +93,14 @@ class SavedReport:
 
 
 @dataclass(frozen=True)
-class FolderRead:
-    """The reports in a folder by broker, and notes on its files that are not used."""
+class ReportsRead:
+    """The reports in a folder or a file by broker, and notes on what is not used."""
 
     reports: Mapping[str, SavedReport]
     notes: tuple[str, ...] = ()
 
 
-def read_reports(directory: Path, given: Collection[Path] = ()) -> FolderRead:
+def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
     """Read each broker's report from a folder; of several reports of a broker, the newest.
 
     `given`: files of the folder that are read for another purpose. Errors: `BadSnapshot` for a
@@ -125,7 +125,7 @@ def read_reports(directory: Path, given: Collection[Path] = ()) -> FolderRead:
         if file.broker in named:
             raise BadSnapshot(f"{file.path}: there is already a report of {file.broker}")
         named[file.broker] = read
-    return FolderRead(named, tuple(notes))
+    return ReportsRead(named, tuple(notes))
 
 
 def identity(name: str, report: Any) -> str:

@@ -257,8 +257,9 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
     if args.url:
         return _live(args.url, args.cluster, constraints)
     if args.metrics:
-        return _Source(str(args.metrics), read_metrics(args.metrics), {}, constraints, {})
-    read = read_reports(sources[0], other_files(args))
+        read = read_metrics(args.metrics)
+    else:
+        read = read_reports(sources[0], other_files(args))
     return _Source(str(sources[0]), read.reports, {}, constraints, {}, notes=read.notes)
 
 

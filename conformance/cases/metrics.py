@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
+    ReportsRead,
     SavedReport,
     json_content,
     sums_of,
@@ -37,30 +40,99 @@ BUNDLE_METRICS = {
 }
 """Statistic of a bundle by the name of the metric for it."""
 
-SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)")
+SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)(?:\s+(-?\d+))?")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+CPU = next(iter(RESOURCE_METRICS))
+
+MAX_AGE = 15 * 60
+"""Maximum number of seconds by which a sample may be older than the newest one, the maximum
+interval between a broker's load reports.
+"""
+
+SAVED = float("inf")
+"""Time of a sample without a timestamp, which is of the moment when it was saved."""
 
 
-def read_metrics(file: Path) -> dict[str, SavedReport]:
+class MetricSample(NamedTuple):
+    """The value of a metric of a broker, or of one of its bundles, at a time in seconds."""
+
+    broker: str
+    metric: str
+    labels: Mapping[str, str]
+    value: float
+    time: float
+
+
+def read_metrics(file: Path) -> ReportsRead:
     """Return each broker's usage and bundles from Prometheus text or a query's JSON result.
 
-    Errors: `BadSnapshot` for a file without load-balancing metrics.
+    Of several samples of a series, the newest counts. Errors: `BadSnapshot` for a file without
+    load-balancing metrics, or without the CPU usage of a broker.
     """
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    series: dict[tuple[str, str, str], MetricSample] = {}
+    for sample in _samples(file, text):
+        key = sample.broker, sample.metric, sample.labels.get("bundle", "")
+        if math.isfinite(sample.value) and (key not in series or series[key].time <= sample.time):
+            series[key] = sample
+    recent, old = _by_age(list(series.values()))
     brokers: dict[str, Json] = {}
-    for metric, labels, value in _samples(file, text):
-        name = broker_in(labels) or file.stem
-        report = brokers.setdefault(name, {"bundles": [], "lastStats": {}})
-        add_sample(report, metric, labels, value)
-    if not any(RESOURCES[0] in broker for broker in brokers.values()):
-        raise BadSnapshot(f"{file}: it has no pulsar_lb_cpu_usage; save /metrics of each broker")
+    for sample in recent:
+        report = brokers.setdefault(sample.broker, {"bundles": [], "lastStats": {}})
+        add_sample(report, sample.metric, sample.labels, sample.value)
+    measured = [name for name, broker in brokers.items() if RESOURCES[0] in broker]
+    if not measured:
+        raise BadSnapshot(f"{file}: it has no {CPU}; save /metrics of each broker")
+    notes = [*_old_notes(old, brokers), *_absent_notes(brokers)]
+    unmeasured = ", ".join(sorted({*brokers} - {*measured}))
+    if unmeasured:
+        aged = "".join(f"; {one}" for one in _old_notes(old, brokers))
+        raise BadSnapshot(
+            f"{file}: it has {CPU} of {', '.join(sorted(measured))}, but not of {unmeasured}; "
+            f"save /metrics of each broker again{aged}"
+        )
     for report in brokers.values():
         stats = report["lastStats"]
         report.update({"bundles": list(stats), **sums_of(stats.values())})
-    return {name: SavedReport(None, brokers[name], "") for name in sorted(brokers)}
+    read = {name: SavedReport(None, brokers[name], "") for name in sorted(brokers)}
+    return ReportsRead(read, tuple(notes))
+
+
+def _by_age(
+    samples: list[MetricSample],
+) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
+    """Return the recent samples, and the old ones, each with its age in seconds at the newest."""
+    timed = [one.time for one in samples if one.time != SAVED]
+    newest = max(timed, default=SAVED)
+    old = [(one, newest - one.time) for one in samples if newest - MAX_AGE > one.time]
+    return [one for one in samples if not newest - MAX_AGE > one.time], old
+
+
+def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
+    """Yield a note for each broker with old samples; those of `brokers` have recent ones, too."""
+    for broker in sorted({sample.broker for sample, _ in old}):
+        own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
+        names = ", ".join(dict.fromkeys(name for name, _ in own)) if broker in brokers else "all"
+        minutes = min(age for _, age in own) / 60
+        yield (
+            f"{broker}: left out, since the newest samples of the file are at least "
+            f"{minutes:.0f} minutes newer: {names}"
+        )
+
+
+def _absent_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a note for each broker without the usage of a resource, which counts as 0 %."""
+    absent = {
+        broker: ", ".join(name for name in RESOURCES if name not in report)
+        for broker, report in brokers.items()
+    }
+    for names in dict.fromkeys(filter(None, absent.values())):
+        lacking = [broker for broker in absent if absent[broker] == names]
+        of = "each broker" if len(lacking) == len(brokers) > 1 else ", ".join(sorted(lacking))
+        yield f"{of}: the metrics lack the usage of {names}, which counts as 0 %"
 
 
 def broker_in(labels: Mapping[str, str]) -> str | None:
@@ -77,16 +149,22 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
         stats[BUNDLE_METRICS[metric]] = value
 
 
-def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield the metric, labels and value of each load-balancing sample; of a range, the latest."""
+def _samples(file: Path, text: str) -> Iterator[MetricSample]:
+    """Yield each load-balancing sample."""
     wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
-            if one["metric"].get("__name__") in wanted:
-                _, value = one["values"][-1] if "values" in one else one["value"]
-                yield one["metric"]["__name__"], one["metric"], float(value)
+            labels = one["metric"]
+            if labels.get("__name__") in wanted:
+                broker = broker_in(labels) or file.stem
+                for at, value in one["values"] if "values" in one else [one["value"]]:
+                    yield MetricSample(broker, labels["__name__"], labels, float(value), float(at))
         return
     for line in text.splitlines():
         found = SAMPLE.match(line)
         if found and found[1] in wanted:
-            yield found[1], dict(LABEL.findall(found[2])), float(found[3])
+            labels = dict(LABEL.findall(found[2]))
+            at = int(found[4]) / 1000 if found[4] else SAVED
+            yield MetricSample(
+                broker_in(labels) or file.stem, found[1], labels, float(found[3]), at
+            )

@@ -171,3 +171,56 @@ def test_reports_of_the_simple_manager_are_taken_where_no_manager_is_asked_about
         said("case", folder, "--operation", operation)
     out, _ = said("explain", folder, "--judge-by", "released-3.0")
     assert "unload nothing" in out
+
+
+def metrics_text(brokers, names=("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")):
+    """Prometheus text with the same usage of each resource, by broker."""
+    return "".join(
+        f'pulsar_lb_{name}_usage{{broker="{broker}"}} {usage}\n'
+        for broker, usage in brokers.items()
+        for name in names
+    )
+
+
+def test_brokers_whose_cpu_usage_the_metrics_lack_are_not_taken_for_idle(said, save):
+    lacking = metrics_text({"b1": 90.0}, ["memory"])
+    text = metrics_text({"b2": 30.0}) + lacking + 'pulsar_lb_cpu_usage{broker="b1"} NaN\n'
+    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt", status=2)
+    assert "it has pulsar_lb_cpu_usage of b2, but not of b1; save /metrics" in err
+
+
+def test_other_usage_that_the_metrics_lack_is_named(said, save):
+    text = metrics_text({"b1": 90.0, "b2": 30.0}) + metrics_text({"b3": 30.0}, ["cpu"])
+    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    names = "memory, directMemory, bandwidthIn, bandwidthOut"
+    assert f"b3: the metrics lack the usage of {names}, which counts as 0 %" in err
+    text = metrics_text({"b1": 90.0, "b2": 30.0}, ["cpu", "memory", "directMemory"])
+    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    assert "each broker: the metrics lack the usage of bandwidthIn, bandwidthOut" in err
+
+
+def test_of_several_samples_of_a_metric_the_newest_counts(said, save):
+    stamped = metrics_text({"b1": 80.0, "b2": 30.0}).replace("\n", f" {AT}\n")
+    text = f'{stamped}pulsar_lb_cpu_usage{{broker="b2"}} 99 {AT - MINUTE}\n'
+    out, _ = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    assert "usage 30 % of" in out
+    assert "99 %" not in out
+
+
+@pytest.mark.parametrize(("minutes", "left_out"), [(14, False), (16, True)])
+def test_samples_much_older_than_the_newest_are_left_out_and_named(said, save, minutes, left_out):
+    def one(name, broker, value, at):
+        metric = {"__name__": f"pulsar_lb_{name}_usage", "broker": broker}
+        return {"metric": metric, "values": [[at - 60, "1"], [at, value], [at + 1, "NaN"]]}
+
+    result = [
+        one(name, broker, value, AT / 1000 - 60 * (minutes if broker == "b3" else 0))
+        for broker, value in (("b1", "90"), ("b2", "30"), ("b3", "30"))
+        for name in ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
+    ]
+    file = save({"m.json": {"data": {"result": result}}}) / "m.json"
+    out, err = said("explain", "--metrics", file, "--release", "3.0.7")
+    assert ("average 60 % of all" in out) is left_out
+    assert ("average 50 % of all" in out) is not left_out
+    told = f"b3: left out, since the newest samples of the file are at least {minutes} minutes"
+    assert (told in err) is left_out
