@@ -88,6 +88,8 @@ class SavedReport:
     """Resources that are left out of `broker` because they have no limit, and so no percentage."""
     unknown: tuple[str, ...] = ()
     """Fields of the report that no release of Pulsar writes."""
+    unmeasured: tuple[str, ...] = ()
+    """Resources that are left out of `broker` because the broker could not measure them."""
     manager: str = "modular"
     """The load manager that wrote the report: modular or simple."""
 
@@ -250,8 +252,11 @@ def saved_report(place: str, report: Any) -> SavedReport:
     broker = {name: read.broker[name] for name in kept}
     version = str(report.get("brokerVersionString") or "")
     unknown = tuple(unknown_fields(report))
+    resources = report[NESTED] if read.manager == "simple" else report
+    there = [name for name in RESOURCES if resources.get(name) is not None]
+    unmeasured = tuple(name for name in there if name not in read.broker)
     broker |= _totals(read)
-    return SavedReport(report, broker, version, unlimited, unknown, read.manager)
+    return SavedReport(report, broker, version, unlimited, unknown, unmeasured, read.manager)
 
 
 def _totals(read: reports.Report) -> dict[str, float]:

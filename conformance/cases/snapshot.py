@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.load_reports import (
     SavedReport,
     json_content,
     json_files,
+    written_at,
 )
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
@@ -22,7 +23,10 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.averages import FRAMES, WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.reports import BUNDLE
+from pulsar_conformance.reference.reports import BUNDLE, MAX_MINUTES
+
+USUAL_MAX_MINUTES = 15
+"""Default of `loadBalancerReportUpdateMaxIntervalMinutes`."""
 
 SIMPLE = "simple"
 """Kind of the simple load manager."""
@@ -118,11 +122,15 @@ class Snapshot:
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
                 yield f"{name}: left out, since they have no limit: {unlimited}"
+            if reported.unmeasured:
+                unmeasured = ", ".join(reported.unmeasured)
+                yield f"{name}: left out, since they were not measured (limit -1): {unmeasured}"
             if reported.unknown:
                 fields = ", ".join(reported.unknown[:MAX_UNKNOWN])
                 more = len(reported.unknown) - MAX_UNKNOWN
                 others = f" and {more} more" if more > 0 else ""
                 yield f"{name}: not used, since no load report has them: {fields}{others}"
+        yield from self._old_reports()
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
@@ -131,6 +139,21 @@ class Snapshot:
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
             yield f"neither bundle data nor latest rates of {_counted(unknown)}"
+
+    def _old_reports(self) -> Iterator[str]:
+        """Yield a note for each report that is much older than the newest."""
+        limit = self.settings.get(MAX_MINUTES, USUAL_MAX_MINUTES)
+        times = {name: written_at(one.report) for name, one in self.reported.items()}
+        known = {name: at for name, at in times.items() if at is not None}
+        newest = max(known, key=lambda name: known[name], default="")
+        for name, at in known.items():
+            minutes = (known[newest] - at) / 60_000
+            if minutes > limit:
+                yield (
+                    f"{name}: its report is {minutes:.0f} minutes older than that of {newest}, but "
+                    f"a broker writes one at least every {limit:g} minutes; save all reports "
+                    "again, close together, and leave out brokers that no longer run"
+                )
 
     def unowned(self) -> list[str]:
         """Return the bundles with bundle data that no broker owns."""

@@ -224,3 +224,21 @@ def test_samples_much_older_than_the_newest_are_left_out_and_named(said, save, m
     assert ("average 50 % of all" in out) is not left_out
     told = f"b3: left out, since the newest samples of the file are at least {minutes} minutes"
     assert (told in err) is left_out
+
+
+@pytest.mark.parametrize("option", [None, "loadBalancerReportUpdateMaxIntervalMinutes=60"])
+@pytest.mark.parametrize(("minutes", "old"), [(15, False), (16, True), (4320, True)])
+def test_a_report_much_older_than_the_newest_is_named(said, save, minutes, old, option):
+    late = report("b3.example.com", 30.0, BUNDLES[6:], lastUpdate=AT - minutes * MINUTE)
+    folder = save({f"{name}.json": one for name, one in {**THREE, "b3": late}.items()})
+    conf = save({"../broker.conf": option or "loadBalancerSheddingEnabled=true"}) / "../broker.conf"
+    _, err = said("explain", folder, "--conf", conf)
+    told = f"b3: its report is {minutes} minutes older than that of b1, but a broker writes one"
+    assert (told in err) is (old and not (option and minutes == 16))
+
+
+def test_a_resource_that_was_not_measured_is_named(said, save):
+    unmeasured = {"cpu": {"usage": -1.0, "limit": -1.0}}
+    folder = save({"b1.json": {**THREE["b1"], **unmeasured}, "b2.json": THREE["b2"]})
+    _, err = said("explain", folder)
+    assert "b1: left out, since they were not measured (limit -1): cpu" in err
