@@ -21,6 +21,9 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
+SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
+"""Fields of a report that say which kinds of topics the broker serves."""
+
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
@@ -93,10 +96,17 @@ class Constraints:
         return [one.resolved([], ids) for one in self.policies]
 
     def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
-        """Return the brokers of each failure domain, by their names in the case if known."""
+        """Return the brokers of each failure domain, by their names in the case if known.
+
+        A domain contains IDs; a member that is only the name of a broker in the case is left out.
+        """
         names = {broker: name for name, broker in ids.items()}
         return {
-            domain: [names.get(broker, broker) for broker in brokers]
+            domain: [
+                names.get(broker, broker)
+                for broker in brokers
+                if broker in names or broker not in ids
+            ]
             for domain, brokers in self.domains.items()
         }
 
@@ -267,6 +277,10 @@ def placement_question(
         notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
     settings.setdefault(DOMAINS, False)
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
+    without_topics: list[Json] = []
+    if constraints.policy_of(namespace) is None:
+        without_topics, more = _without_topics(namespace, snapshot)
+        notes += more
     case = {
         "settings": settings,
         "bundle": bundle,
@@ -278,7 +292,7 @@ def placement_question(
         },
         "domains": constraints.domains_of(ids),
         "groups": dict(constraints.groups),
-        "isolation": constraints.isolation(namespace, ids),
+        "isolation": [*constraints.isolation(namespace, ids), *without_topics],
         "versions": {
             name: ".".join(str(int(part)) for part in numbers.groups())
             for name, one in snapshot.reported.items()
@@ -332,11 +346,44 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         )
     for policy in (own,) if own else constraints.policies:
         yield from _unmatched_notes(policy, list(ids.values()))
-    away = {one for each in constraints.domains_of(ids).values() for one in each} - {*ids}
+    listed = {one for each in constraints.domains.values() for one in each}
+    away = sorted(listed - {*ids.values()})
     if away:
+        told = (f"{one} (write {ids[one]})" if one in ids else one for one in away)
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
-            sorted(away)
+            told
         )
+
+
+def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
+    """Return an isolation policy that reserves the brokers without persistent topics, and notes.
+
+    Pulsar assigns no bundle to them, unless a policy of the namespace does
+    (LoadManagerShared.applyNamespacePolicies).
+    """
+    off = {
+        switch: [
+            name
+            for name, one in snapshot.reported.items()
+            if isinstance(one.report, dict) and one.report.get(switch) is False
+        ]
+        for switch in SWITCHES
+    }
+    persistent, volatile = (", ".join(off[switch]) for switch in SWITCHES)
+    notes = []
+    if persistent:
+        notes.append(
+            f"{SWITCHES[0]} is false in the report of {persistent}: no candidate for persistent "
+            f"topics of {namespace}, which has no isolation policy; left out"
+        )
+    if volatile:
+        notes.append(
+            f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
+            "looked up for a non-persistent topic; the answer assumes a persistent one"
+        )
+    names = off[SWITCHES[0]]
+    reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
+    return [reserved] if names else [], notes
 
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:

@@ -242,3 +242,52 @@ def test_a_resource_that_was_not_measured_is_named(said, save):
     folder = save({"b1.json": {**THREE["b1"], **unmeasured}, "b2.json": THREE["b2"]})
     _, err = said("explain", folder)
     assert "b1: left out, since they were not measured (limit -1): cpu" in err
+
+
+def saved_with(save, **fields):
+    """The three brokers' reports, the last one with other fields."""
+    reports = {**THREE, "b3": {**THREE["b3"], **fields}}
+    return save({f"{name}.json": one for name, one in reports.items()})
+
+
+def test_a_broker_without_persistent_topics_is_no_candidate(said, save):
+    folder = saved_with(save, cpu={"usage": 1.0, "limit": 100.0}, persistentTopicsEnabled=False)
+    out, err = said("explain", folder, "--place", BUNDLES[0])
+    assert "isolation b1, b2 (LoadManagerShared.applyNamespacePolicies)" in out
+    assert "answer broker b2" in out
+    told = (
+        "persistentTopicsEnabled is false in the report of b3: no candidate for persistent topics"
+    )
+    assert told in err
+    folder = saved_with(save, cpu={"usage": 1.0, "limit": 100.0}, nonPersistentTopicsEnabled=False)
+    out, err = said("explain", folder, "--place", BUNDLES[0])
+    assert "answer broker b3" in out
+    assert "nonPersistentTopicsEnabled is false in the report of b3" in err
+
+
+def test_the_policy_of_a_namespace_decides_without_the_kinds_of_topics(said, save):
+    folder = saved_with(save, persistentTopicsEnabled=False)
+    policy = {
+        "namespaces": ["shop/eu"],
+        "primary": ["b3.*"],
+        "secondary": [],
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": "1", "usage_threshold": "80"},
+        },
+    }
+    file = save({"../policies.json": {"p": policy}}) / "../policies.json"
+    out, err = said("explain", folder, "--place", BUNDLES[0], "--isolation", file)
+    assert "answer broker b3" in out
+    assert "persistentTopicsEnabled" not in err
+
+
+def test_failure_domains_name_brokers_as_pulsar_does_and_not_as_files_do(said, save):
+    folder = saved_with(save)
+    members = {"a": {"brokers": ["b1"]}, "b": {"brokers": ["b2.example.com:8080", "b9:8080"]}}
+    domains = save({"../domains.json": members}) / "../domains.json"
+    words = ("--place", BUNDLES[0], "--domains", domains, "--setting", "failureDomainsEnabled=true")
+    out, err = said("case", folder, *words)
+    assert json.loads(out)["case"]["domains"] == {"a": [], "b": ["b2", "b9:8080"]}
+    told = "2 brokers of failure domains without a report: b1 (write b1.example.com:8080), b9:8080"
+    assert told in err
