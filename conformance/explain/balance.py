@@ -19,6 +19,8 @@ LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
+WRITTEN = "updatedAt"
+LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
 TARGET = "loadBalancerBrokerLoadTargetStd"
 OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
 CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
@@ -42,6 +44,10 @@ class LoadData:
     """For each broker, the bytes per second of its top bundles, as listed; None if unknown."""
     carried: Mapping[str, float]
     """The bytes per second of each broker, in and out."""
+    written: Mapping[str, float]
+    """The milliseconds since 1970 at which each broker's data were written, if known."""
+    outdated: frozenset[str] = frozenset()
+    """The brokers whose data do not count in the mean and the standard deviation."""
     notes: tuple[str, ...] = ()
     """Notes on files that are not used."""
 
@@ -53,17 +59,31 @@ class LoadData:
             {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
             {name: _bundles(one[TOP]) for name, one in top.items()},
             {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
+            {
+                name: one[WRITTEN]
+                for name, one in brokers.items()
+                if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
+            },
         )
 
     @property
     def mean(self) -> float:
         """The mean of the brokers' loads."""
-        return fmean(self.loads.values())
+        return fmean(self._current)
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the brokers' loads."""
-        return pstdev(self.loads.values())
+        return pstdev(self._current)
+
+    @property
+    def _current(self) -> list[float]:
+        return [load for name, load in self.loads.items() if name not in self.outdated]
+
+    def age(self, name: str) -> float:
+        """Return by how many seconds a broker's data are older than the newest."""
+        newest = max(self.written.values(), default=0)
+        return (newest - self.written.get(name, newest)) / 1000
 
 
 def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
@@ -115,11 +135,22 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     default = {name: default_in_version(one, at) for name, one in broker_settings().items()}
     given = {**default, **{name: one for name, one in given.items() if one is not None}}
     value = {name: float(given[name]) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)}
+    data = replace(
+        data,
+        outdated=frozenset(name for name in data.loads if data.age(name) > given[LIFETIME]),
+    )
     yield "load data of the extensible load manager, by the rules of TransferShedder"
     yield ""
     ordered = sorted(data.loads, key=lambda name: -data.loads[name])
     yield from columns([(f"  {name}", _percent(data.loads[name])) for name in ordered])
     yield f"  mean {_percent(data.mean)}, standard deviation {data.deviation:.4g}"
+    for name in sorted(data.outdated):
+        yield from paragraph(
+            f"without {name}: its data are {data.age(name):.0f} s older than the newest, and "
+            f"{LIFETIME} is {given[LIFETIME]:g}; it still counts as the busiest or least busy "
+            "broker (TransferShedder.LoadStats.update)",
+            2,
+        )
     yield ""
     reasons = list(_reasons(data, value))
     for text in reasons or ["no condition to shed holds"]:

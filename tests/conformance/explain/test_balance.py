@@ -131,3 +131,24 @@ def test_without_a_broker_per_cycle_nothing_goes(explained):
     assert "goes" not in out
     out = explained({"a": 0.8, "b": 0.16}, "--setting", f"{most}=")
     assert "at most 3 brokers per cycle" in out
+
+
+def test_outdated_load_data_do_not_count_in_the_mean(tmp_path, capsys):
+    def save(name, load, age):
+        data = {"weightedMaxEMA": load, "msgThroughputEMA": 1e7, "updatedAt": (10**9 - age) * 1000}
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+
+    def explain(*options):
+        assert main(["explain", str(tmp_path), *options]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    for name, load, age in (("a", 0.8, 0), ("b", 0.2, 1800), ("c", 0.1, 1801)):
+        save(name, load, age)
+    out = explain()
+    assert "mean 50 %, standard deviation 0.3" in out
+    assert "without c: its data are 1801 s older than the newest" in out
+    assert "answer: from a to c first" in out
+    assert "without b" not in out
+    out = explain("--setting", "loadBalancerBrokerLoadDataTTLInSeconds=3600")
+    assert "mean 36.67 %" in out
+    assert "without" not in out
