@@ -19,6 +19,7 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE,
+    EXTENSIBLE_CLASS,
     MANAGER,
     manager_by_settings,
 )
@@ -36,7 +37,11 @@ from pulsar_conformance.conformance.cases.saved import (
     content_of,
     provided_questions,
 )
-from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
+from pulsar_conformance.conformance.cases.settings import (
+    SettingsRead,
+    given_settings,
+    with_settings,
+)
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
@@ -61,6 +66,9 @@ OF_REPORTS = (
     *("profile", "reading", "broker", "bundle", "all"),
 )
 """Options that the explanation of the extensible load manager's data does not take."""
+
+OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "all")
+"""Options that the explanation of a log does not take."""
 
 EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 """IDs of worked examples."""
@@ -135,6 +143,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         )
     from_cluster = args.metrics or args.url or _is_folder(args.case)
     _check_options(args, () if from_cluster else OF_SOURCES, "a cluster's reports or metrics")
+    _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
     if args.log is not None:
         yield from log_lines(args.log)
         return True
@@ -184,7 +193,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if data is not None:
         check_constraints(args)
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
-        settings = _settings_of(args, what_if)
+        settings = _extensible_settings(args, what_if)
         _check_extensible(args, settings)
         for note in data.notes:
             print(f"pulsar-conformance: {note}", file=sys.stderr)
@@ -210,6 +219,18 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         if "bundles" in answer:
             yield from broker_lines(question.case, answer, found.owners)
     return answered
+
+
+def _extensible_settings(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a cluster of the extensible load manager; print a note on those
+    without effect.
+    """
+    read = read_in_force(args.conf, args.dynamic, args.release)
+    read = read or SettingsRead({}, {}, version=args.release or "")
+    own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
+    for note in read.changed({**own, **given}).notes():
+        print(f"pulsar-conformance: {note}", file=sys.stderr)
+    return {**read.values, **given}
 
 
 def _check_extensible(args: argparse.Namespace, settings: Mapping[str, Any]) -> None:

@@ -274,3 +274,30 @@ def test_nothing_is_said_about_settings_of_a_plug_in(said, tmp_path):
         "utf-8",
     )
     said("settings", conf, "--release", "4.0.7", status=0)
+
+
+def test_settings_that_the_extensible_manager_does_not_read_are_named(said, tmp_path):
+    name = "loadBalancerBrokerThresholdShedderPercentage"
+    told = f"{name}: it belongs to the modular load manager, and extensible is configured"
+    words = ("explain", EXTENSIBLE, "--release", "4.0.3")
+    _, err = said(*words, "--setting", f"{name}=50")
+    assert f"--setting: {told}" in err
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{name}=50\nloadBalancerTransferEnabled=false\n", "utf-8")
+    _, err = said(*words, "--conf", conf)
+    assert f"broker.conf:1: {told}" in err
+    assert "loadBalancerTransferEnabled" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--conf", "broker.conf"), "--conf is"),
+        (("--broker", "b1", "--all"), "--broker, --all are"),
+        (("--setting", "maxUnloadPercentage=0.5"), "--setting is"),
+        (("--judge-by", "documented-4.2"), "--judge-by is"),
+    ],
+)
+def test_options_that_a_log_does_not_take_are_refused(said, options, named):
+    _, err = said("explain", "--log", "broker.log", *options, status=2)
+    assert f"--log: {named} for a case or a cluster's data; leave " in err
