@@ -205,7 +205,8 @@ def made(
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
     owners: Mapping[str, str] = {}
     if args.topics:
-        trial, owners = topics_question(args.topics, snapshot)
+        trial, owners, told = topics_question(args.topics, snapshot)
+        notes += told
     elif args.place:
         trial, more = placement_question(
             args.place, snapshot, source.constraints, source.place, what_if or {}

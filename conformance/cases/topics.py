@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,10 @@ USUAL_NAMESPACE = "public/default/"
 """The namespace of a topic whose name has no slash."""
 
 EXAMPLE = "persistent://tenant/namespace/a"
+MAX_LISTED = 3
+"""Maximum number of topics in a note."""
+
+PARTITION = re.compile(r"(.+)-partition-\d+")
 EDGES = ("0x00000000", "0xffffffff")
 
 
@@ -51,21 +56,54 @@ def _topic_lines(text: str) -> list[str]:
 
 def _full_name(name: str, place: str) -> str:
     """Return a topic's name with its domain, namespace and tenant, as clients complete it."""
-    if DOMAIN in name:
-        return name
-    parts = name.split("/")
-    if len(parts) not in (1, 3) or not all(parts) or re.search(r"\s", name):
+    domain, _, rest = name.rpartition(DOMAIN)
+    parts = rest.split("/", 3)
+    lengths = (3, 4) if domain else (1, 3)
+    if len(parts) not in lengths or not all(parts) or re.search(r"\s", name):
         raise BadSnapshot(f"{place}: {name} is no topic, such as {EXAMPLE}")
+    if domain:
+        return name
     return f"persistent://{'' if len(parts) == 3 else USUAL_NAMESPACE}{name}"
 
 
-def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
-    """Return a `bundles.locate` question for the topics in a file, and each bundle's broker.
+def topic_namespace(topic: str) -> str:
+    """Return a topic's namespace; with a cluster if the name has four parts.
+
+    Pulsar 4.2 no longer accepts such names (TopicName).
+    """
+    return "/".join(topic.partition(DOMAIN)[2].split("/", 3)[:-1])
+
+
+def _counted_once(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
+    """Return the topics that brokers serve, each once, and notes on the others."""
+    notes = []
+    repeated = [name for name, times in Counter(topics).items() if times > 1]
+    if repeated:
+        notes.append(f"{file}: listed more than once, but counted once: {_listed(repeated)}")
+    bases = {found[1] for one in topics if (found := PARTITION.fullmatch(one))}
+    named = [one for one in dict.fromkeys(topics) if one in bases]
+    if named:
+        notes.append(
+            f"{file}: not counted, since brokers serve only the partitions, which are listed: "
+            f"{_listed(named)}"
+        )
+    return [one for one in dict.fromkeys(topics) if one not in bases], notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def topics_question(
+    file: Path, snapshot: Snapshot
+) -> tuple[Trial, Mapping[str, str], Sequence[str]]:
+    """Return a `bundles.locate` question for the topics in a file, each bundle's broker, and notes.
 
     Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
     """
-    topics = read_topics(file)
-    spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
+    topics, notes = _counted_once(read_topics(file), file)
+    spaces = list(dict.fromkeys(map(topic_namespace, topics)))
     if len(spaces) > 1:
         raise BadSnapshot(
             f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
@@ -78,7 +116,7 @@ def topics_question(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str,
         if namespace_of(bundle) == spaces[0]
     }
     case = {"boundaries": _boundaries(spaces[0], list(owners)), "topics": topics}
-    return Trial.of(LOCATE.id, case), owners
+    return Trial.of(LOCATE.id, case), owners, notes
 
 
 def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:

@@ -72,3 +72,33 @@ def test_a_topic_may_have_its_short_name(located):
 def test_the_hash_of_a_release_is_not_called_the_suites_own(located):
     out, _ = located({"b1": HALVES}, PARTITIONS, 0, "--release", "3.0.7")
     assert "hashes CRC-32 of the whole name (NamespaceBundleFactory" in out
+
+
+def test_a_topic_counts_once_however_often_it_is_listed(located):
+    out, err = located({"b1": HALVES}, [*PARTITIONS[:2], PARTITIONS[0], "acme/orders/a"])
+    assert "topics on each broker b1 3 topics" in out
+    assert f"listed more than once, but counted once: {PARTITIONS[0]}\n" in err
+
+
+def test_the_name_of_a_partitioned_topic_does_not_count_beside_its_partitions(located):
+    base = "persistent://acme/orders/topic"
+    out, err = located({"b1": HALVES}, [base, *PARTITIONS, "persistent://acme/orders/other"])
+    assert "topics on each broker b1 21 topics" in out
+    assert f"brokers serve only the partitions, which are listed: {base}\n" in err
+
+
+def test_a_name_with_a_cluster_is_looked_up_in_the_namespace_of_the_cluster(located, tmp_path):
+    topic = "persistent://acme/west/orders/a"
+    _, err = located({"b1": HALVES}, [topic], status=2)
+    assert "no broker owns a bundle of acme/west/orders" in err
+    names = [f"acme/west/orders/{one}" for one in HALVES]
+    report = {"cpu": {"usage": 1, "limit": 100}, "bundles": names, "lastStats": {}}
+    (tmp_path / "reports" / "b2.json").write_text(json.dumps(report))
+    out, _ = located({"b1": HALVES}, [topic])
+    assert f"{topic} hash" in out
+    assert "topics on each broker b2 1 topic" in out
+
+
+def test_a_full_name_without_a_namespace_is_refused(located):
+    _, err = located({"b1": HALVES}, ["persistent://acme/orders"], status=2)
+    assert "topics:1: persistent://acme/orders is no topic" in err
