@@ -30,6 +30,7 @@ from pulsar_conformance.conformance.cases.settings_files import (
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
+    SWITCHES,
     Snapshot,
     read_bundle_data,
     trial_from,
@@ -214,6 +215,8 @@ def made(
         notes += more
     else:
         trial = trial_from(operation, snapshot)
+        if operation == SHED.id:
+            notes += _switched_off(snapshot)
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
@@ -227,6 +230,17 @@ def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
             yield f"{told}, which decides; to change that, add --release {version}"
+
+
+def _switched_off(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note on brokers that cannot take a bundle with persistent topics."""
+    off = ", ".join(snapshot.switched_off(SWITCHES[0]))
+    if off:
+        yield (
+            f"{SWITCHES[0]} is false in the report of {off}: as a destination, it counts only for "
+            "namespaces with an isolation policy, but the answer takes it for one in any case; "
+            "to see where a bundle goes, add --place BUNDLE"
+        )
 
 
 def _unowned(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[str]:

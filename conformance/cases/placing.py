@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 import yaml
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
-from pulsar_conformance.conformance.cases.snapshot import Snapshot
+from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
@@ -21,9 +21,6 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
-SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
-"""Fields of a report that say which kinds of topics the broker serves."""
-
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
@@ -361,15 +358,8 @@ def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], lis
     Pulsar assigns no bundle to them, unless a policy of the namespace does
     (LoadManagerShared.applyNamespacePolicies).
     """
-    off = {
-        switch: [
-            name
-            for name, one in snapshot.reported.items()
-            if isinstance(one.report, dict) and one.report.get(switch) is False
-        ]
-        for switch in SWITCHES
-    }
-    persistent, volatile = (", ".join(off[switch]) for switch in SWITCHES)
+    names = snapshot.switched_off(SWITCHES[0])
+    persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)
     notes = []
     if persistent:
         notes.append(
@@ -381,7 +371,6 @@ def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], lis
             f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
             "looked up for a non-persistent topic; the answer assumes a persistent one"
         )
-    names = off[SWITCHES[0]]
     reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
     return [reserved] if names else [], notes
 

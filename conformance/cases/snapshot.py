@@ -28,6 +28,9 @@ from pulsar_conformance.reference.reports import BUNDLE, MAX_MINUTES
 USUAL_MAX_MINUTES = 15
 """Default of `loadBalancerReportUpdateMaxIntervalMinutes`."""
 
+SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
+"""Fields of a report that say which kinds of topics the broker serves."""
+
 SIMPLE = "simple"
 """Kind of the simple load manager."""
 
@@ -94,6 +97,14 @@ class Snapshot:
     def simple(self) -> list[str]:
         """The brokers whose reports are those of the simple load manager."""
         return [name for name, one in self.reported.items() if one.manager == SIMPLE]
+
+    def switched_off(self, switch: str) -> list[str]:
+        """Return the brokers that do not serve a kind of topics, by a field of their reports."""
+        return [
+            name
+            for name, one in self.reported.items()
+            if isinstance(one.report, dict) and one.report.get(switch) is False
+        ]
 
     @cached_property
     def owned(self) -> list[str]:
