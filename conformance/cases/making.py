@@ -239,7 +239,7 @@ def _switched_off(snapshot: Snapshot) -> Iterator[str]:
         yield (
             f"{SWITCHES[0]} is false in the report of {off}: as a destination, it counts only for "
             "namespaces with an isolation policy, but the answer takes it for one in any case; "
-            "to see where a bundle goes, add --place BUNDLE"
+            "explain with --place BUNDLE says where a bundle goes"
         )
 
 

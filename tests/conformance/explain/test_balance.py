@@ -152,3 +152,14 @@ def test_outdated_load_data_do_not_count_in_the_mean(tmp_path, capsys):
     out = explain("--setting", "loadBalancerBrokerLoadDataTTLInSeconds=3600")
     assert "mean 36.67 %" in out
     assert "without" not in out
+
+
+def test_load_data_are_read_whatever_the_forms_of_their_names(tmp_path, capsys):
+    for name, load in (("a.json", 0.8), ("b:8080", 0.2), ("c.txt", 0.2)):
+        data = {"weightedMaxEMA": load, "msgThroughputEMA": 1e7}
+        (tmp_path / name).write_text(json.dumps(data))
+    (tmp_path / "notes.txt").write_text("saved on Friday")
+    assert main(["explain", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "mean 40 %" in said.out
+    assert f"{tmp_path / 'notes.txt'} is not read: it isn't JSON" in said.err
