@@ -196,7 +196,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         settings = _extensible_settings(args, what_if)
         _check_extensible(args, settings)
         for note in data.notes:
-            print(f"pulsar-conformance: {note}", file=sys.stderr)
+            print_note(note)
         yield from balance_lines(data, settings, args.release)
         return True
     args.setting = []
@@ -229,7 +229,7 @@ def _extensible_settings(args: argparse.Namespace, given: Mapping[str, Any]) -> 
     read = read or SettingsRead({}, {}, version=args.release or "")
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
     for note in read.changed({**own, **given}).notes():
-        print(f"pulsar-conformance: {note}", file=sys.stderr)
+        print_note(note)
     return {**read.values, **given}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine.draw import aimed_at
-from pulsar_conformance.conformance.engine.evidence import (
+from pulsar_conformance.conformance.engine.evaluate import (
     Domains,
     Evidence,
     common_alternatives,

@@ -18,17 +18,22 @@ from pulsar_conformance.conformance.engine.ask import (
     answered_trials,
 )
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome, RuleEvaluator
-from pulsar_conformance.conformance.engine.evidence import (
+from pulsar_conformance.conformance.engine.evaluate import (
     Choices,
     Domains,
     Evidence,
+    Fault,
+    Outcome,
+    RuleEvaluator,
     consulted,
-    deciding_rules,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import ResolvedReadings, before_asking
+from pulsar_conformance.conformance.engine.readings import (
+    ResolvedReadings,
+    before_asking,
+    deciding_rules,
+)
 from pulsar_conformance.reference import MissingSetting, Model
 
 OutcomesByRule = Mapping[str, Sequence[Outcome]]

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.engine.ask import (
     AskedTrials,
 )
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.evidence import Choices
+from pulsar_conformance.conformance.engine.evaluate import Choices
 from pulsar_conformance.conformance.engine.judge import (
     Answered,
     AppliedRule,

@@ -7,7 +7,7 @@ all rules allow the answers. Readings that are already known help to decide the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -16,12 +16,11 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.draw import aimed_at
-from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
-from pulsar_conformance.conformance.engine.evidence import (
+from pulsar_conformance.conformance.engine.evaluate import (
     Choices,
     Domains,
     Evidence,
-    as_evidence,
+    RuleEvaluator,
     common_alternatives,
     narrow,
     without_broken_rules,
@@ -165,6 +164,36 @@ def find_readings(
         elif not left:
             how[name] = "mixed"
     return ResolvedReadings(before.profile, domains, how)
+
+
+@cache
+def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
+    """Return the rules about these operations that can decide a reading.
+
+    These are the testable documented rules of the profile and of its base profiles, and those of
+    any profile that apply under one alternative of a reading; rules that the profile replaces are
+    left out.
+    """
+    lineage = {one.id for one in specs.load().lineage(profile)}
+    dropped = specs.load().dropped(profile)
+    return [
+        rule
+        for rule in specs.load().rules.values()
+        if rule.provenance == "documented"
+        and rule.untestable is None
+        and rule.id not in dropped
+        and (rule.reading or lineage.intersection(rule.profiles))
+        and operations & set(rule.operations)
+    ]
+
+
+def as_evidence(
+    evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
+) -> Iterator[Evidence]:
+    """Yield evidence for each answered trial, unless an answer is `unsupported`."""
+    for trial, answers in answered:
+        if not any("unsupported" in answer for answer in answers):
+            yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:

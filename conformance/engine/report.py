@@ -22,8 +22,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings
 from pulsar_conformance.conformance.engine.confirm import Confirmed, ShownFault
-from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
-from pulsar_conformance.conformance.engine.evidence import Choices
+from pulsar_conformance.conformance.engine.evaluate import Choices, Fault, Outcome
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import documented_readings
