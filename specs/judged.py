@@ -115,6 +115,14 @@ def nearest_profile(version: str) -> str:
     return known[max((one for one in known if one <= wanted), default=min(known))]
 
 
+def version_of_released(profile: str) -> str:
+    """Return the version of a `released-*` profile; empty for other profiles.
+
+    Errors: `UnknownName`.
+    """
+    return profile.partition("-")[2] if load().profile(profile).released else ""
+
+
 def ways_of_version(version: str) -> Mapping[str, str]:
     """Return a version's alternative for every way. Errors: as `nearest_profile`."""
     judged = judged_version(version)

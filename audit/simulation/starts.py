@@ -124,7 +124,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     found = made(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_manager(found.place, found.trial, found.profile, found.running)
     settings = {**usual_settings(), **seen["settings"]}
     _check_cluster(args, with_settings(found.trial, settings), args.profile or found.profile)
     notes = [

@@ -9,13 +9,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import LOCATE
-from pulsar_conformance.conformance.cases.effects import STRATEGY, with_strategy_that_runs
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, Running
 from pulsar_conformance.conformance.cases.image_tags import ImageTag, image_tags
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
@@ -41,7 +41,7 @@ from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.broker import release_line
-from pulsar_conformance.specs.judged import judged_version, nearest_profile
+from pulsar_conformance.specs.judged import judged_version, nearest_profile, version_of_released
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class MadeCase:
     """The folder, file or URL with the brokers' data."""
     owners: Mapping[str, str]
     """For a question about topics, the broker of each bundle of their namespace."""
+    running: Running | None = None
+    """The manager and strategies that run; None if the case is not of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -180,20 +182,20 @@ def made(
     given = given_settings(args.setting)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
-    written = read.values if read else {}
-    note = ""
-    if STRATEGY not in {**given, **(what_if or {})}:
-        written, note = with_strategy_that_runs(written, profile)
+    changed = (read or SettingsRead({}, {})).changed({**given, **(what_if or {})})
+    judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
+    running = replace(changed, version=judging).running()
+    asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
+    instead = {} if asked_anyway else changed.strategy_instead(running)
+    written = {**(read.values if read else {}), **instead}
     settings = merged({**_own_defaults(profile, operation), **written}, given)
     differences = judged.differences(settings) if judged else ()
     settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
-    notes += [note] if note else []
     notes += () if args.release else _other_images(tags, versions)
     notes += _unread(args, folder, snapshot)
-    changed = read.changed({**given, **(what_if or {})}) if read else None
-    notes += _notes(snapshot, versions, profile, changed)
+    notes += _notes(snapshot, versions, profile, changed if read else None)
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
     owners: Mapping[str, str] = {}
     if args.topics:
@@ -208,7 +210,7 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    return MadeCase(place, trial, profile, tuple(notes), source.place, owners)
+    return MadeCase(place, trial, profile, tuple(notes), source.place, owners, running)
 
 
 def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:

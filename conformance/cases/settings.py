@@ -8,13 +8,17 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.effects import (
+    CLASSES,
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
     STRATEGY,
     TRANSFER,
+    Running,
     manager_by_settings,
+    what_runs,
+    with_full_names,
     without_effect,
 )
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
@@ -140,9 +144,27 @@ class SettingsRead:
         """Return what is not read, without the settings that have a value from elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
 
+    def named(self) -> Mapping[str, Any]:
+        """Return the values, with the full names of classes that the command line names."""
+        given = [name for name, place in self.places.items() if place == GIVEN]
+        return with_full_names(self.values, given)
+
+    def running(self) -> Running:
+        """Return what runs with these settings."""
+        return what_runs(self.named(), self.version)
+
+    def strategy_instead(self, running: Running) -> Mapping[str, Any]:
+        """Return the setting of the shedding strategy that runs, if these settings name another;
+        empty if not, or if the command line names one.
+        """
+        manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
+        if not manager or running.culprit != STRATEGY or self.places.get(STRATEGY) == GIVEN:
+            return {}
+        return {STRATEGY: running.shedding}
+
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
-        why = {**dict(without_effect(self.values, self.version)), **dict(self._without_package())}
+        why = {**dict(self._without_package()), **dict(without_effect(self.named(), self.version))}
         names = (name for name in self.values if name in why)
         return [*self.unused, *(Unused(self.places[name], name, why[name]) for name in names)]
 
@@ -151,7 +173,7 @@ class SettingsRead:
         for name, value in self.values.items():
             setting = broker_settings().get(name)
             short = self.places[name] != GIVEN and "." not in str(value)
-            if setting is not None and setting.type == "class" and short:
+            if setting and setting.type == "class" and short and name not in CLASSES:
                 why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
                 yield name, f"{value}: {why}"
 

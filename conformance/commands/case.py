@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadSnapshot("FOLDER and --reports mean the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_manager(found.place, found.trial, found.profile, found.running)
     model, taken = with_release_defaults(found.trial, Model(found.profile or DEFAULT_PROFILE))
     derived_from(found.place, found.trial, model)
     notes = [*found.notes]

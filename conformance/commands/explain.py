@@ -173,7 +173,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     args.setting = []
     found = made(args, Path(args.case) if args.case else None, what_if=what_if)
     if args.profile is None:
-        check_manager(found.place, found.trial, found.profile)
+        check_manager(found.place, found.trial, found.profile, found.running)
     missing = focus.missing(found.trial.questions[0].case)
     if missing is not None:
         raise BadCase(f"{found.source}: {missing}")
