@@ -48,8 +48,9 @@ def read_settings(
         raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
-    entries, unread = _entries(file, text)
+    entries, unread, off = _entries(file, text)
     found = read_entries(entries, release, as_broker=as_broker)
+    found = replace(found, unused=(*found.unused, *off))
     if not (found.values or found.unused or found.unreadable):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: it has no load balancing settings; {why}")
@@ -87,18 +88,24 @@ def read_written_settings(
     return read_entries(_of_object(place, written), release, as_broker=as_broker)
 
 
-def _entries(file: Path, text: str) -> tuple[Iterable[Entry], tuple[Unused, ...]]:
-    """Return a file's settings, and what is not read; the format is detected."""
+def _entries(
+    file: Path, text: str
+) -> tuple[Iterable[Entry], tuple[Unused, ...], tuple[Unused, ...]]:
+    """Return a file's settings, what is not read, and variables that do not reach the broker; the
+    format is detected.
+    """
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and file.suffix in (".yaml", ".yml"):
         try:
             found = read_yaml(file, text)
         except BadYAML as error:
             raise BadSetting(str(error)) from None
+        off = tuple(Unused(one.place, one.key, one.off) for one in found if one.off)
+        found = [one for one in found if not one.off]
         unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
         known = [Entry(one.place, one.key, one.text) for one in found if not one.unread]
-        return known, tuple(dict.fromkeys(unread))
-    return _simple_entries(file, text), ()
+        return known, tuple(dict.fromkeys(unread)), off
+    return _simple_entries(file, text), (), ()
 
 
 def _simple_entries(file: Path, text: str) -> Iterator[Entry]:

@@ -12,8 +12,11 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
+    EXTRA_CONTAINERS,
     OTHER_COMPONENTS,
     children,
+    components_run,
+    containers_of_brokers,
     entries_of,
     is_null,
     is_other,
@@ -21,6 +24,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     plain,
     scalar,
     substituted,
+    why_not_applied,
     without_default,
 )
 from pulsar_conformance.specs.errors import UserError
@@ -40,6 +44,13 @@ REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 
 MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
 """Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
+
+STANDALONE = (
+    "it reads conf/standalone.conf, which turns load balancing off and is not read here; give that "
+    "file with --conf"
+)
+
+LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
 
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
@@ -69,6 +80,8 @@ class FoundInYAML:
     """Why the value is not known, or the part not read; empty for a known value."""
     part: bool = False
     """True if this is a part such as an env_file, instead of a setting."""
+    off: str = ""
+    """Why a variable does not reach the broker's settings; empty if it does."""
 
     @property
     def key(self) -> str:
@@ -126,11 +139,17 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         raise BadYAML(f"{file}: it isn't YAML") from None
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
-    _refuse_several(file, found)
+    taken = {one.name for one in found if one.part and not one.off}
+    off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
+    found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
+    _refuse_several(file, [one for one in found if not one.off])
     maps = {one.source[1] for one in found if one.source[0] == MAP}
     kept: list[FoundInYAML] = []
     for one in _in_order(found):
-        if one.part and one.name in maps:
+        if one.part and (one.name in maps or one.off):
+            continue
+        if one.off:
+            kept += [one] if one.matters else []
             continue
         if one.unread or any(other.unread and other.key == one.key for other in kept):
             kept = [other for other in kept if other.key != one.key or other.part]
@@ -186,6 +205,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         scope = replace(scope, source=source, resource=True)
     if scope.resource and "containers" in known:
         yield from _mounted(known, scope)
+    chosen = containers_of_brokers(_items(known, "containers"))
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
     for key, value in entries_of(node):
         name = key.value
@@ -197,6 +217,9 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 inner = replace(scope.under(name).under(one.value), source=(SET, one.value))
                 yield FoundInYAML(scope.place(one), "", "", inner.source)
                 yield from _walk(below, inner)
+        elif name == "containers" and isinstance(value, yaml.SequenceNode):
+            for container in chosen:
+                yield from _container(container, scope.under(name))
         elif name == "envFrom":
             yield from _env_from(value, scope)
         elif name == ENCODED and kind == SECRET:
@@ -205,7 +228,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield from _of_conf(key, value, scope)
         elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
             yield _variable(scope.place(key), name, value, scope)
-        elif plain(name) not in OTHER_COMPONENTS and not (composed and name.startswith("x-")):
+        elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
 
 
@@ -282,7 +305,27 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         if MOUNTED.fullmatch(path):
             why = "it is mounted and not read; give that file with --conf"
             yield FoundInYAML(scope.place(one), path, "", scope.source, why, True)
-    yield from _walk(node, scope)
+    yield from _started(node, _walk(node, scope), scope)
+
+
+def _container(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings of a pod's container; none if it is another component's."""
+    known = children(node)
+    if not is_other(scalar(known.get("name")), known.get("command"), known.get("args")):
+        yield from _started(node, _walk(node, scope), scope)
+
+
+def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a container's settings, with the reason if its command does not apply them, and the
+    file that it reads if that is not broker.conf.
+    """
+    known = children(node)
+    commands = [known.get(key) for key in ("entrypoint", "command", "args")]
+    off = why_not_applied(scalar(known.get("image")), *commands)
+    yield from (replace(one, off=off) for one in found)
+    if "standalone" in components_run(*commands):
+        place = scope.place(next(filter(None, commands)))
+        yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
 
 
 def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -321,7 +364,7 @@ def _unknown(place: str, name: str, origin: str, scope: YAMLScope) -> FoundInYAM
 def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
 
-    Any other object is searched for settings, unless it is another component's container.
+    Any other object is searched for settings.
     """
     place, parts = scope.place(item), children(item)
     if isinstance(item, yaml.ScalarNode) and scope.ends in SECTIONS:
@@ -336,9 +379,7 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield _unknown(place, scalar(parts["name"]), _origin(parts["valueFrom"]), scope)
     elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
         yield FoundInYAML(place, scalar(parts["name"]), scalar(parts.get("value")), scope.source)
-    elif scope.ends not in ("containers", "initContainers") or not is_other(
-        scalar(parts.get("name")), parts.get("command"), parts.get("args")
-    ):
+    else:
         yield from _walk(item, scope)
 
 

@@ -25,6 +25,19 @@ OTHER_COMMANDS = (
 RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
 """Matches a component of Pulsar that a container's command runs."""
 
+APPLIED = "apply-config-from-env"
+"""Start of the names of scripts that copy variables into the broker's settings."""
+
+DISTRIBUTION = re.compile(
+    r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
+)
+"""Matches the last part of a repository with images of Pulsar or of a distribution of it."""
+
+EXTRA_CONTAINERS = frozenset(
+    {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
+)
+"""Keys, as `plain` returns them, of containers beside that of a component."""
+
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
@@ -50,8 +63,57 @@ def names_other(name: str) -> bool:
 
 def is_other(name: str, *commands: Any) -> bool:
     """True if a container is of another component, by the commands it runs or else its name."""
-    runs = set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+    runs = components_run(*commands)
     return BROKERS.isdisjoint(runs) if runs else names_other(name)
+
+
+def is_of_pulsar(image: str) -> bool:
+    """True if an image is of Pulsar or of a distribution of it, by its repository."""
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return DISTRIBUTION.fullmatch(name) is not None
+
+
+def containers_of_brokers(containers: list[Any]) -> list[Any]:
+    """Return those of a pod's containers that may run a broker: those that say so, or else those
+    with an image of Pulsar or with none, or else all.
+    """
+    each = [(one, children(one)) for one in containers]
+    brokers = [one for one, parts in each if _says_broker(parts)]
+    if brokers:
+        return brokers
+    if not any(is_of_pulsar(scalar(parts.get("image"))) for _, parts in each):
+        return containers
+    return [
+        one for one, parts in each if "image" not in parts or is_of_pulsar(scalar(parts["image"]))
+    ]
+
+
+def _says_broker(parts: dict[str, Any]) -> bool:
+    """True if a container runs a broker by its commands or else its name."""
+    runs = components_run(parts.get("command"), parts.get("args"))
+    words = {word.lower() for word in WORD.findall(scalar(parts.get("name")))}
+    return not BROKERS.isdisjoint(runs or words)
+
+
+def components_run(*commands: Any) -> set[str]:
+    """Return the components of Pulsar that a container's commands run."""
+    return set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+
+
+def why_not_applied(image: str, *commands: Any) -> str:
+    """Return why a container's variables do not reach the settings of its broker; usually empty.
+
+    Only images of Pulsar itself, which have no commands of their own, are known.
+    """
+    text = " ".join(filter(None, map(_words, commands)))
+    runs = BROKERS.intersection(RUN.findall(text))
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    if not runs or APPLIED in text or name not in ("pulsar", "pulsar-all"):
+        return ""
+    return (
+        f"the command runs bin/pulsar {min(runs)} without bin/{APPLIED}.py, so the variable does "
+        f"not reach {'standalone' if 'standalone' in runs else 'broker'}.conf"
+    )
 
 
 def _words(node: Any) -> str:
