@@ -136,6 +136,8 @@ OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAIN
 """Options that concern a cluster's data, and not a finished case."""
 
 
+GIVE = "give it with --release VERSION"
+
 SPELLED = {"profile": "judge-by"}
 """Options whose name on the command line is another one."""
 
@@ -215,7 +217,9 @@ def made(
 
 def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:
     """Yield a note for each image of another release than the brokers'."""
-    for version, place, _ in tags:
+    for version, place, _, image in tags:
+        if not version and not versions:
+            yield f"{place}: the release of {image} is not known; {GIVE}"
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
             yield f"{told}, which decides; to change that, add --release {version}"

@@ -98,13 +98,18 @@ def _release_of_image(file: Path) -> str | None:
     from pulsar_conformance.conformance.cases.image_tags import image_tags
 
     tags = image_tags(file)
-    for version, place, variable in tags:
-        if not version:
-            told = f"{place}: the tag of Pulsar's image comes from {variable or 'a variable'}"
+    for one in tags:
+        if not one.version and one.variable:
+            told = f"{one.place}: the tag of Pulsar's image comes from {one.variable}"
             raise UserError(f"{told} and is not known; give it with --release VERSION")
+        if not one.version:
+            told = f"{one.place}: the release of {one.image} is not known"
+            print(f"pulsar-conformance: {told}; give it with --release VERSION", file=sys.stderr)
+    tags = tuple(one for one in tags if one.version)
     if len(tags) == 1:
         default = f", the default of {tags[0].variable}" if tags[0].variable else ""
-        told = f"Pulsar {tags[0].version} by its image ({tags[0].place}{default})"
+        image = f" {tags[0].image}" if tags[0].image else ""
+        told = f"Pulsar {tags[0].version} by its image{image} ({tags[0].place}{default})"
         print(f"pulsar-conformance: {told}", file=sys.stderr)
         return tags[0].version
     if tags:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,15 +11,19 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
-    EXTRA_CONTAINERS,
-    OTHER_COMPONENTS,
+    LEFT_OUT,
+    MOUNTED,
+    STANDALONE,
     children,
     components_run,
     containers_of_brokers,
     entries_of,
+    helm_values,
     is_null,
     is_other,
+    items_of,
     names_other,
+    origin_of,
     plain,
     scalar,
     substituted,
@@ -41,16 +44,6 @@ SECRET, ENCODED = "Secret", "data"
 
 REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 """Kinds of resources that `envFrom` names."""
-
-MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
-"""Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
-
-STANDALONE = (
-    "it reads conf/standalone.conf, which turns load balancing off and is not read here; give that "
-    "file with --conf"
-)
-
-LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
 
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
@@ -192,9 +185,8 @@ def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
 
 def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings in a YAML node and its children, and the parts that are not read."""
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _item(item, scope)
+    for item in items_of(node):
+        yield from _item(item, scope)
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
     if kind and "metadata" in known:
@@ -205,7 +197,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         scope = replace(scope, source=source, resource=True)
     if scope.resource and "containers" in known:
         yield from _mounted(known, scope)
-    chosen = containers_of_brokers(_items(known, "containers"))
+    chosen = containers_of_brokers(items_of(known.get("containers")))
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
     for key, value in entries_of(node):
         name = key.value
@@ -220,6 +212,8 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif name == "containers" and isinstance(value, yaml.SequenceNode):
             for container in chosen:
                 yield from _container(container, scope.under(name))
+        elif name == "helm":
+            yield from _helm(value, scope)
         elif name == "envFrom":
             yield from _env_from(value, scope)
         elif name == ENCODED and kind == SECRET:
@@ -228,8 +222,20 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield from _of_conf(key, value, scope)
         elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
             yield _variable(scope.place(key), name, value, scope)
+            yield from _within_text(key, value, scope)
+        elif isinstance(value, yaml.ScalarNode):
+            yield from _within_text(key, value, scope)
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
+
+
+def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings in the Helm values of an Argo CD application."""
+    for one in helm_values(node):
+        yield from _walk(one, replace(scope, path=()))
+    for one in items_of(children(node).get("valueFiles")):
+        why = "it is not read; give that file with --conf"
+        yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
 
 
 def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -250,9 +256,11 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the volumes that a pod mounts in place of the broker's settings."""
-    volumes = {scalar(children(one).get("name")): children(one) for one in _items(pod, "volumes")}
-    for container in _items(pod, "containers"):
-        for mount in _items(children(container), "volumeMounts"):
+    volumes = {
+        scalar(children(one).get("name")): children(one) for one in items_of(pod.get("volumes"))
+    }
+    for container in items_of(pod.get("containers")):
+        for mount in items_of(children(container).get("volumeMounts")):
             name, path = (scalar(children(mount).get(key)) for key in ("name", "mountPath"))
             if MOUNTED.fullmatch(path):
                 volume = volumes.get(name, {})
@@ -264,16 +272,20 @@ def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 yield FoundInYAML(scope.place(mount), named, "", scope.source, why, True)
 
 
-def _items(known: dict[str, Any], key: str) -> list[Any]:
-    node = known.get(key)
-    return node.value if isinstance(node, yaml.SequenceNode) else []
-
-
 def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a file within a ConfigMap, unless it is another component's."""
     if not names_other(key.value):
         for _, name, text in properties(value.value):
             yield FoundInYAML(scope.place(key), name, text, scope.source)
+
+
+def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a text of several lines as not read if it has settings, which no chart applies."""
+    lines = properties(value.value) if value.style in ("|", ">") else ()
+    named = next((name for _, name, _ in lines if why_unknown(name) is None), "")
+    if named:
+        why = f"its text has settings, such as {named}, and is not read; write them as keys"
+        yield FoundInYAML(scope.place(key), key.value, "", scope.source, why, True)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:
@@ -296,11 +308,11 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield FoundInYAML(scope.place(base), f"extends {named}", "", scope.source, why, True)
     if "env_file" in known:
         files = known["env_file"]
-        for one in files.value if isinstance(files, yaml.SequenceNode) else [files]:
+        for one in items_of(files) or [files]:
             named = scalar(one) or scalar(children(one).get("path"))
             why = "it is not read; give that file with --conf"
             yield FoundInYAML(scope.place(one), f"env_file {named}", "", scope.source, why, True)
-    for one in _items(known, "volumes"):
+    for one in items_of(known.get("volumes")):
         path = scalar(one) or scalar(children(one).get("target"))
         if MOUNTED.fullmatch(path):
             why = "it is mounted and not read; give that file with --conf"
@@ -330,7 +342,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
 
 def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the ConfigMaps and Secrets from which a container takes its environment."""
-    for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+    for item in items_of(node) or [node]:
         for key, reference in entries_of(item):
             kind = REFERENCES.get(key.value)
             if kind:
@@ -376,16 +388,8 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif scope.composed:
             yield _unknown(place, name, "the shell", scope)
     elif parts.keys() == {"name", "valueFrom"}:
-        yield _unknown(place, scalar(parts["name"]), _origin(parts["valueFrom"]), scope)
+        yield _unknown(place, scalar(parts["name"]), origin_of(parts["valueFrom"]), scope)
     elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
         yield FoundInYAML(place, scalar(parts["name"]), scalar(parts.get("value")), scope.source)
     else:
         yield from _walk(item, scope)
-
-
-def _origin(node: Any) -> str:
-    """Return from which object or field a variable's value comes."""
-    for key, reference in entries_of(node):
-        kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
-        return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
-    return "valueFrom"

@@ -38,6 +38,16 @@ EXTRA_CONTAINERS = frozenset(
 )
 """Keys, as `plain` returns them, of containers beside that of a component."""
 
+LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
+
+MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
+"""Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
+
+STANDALONE = (
+    "it reads conf/standalone.conf, which turns load balancing off and is not read here; give that "
+    "file with --conf"
+)
+
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
@@ -78,7 +88,7 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
     with an image of Pulsar or with none, or else all.
     """
     each = [(one, children(one)) for one in containers]
-    brokers = [one for one, parts in each if _says_broker(parts)]
+    brokers = [one for one, parts in each if is_broker(scalar(parts.get("name")), parts)]
     if brokers:
         return brokers
     if not any(is_of_pulsar(scalar(parts.get("image"))) for _, parts in each):
@@ -88,10 +98,10 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
     ]
 
 
-def _says_broker(parts: dict[str, Any]) -> bool:
+def is_broker(name: str, parts: dict[str, Any]) -> bool:
     """True if a container runs a broker by its commands or else its name."""
-    runs = components_run(parts.get("command"), parts.get("args"))
-    words = {word.lower() for word in WORD.findall(scalar(parts.get("name")))}
+    runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
+    words = {word.lower() for word in WORD.findall(name)}
     return not BROKERS.isdisjoint(runs or words)
 
 
@@ -121,6 +131,32 @@ def _words(node: Any) -> str:
     if isinstance(node, yaml.SequenceNode):
         return " ".join(map(_words, node.value))
     return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def helm_values(node: Any) -> list[Any]:
+    """Return the values that an Argo CD application gives to a Helm chart, later ones overriding
+    earlier ones: YAML in a text, a mapping, and parameters such as `broker.configData.NAME`.
+    """
+    known = children(node)
+    found = []
+    if text := scalar(known.get("values")):
+        above = "\n" * (known["values"].start_mark.line + (known["values"].style in ("|", ">")))
+        found.append(yaml.compose(above + text, yaml.SafeLoader))
+    found += [known["valuesObject"]] if "valuesObject" in known else []
+    for one in items_of(known.get("parameters")):
+        parts = children(one)
+        value = parts.get("value")
+        for key in reversed(re.split(r"(?<!\\)\.", scalar(parts.get("name")))):
+            mark = {"start_mark": one.start_mark, "end_mark": one.end_mark}
+            key_node = yaml.ScalarNode("tag:yaml.org,2002:str", key.replace("\\.", "."), **mark)
+            value = yaml.MappingNode("tag:yaml.org,2002:map", [(key_node, value)], **mark)
+        found.append(value)
+    return [one for one in found if one is not None]
+
+
+def items_of(node: Any) -> list[Any]:
+    """Return the items of a list; none of other nodes."""
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -180,3 +216,11 @@ def without_default(text: str) -> str:
 
 def _has_default(found: re.Match[str]) -> bool:
     return found[2] in (":-", "-")
+
+
+def origin_of(node: Any) -> str:
+    """Return from which object or field a variable's value comes."""
+    for key, reference in entries_of(node):
+        kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
+        return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
+    return "valueFrom"

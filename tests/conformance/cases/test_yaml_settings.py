@@ -312,3 +312,36 @@ def test_a_standalone_reads_a_file_of_its_own(read):
     found = read(compose(pulsar=service(f"{INTERVAL}: 5", run)))
     assert found.values == {INTERVAL: 5}
     assert "conf/standalone.conf, which turns load balancing off" in found.unread[0].why
+
+
+def test_the_values_of_an_argo_application_are_read(read):
+    text = f"""kind: Application
+metadata: {{name: pulsar}}
+spec:
+  source:
+    helm:
+      valueFiles: [more.yaml]
+      values: |
+        broker:
+          configData:
+            {INTERVAL}: "17"
+            {GRACE}: "6"
+        proxy: {{configData: {{{GRACE}: 9}}}}
+      parameters:
+      - {{name: broker.configData.{INTERVAL}, value: "5"}}
+      - {{name: proxy.configData.{SHEDDING}, value: "false"}}
+"""
+    found = read(text)
+    assert found.values == {INTERVAL: 5, GRACE: 6}
+    assert found.places[GRACE].endswith(":11")
+    assert [one.why for one in found.unused] == [f"{found.places[INTERVAL]} overrides it"]
+    assert [one.name for one in found.unread] == ["more.yaml"]
+    other = "kind: Application\nspec: {source: {helm: {valuesObject: {broker: {configData: "
+    assert read(f"{other}{{{SHEDDING}: false}}}}}}}}}}}}\n").values == {SHEDDING: False}
+
+
+def test_a_text_with_settings_that_no_chart_applies_is_named(read):
+    text = f"broker: {{configData: {{{INTERVAL}: 5}}}}\nmore:\n  config: |\n    {SHEDDING}=false\n"
+    found = read(text)
+    assert found.values == {INTERVAL: 5}
+    assert f"its text has settings, such as {SHEDDING}, and is not read" in found.unread[0].why
