@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     names_other,
     origin_of,
     plain,
+    rendered,
     scalar,
     substituted,
     why_not_applied,
@@ -354,10 +355,10 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return the setting with a scalar value; in a compose file, null is the shell's value."""
     if not scope.composed:
-        return FoundInYAML(place, name, scalar(value), scope.source)
+        return FoundInYAML(place, name, rendered(value), scope.source)
     if is_null(value):
         return _unknown(place, name, "the shell", scope)
-    return _composed(place, name, scalar(value), scope)
+    return _composed(place, name, rendered(value, booleans=False), scope)
 
 
 def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
@@ -390,6 +391,6 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     elif parts.keys() == {"name", "valueFrom"}:
         yield _unknown(place, scalar(parts["name"]), origin_of(parts["valueFrom"]), scope)
     elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
-        yield FoundInYAML(place, scalar(parts["name"]), scalar(parts.get("value")), scope.source)
+        yield FoundInYAML(place, scalar(parts["name"]), rendered(parts.get("value")), scope.source)
     else:
         yield from _walk(item, scope)

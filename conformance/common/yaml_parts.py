@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 OTHER_COMPONENTS = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
@@ -188,6 +189,20 @@ def scalar(node: Any) -> str:
     """Return the text of a scalar; empty for null and for other nodes."""
     given = isinstance(node, yaml.ScalarNode) and not is_null(node)
     return str(node.value).strip() if given else ""
+
+
+def rendered(node: Any, *, booleans: bool = True) -> str:
+    """Return the text that a chart or an operator makes of a scalar: numbers, and words that are
+    booleans in YAML 1.1, in their usual form if they are not quoted.
+    """
+    text = scalar(node)
+    if not text or node.style is not None:
+        return text
+    if node.tag.endswith(":int") and ":" not in text:
+        return str(SafeConstructor().construct_yaml_int(node))
+    if node.tag.endswith(":bool") and booleans:
+        return str(SafeConstructor().construct_yaml_bool(node)).lower()
+    return text
 
 
 def is_null(node: Any) -> bool:

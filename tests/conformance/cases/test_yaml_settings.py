@@ -345,3 +345,21 @@ def test_a_text_with_settings_that_no_chart_applies_is_named(read):
     found = read(text)
     assert found.values == {INTERVAL: 5}
     assert f"its text has settings, such as {SHEDDING}, and is not read" in found.unread[0].why
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0x2", 2), ("30_000", 30000), ("010", 8), ("7", 7), ("'7'", 7), ("+5", 5)],
+)
+def test_numbers_of_yaml_are_written_out(read, text, value):
+    assert read(f"broker: {{configData: {{{INTERVAL}: {text}}}}}\n").values == {INTERVAL: value}
+    assert read(compose(broker=service(f"{INTERVAL}: {text}"))).values == {INTERVAL: value}
+
+
+def test_words_are_booleans_in_charts_unless_they_are_quoted(read, tmp_path):
+    assert read(f"broker: {{configData: {{{SHEDDING}: yes}}}}\n").values == {SHEDDING: True}
+    quoted = tmp_path / "quoted.yaml"
+    quoted.write_text(f"broker: {{configData: {{{SHEDDING}: 'yes'}}}}\n", "utf-8")
+    found = read_settings(quoted, as_broker=True)
+    assert found.values == {SHEDDING: False}
+    assert "only true means true" in found.misread[0].why
