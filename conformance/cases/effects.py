@@ -189,7 +189,7 @@ def _replaced(configured: Running, name: str, problem: str, version: str) -> Run
 def _unpaired(settings: Mapping[str, Any], version: str) -> str:
     """Return why a placement strategy that also sheds stops the modular manager; usually empty."""
     placement = _full(settings, PLACEMENT, version)
-    if placement != PACKAGE + BOTH:
+    if placement != PACKAGE + BOTH or _replaces_placement(version):
         return ""
     old = bool(version) and release_line(version) < COMPARED_SINCE
     shedding = _full(settings, STRATEGY, version)
@@ -198,6 +198,12 @@ def _unpaired(settings: Mapping[str, Any], version: str) -> str:
     if not old and shedding != placement:
         return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
     return ""
+
+
+def _replaces_placement(version: str) -> bool:
+    """True if a version replaces a placement strategy that does not fit the shedding strategy."""
+    judged = judged_version(version) if version else None
+    return judged is not None and PLACEMENT in judged.defaults
 
 
 def _problem(name: str, value: str, version: str) -> str:

@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     substituted,
     without_default,
 )
+from pulsar_conformance.specs.errors import UserError
 
 TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
 OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
@@ -34,6 +35,8 @@ NAMED_BY_VARIABLE = re.compile(r"\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE
 
 TAG_OF_ALL = "defaultPulsarImageTag"
 """Value of the Helm chart for images without a tag of their own."""
+
+GIVE_RELEASE = "give it with --release VERSION"
 
 BROKER, ANY, OTHER = 0, 1, 2
 """Ranks of images by the component that they belong to; those of the best rank count."""
@@ -142,3 +145,27 @@ def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
     if other := OWN_TAG.fullmatch(tag):
         return ImageTag(other[1], place, variable, image)
     return ImageTag("", place, without_default(image), image)
+
+
+def release_by_image(file: Path) -> tuple[str | None, list[str]]:
+    """Return the version of Pulsar's image that a file names, and notes; None if none is known.
+
+    Errors: `UserError` if there are several, or if a variable names it.
+    """
+    tags, notes = image_tags(file), []
+    for one in tags:
+        if not one.version and one.variable:
+            told = f"{one.place}: the tag of Pulsar's image comes from {one.variable}"
+            raise UserError(f"{told} and is not known; {GIVE_RELEASE}")
+        if not one.version:
+            notes.append(f"{one.place}: the release of {one.image} is not known; {GIVE_RELEASE}")
+    known = [one for one in tags if one.version]
+    if len(known) > 1:
+        named = " and ".join(f"{one.version} ({one.place})" for one in known)
+        raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
+    if not known:
+        return None, notes
+    [one] = known
+    default = f", the default of {one.variable}" if one.variable else ""
+    image = f" {one.image}" if one.image else ""
+    return one.version, [f"Pulsar {one.version} by its image{image} ({one.place}{default})", *notes]

@@ -16,7 +16,11 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, Running
-from pulsar_conformance.conformance.cases.image_tags import ImageTag, image_tags
+from pulsar_conformance.conformance.cases.image_tags import (
+    GIVE_RELEASE,
+    ImageTag,
+    image_tags,
+)
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
@@ -41,7 +45,12 @@ from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.broker import release_line
-from pulsar_conformance.specs.judged import judged_version, nearest_profile, version_of_released
+from pulsar_conformance.specs.judged import (
+    assumption,
+    judged_version,
+    nearest_profile,
+    version_of_released,
+)
 
 
 @dataclass(frozen=True)
@@ -136,8 +145,6 @@ OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAIN
 """Options that concern a cluster's data, and not a finished case."""
 
 
-GIVE = "give it with --release VERSION"
-
 SPELLED = {"profile": "judge-by"}
 """Options whose name on the command line is another one."""
 
@@ -219,7 +226,7 @@ def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str
     """Yield a note for each image of another release than the brokers'."""
     for version, place, _, image in tags:
         if not version and not versions:
-            yield f"{place}: the release of {image} is not known; {GIVE}"
+            yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
             yield f"{told}, which decides; to change that, add --release {version}"
@@ -310,6 +317,7 @@ def _notes(
         yield f"the brokers run {', '.join(versions)}; name one by --release"
     if versions and profile:
         yield f"Pulsar {versions[0]} is explained by {profile}"
+        yield from filter(None, [assumption(versions[0])])
     if read is not None:
         yield from read.notes()
 

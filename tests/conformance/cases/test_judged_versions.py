@@ -144,3 +144,49 @@ def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
     assert f"  {DIRECT} = 0.0\n" in told
     assert f"{DIRECT}: the default becomes" not in told
     assert "loadBalancerMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("5.0.1", "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behaviour is assumed, except where"),
+        ("6.2.0", "Pulsar 6.2.0 is newer than 5.0.0-M1, whose behaviour is assumed"),
+        ("4.1.1", "Pulsar 4.1.1 is newer than 4.0.7, whose behaviour is assumed"),
+        ("5.0.0-M1", ""),
+        ("4.2.9", ""),
+        ("3.3.6", ""),
+        ("2.10.5", ""),
+    ],
+)
+def test_a_version_that_no_known_release_decides_for_is_named(capsys, tmp_path, version, told):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerNamespaceMaximumBundles=64\n", "utf-8")
+    folder = REPORTS / "three-brokers" / "modular"
+    for words in (["settings", conf], ["explain", folder], ["case", folder, "--conf", conf]):
+        main([*map(str, words), "--release", version])
+        said = " ".join(" ".join(capsys.readouterr()).split())
+        assert (told or "is newer than") in said if told else "is newer than" not in said
+
+
+def test_a_milestone_and_its_final_release_differ(capsys, tmp_path):
+    folder = REPORTS / "three-brokers" / "modular"
+    assert judged_version("5.0.0-M1") is None
+    out, err = explained(capsys, folder, "--release", "5.0.0-M1")
+    assert "AvgShedder" not in err
+    _, err = explained(capsys, folder, "--release", "5.0.1")
+    assert "loadBalancerLoadSheddingStrategy is AvgShedder by default" in err
+    assert "--judge-by documented-5.0" in err
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{STRATEGY}={PACKAGE}ThresholdShedder\n", "utf-8")
+    out, _ = explained(capsys, folder, "--conf", conf, "--release", "5.0.1")
+    assert "strategy ThresholdShedder, as in" in out
+    main(["settings", str(conf), "--release", "5.0.1"])
+    assert "does not start" not in capsys.readouterr().out
+
+
+def test_the_release_whose_defaults_are_shown_is_named(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerNamespaceMaximumBundles=64\n", "utf-8")
+    main(["settings", str(conf)])
+    told = "no release is given: Pulsar 5.0.0-M1 is assumed; to change that, add --release"
+    assert told in capsys.readouterr().out
