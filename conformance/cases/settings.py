@@ -40,6 +40,11 @@ BOOLEANS = ("", "true", "false")
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
 
+EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
+
+AT_START = "a running broker keeps its strategy until it restarts"
+"""Remark on a dynamic shedding strategy, as in the annotation of its field."""
+
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
 
@@ -140,6 +145,11 @@ class SettingsRead:
             unread=(*self.unread, *dynamic.unread),
         )
 
+    def late(self, name: str) -> list[str]:
+        """Return a remark on a dynamic setting that counts only after a restart."""
+        dynamic = name == STRATEGY and self.places.get(name, "").endswith(", dynamic")
+        return [AT_START] if dynamic else []
+
     def unknown(self) -> list[Unused]:
         """Return what is not read, without the settings that have a value from elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
@@ -183,6 +193,7 @@ class SettingsRead:
         A setting whose value is given elsewhere is known.
         """
         yield from filter(None, [self.assumed])
+        yield from (f"{STRATEGY}: {one}" for one in self.late(STRATEGY))
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
@@ -222,8 +233,11 @@ def read_entries(
             text = "false"
             why = f"{entry.text} is read as false, since only true means true"
             misread.append(Unused(entry.place, entry.name, why))
+        empty = as_broker and not text and _type_of(entry.name) == "list"
+        if empty:
+            misread.append(Unused(entry.place, entry.name, EMPTY_LIST))
         try:
-            value = setting_value(entry.name, text, any_range=as_broker)
+            value = "" if empty else setting_value(entry.name, text, any_range=as_broker)
         except BadSetting as error:
             if not as_broker:
                 raise BadSetting(f"{entry.place}: {error}") from None

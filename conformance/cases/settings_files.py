@@ -27,6 +27,11 @@ LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line in which a broker prints its whole configuration."""
 
+MARK = "\ufeff"
+MARKED = (
+    "a byte order mark precedes its name, so it is another name; save the file without the mark"
+)
+
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
     "or the YAML of Helm values, docker-compose or an operator"
@@ -43,7 +48,7 @@ def read_settings(
     then probably the wrong file.
     """
     try:
-        text = file.read_text("utf-8-sig")
+        text = file.read_text("utf-8")
     except OSError as error:
         raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -78,7 +83,8 @@ def read_dynamic(
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
     found = read_settings(file, release, as_broker=as_broker)
     places = {name: f"{place}, dynamic" for name, place in found.places.items()}
-    return replace(found, places=places)
+    unreadable = tuple(replace(one, place=f"{one.place}, dynamic") for one in found.unreadable)
+    return replace(found, places=places, unreadable=unreadable)
 
 
 def read_written_settings(
@@ -94,6 +100,7 @@ def _entries(
     """Return a file's settings, what is not read, and variables that do not reach the broker; the
     format is detected.
     """
+    marked, text = text.startswith(MARK), text.removeprefix(MARK)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and file.suffix in (".yaml", ".yml"):
         try:
@@ -105,11 +112,15 @@ def _entries(
         unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
         known = [Entry(one.place, one.key, one.text) for one in found if not one.unread]
         return known, tuple(dict.fromkeys(unread)), off
-    return _simple_entries(file, text), (), ()
+    simple = _simple_entries(file, text)
+    if simple is not None:
+        return simple, (), ()
+    entries, off = _of_conf(file, text, marked)
+    return entries, (), off
 
 
-def _simple_entries(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of a file that isn't YAML."""
+def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
+    """Return the settings of JSON, of a log or of an environment file; None for other files."""
     if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
@@ -120,7 +131,17 @@ def _simple_entries(file: Path, text: str) -> Iterator[Entry]:
         )
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
         return _of_environment(file, text)
-    return (Entry(f"{file}:{number}", name, value) for number, name, value in properties(text))
+    return None
+
+
+def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
+    """Return the settings of a broker.conf, and its first line if a byte order mark begins it,
+    which Pulsar takes for a part of the name.
+    """
+    found = [Entry(f"{file}:{number}", name, value) for number, name, value in properties(text)]
+    if not marked or not found or found[0].place != f"{file}:1":
+        return found, ()
+    return found[1:], (Unused(found[0].place, found[0].name, MARKED),)
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
