@@ -78,15 +78,19 @@ def image_tags(file: Path) -> tuple[ImageTag, ...]:
     return tuple(list(each.values())[::-1])
 
 
-def _tags(node: Any, rank: int, file: str) -> Iterator[tuple[int, ImageTag]]:
-    """Yield each image in a YAML node and its children, with the rank of its component."""
+def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[int, ImageTag]]:
+    """Yield each image in a YAML node and its children, with the rank of its component.
+
+    `own` is true within a resource of an operator of Pulsar.
+    """
     for item in items_of(node):
-        yield from _tags(item, rank, file)
+        yield from _tags(item, rank, file, own)
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
     if kind and "metadata" in known and (names_other(kind) or names_other(name)):
         rank = OTHER
-    yield from ((rank, one) for one in _own_tags(known, rank == BROKER or "Pulsar" in kind, file))
+    own = own or ("metadata" in known and kind.startswith("Pulsar"))
+    yield from ((rank, one) for one in _own_tags(known, rank == BROKER or own, file))
     for key, child in entries_of(node):
         name = plain(key.value)
         if name == "services":
@@ -101,7 +105,7 @@ def _tags(node: Any, rank: int, file: str) -> Iterator[tuple[int, ImageTag]]:
         elif name in LEFT_OUT:
             yield from _tags(child, OTHER, file)
         else:
-            yield from _tags(child, BROKER if name in ("broker", "brokers") else rank, file)
+            yield from _tags(child, BROKER if name in ("broker", "brokers") else rank, file, own)
 
 
 def _is_named_broker(container: Any) -> bool:

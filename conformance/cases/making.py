@@ -197,8 +197,10 @@ def made(
     asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
     instead = {} if asked_anyway else changed.strategy_instead(running)
     written = {**(read.values if read else {}), **instead}
-    settings = merged({**_own_defaults(profile, operation), **written}, given)
-    differences = judged.differences(settings) if judged else ()
+    own = {**_own_defaults(profile, operation)}
+    own |= {name: judged.defaults.get(name, value) for name, value in own.items()} if judged else {}
+    differences = judged.differences(merged(written, given)) if judged else ()
+    settings = merged({**own, **written}, given)
     settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]

@@ -126,3 +126,10 @@ def test_images_of_two_versions_need_a_choice(tmp_path, capsys):
     err = capsys.readouterr().err
     assert f"images of Pulsar 3.0.7 ({file}:4) and 4.0.8 ({file}:7)" in err
     assert "--release VERSION" in err
+
+
+def test_the_unknown_image_of_an_operator_is_named(tmp_path):
+    text = "kind: PulsarCluster\nmetadata: {name: a}\nspec:\n  global: {image: 'own/bus:7'}\n"
+    assert found(tmp_path, text) == [("", "4")]
+    own = text + "  broker: {image: 'apachepulsar/pulsar:4.0.7'}\n  proxy: {image: 'x:1.2.3'}\n"
+    assert found(tmp_path, own) == [("4.0.7", "5")]

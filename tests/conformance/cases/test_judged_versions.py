@@ -1,6 +1,7 @@
 """Versions of Pulsar without a profile: who decides like them, and how they differ."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -176,6 +177,9 @@ def test_a_milestone_and_its_final_release_differ(capsys, tmp_path):
     _, err = explained(capsys, folder, "--release", "5.0.1")
     assert "loadBalancerLoadSheddingStrategy is AvgShedder by default" in err
     assert "--judge-by documented-5.0" in err
+    assert "maxUnloadPercentage is 0.5 by default" in err
+    assert main(["case", str(folder), "--release", "5.0.1"]) == 0
+    assert json.loads(capsys.readouterr().out)["case"]["settings"]["maxUnloadPercentage"] == 0.5
     conf = tmp_path / "broker.conf"
     conf.write_text(f"{STRATEGY}={PACKAGE}ThresholdShedder\n", "utf-8")
     out, _ = explained(capsys, folder, "--conf", conf, "--release", "5.0.1")

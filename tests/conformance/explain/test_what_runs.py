@@ -229,3 +229,28 @@ def test_topics_are_read_from_the_array_of_the_admin_api(said, tmp_path):
     out, _ = said("explain", MODULAR, "--topics", file)
     assert "hash 0xa4a9234e" in out
     assert "hash 0x5d816993" in out
+
+
+def test_a_case_is_not_asked_about_a_strategy_of_a_file_that_does_not_run(said, conf, tmp_path):
+    case = tmp_path / "case.json"
+    case.write_text(said("case", MODULAR, "--release", "3.0.7")[0], "utf-8")
+    words = ("explain", case, "--conf", conf(TRANSFER), "--judge-by", "released-3.0")
+    out, err = said(*words)
+    assert "so OverloadShedder runs instead" in err
+    assert "strategy OverloadShedder" in out
+
+
+def test_extensible_load_data_contradict_a_manager_that_no_release_loads(said, conf):
+    file = conf(f"{MANAGER}=ExtensibleLoadManagerImpl")
+    _, err = said("explain", EXTENSIBLE, "--conf", file, "--release", "4.0.7", status=2)
+    assert f"but {MANAGER}: ExtensibleLoadManagerImpl has no package" in err
+    said("explain", EXTENSIBLE, "--setting", f"{MANAGER}=ExtensibleLoadManagerImpl")
+
+
+def test_an_abstract_strategy_is_not_called_missing(said, conf):
+    file = conf(f"{SHEDDING}={BALANCING}.impl.DeviationShedder")
+    out, _ = said("settings", file, "--release", "3.0.7", status=1)
+    assert f"{BALANCING}.impl.DeviationShedder is abstract, so OverloadShedder runs instead" in out
+    file = conf(f"{SHEDDING}={BALANCING}.impl.LeastLongTermMessageRate")
+    out, _ = said("settings", file, "--release", "4.2.4", status=1)
+    assert "LeastLongTermMessageRate is no shedding strategy of the modular load manager" in out
