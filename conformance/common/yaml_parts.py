@@ -26,8 +26,10 @@ OTHER_COMMANDS = (
 RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
 """Matches a component of Pulsar that a container's command runs."""
 
-APPLIED = "apply-config-from-env"
-"""Start of the names of scripts that copy variables into the broker's settings."""
+ALONE = re.compile(
+    r"(?:\S*sh\s+-\w+\s+)?[\"']?\s*(?:exec\s+)?\S*pulsar\s+(broker|standalone)\b[^;&|]*"
+)
+"""Matches a command that runs a broker and nothing before it, which could apply variables."""
 
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
@@ -116,14 +118,13 @@ def why_not_applied(image: str, *commands: Any) -> str:
 
     Only images of Pulsar itself, which have no commands of their own, are known.
     """
-    text = " ".join(filter(None, map(_words, commands)))
-    runs = BROKERS.intersection(RUN.findall(text))
+    alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    if not runs or APPLIED in text or name not in ("pulsar", "pulsar-all"):
+    if not alone or name not in ("pulsar", "pulsar-all"):
         return ""
     return (
-        f"the command runs bin/pulsar {min(runs)} without bin/{APPLIED}.py, so the variable does "
-        f"not reach {'standalone' if 'standalone' in runs else 'broker'}.conf"
+        f"the command runs bin/pulsar {alone[1]} without bin/apply-config-from-env.py, so the "
+        f"variable does not reach {alone[1]}.conf"
     )
 
 

@@ -280,6 +280,8 @@ def test_containers_that_do_not_run_the_broker_are_left_out(read):
     ("command", "applied"),
     [
         ("bin/pulsar broker", False),
+        ("bash -c 'exec /pulsar/bin/pulsar broker'", False),
+        ("bash -c './prepare.sh && bin/pulsar broker'", True),
         ("bash -c 'bin/apply-config-from-env.py conf/broker.conf && bin/pulsar broker'", True),
         ("[sh, -c, 'bin/apply-config-from-env-with-prefix.py P_ conf/broker.conf; exec it']", True),
     ],
