@@ -12,6 +12,7 @@ from pulsar_conformance.specs.broker import (
     BrokerSetting,
     Value,
     broker_data,
+    is_older,
     nearest_release,
     release_line,
 )
@@ -20,6 +21,7 @@ from pulsar_conformance.specs.loading import load
 Version = tuple[int, int, int]
 
 STRATEGY = "loadBalancerLoadSheddingStrategy"
+PLACEMENT = "loadBalancerLoadPlacementStrategy"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 OVERLOAD = f"{PACKAGE}OverloadShedder"
 
@@ -59,6 +61,8 @@ class JudgedVersion:
         """
         given = {name: value for name, value in settings.items() if value is not None}
         own = {**settings, **self.defaults, **given}
+        if STRATEGY in given and PLACEMENT not in given:
+            own.pop(PLACEMENT, None)  # A default that may not fit is replaced.
         return {**own, STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else own
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
@@ -81,10 +85,27 @@ def judged_version(version: str) -> JudgedVersion | None:
     That is the newest that is not newer or else the oldest; None if the line has none.
     """
     wanted = _numbers(version)
+    if _is_milestone(version) and _is_milestone(nearest_release(version)):
+        return None
     line = [one for one in _judged() if one[:2] == wanted[:2]]
     if not line:
         return None
     return _judged()[max((one for one in line if one <= wanted), default=min(line))]
+
+
+def assumption(version: str) -> str:
+    """Return a clause on a version that no known release decides for, because its line has none or
+    only a milestone; otherwise empty. Errors: as `nearest_release`.
+    """
+    known = nearest_release(version)
+    same = release_line(known) == release_line(version)
+    judged = judged_version(version)
+    if is_older(version) or (judged and not same):
+        return ""
+    if same and (not _is_milestone(known) or version.removeprefix("v") == known):
+        return ""
+    more = ", except where they are said to differ" if judged else ""
+    return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{more}"
 
 
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
@@ -115,10 +136,22 @@ def nearest_profile(version: str) -> str:
     return known[max((one for one in known if one <= wanted), default=min(known))]
 
 
+def version_of_released(profile: str) -> str:
+    """Return the version of a `released-*` profile; empty for other profiles.
+
+    Errors: `UnknownName`.
+    """
+    return profile.partition("-")[2] if load().profile(profile).released else ""
+
+
 def ways_of_version(version: str) -> Mapping[str, str]:
     """Return a version's alternative for every way. Errors: as `nearest_profile`."""
     judged = judged_version(version)
     return {**load().ways_of(nearest_profile(version)), **(judged.ways if judged else {})}
+
+
+def _is_milestone(version: str) -> bool:
+    return "-M" in version
 
 
 def _numbers(version: str) -> Version:

@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     TRANSFER,
+    with_full_names,
     without_effect,
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
@@ -86,7 +87,7 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
     usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
     given = {name for name, value in world.settings.items() if value != usual.get(name)}
     version = (variant.released or "").partition("-")[2]
-    for name, why in without_effect(values, version):
+    for name, why in without_effect(with_full_names(values), version):
         if name in {*given, *variant.settings}:
             yield f"{name} has no effect with {variant.strategy}: {why}"
 

@@ -4,19 +4,19 @@ does not take for what they seem to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pulsar_conformance import specs
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
     known_releases,
     nearest_release,
+    release_line,
 )
-from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import ways_of_version
+from pulsar_conformance.specs.judged import default_in_version, judged_version, ways_of_version
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
@@ -35,15 +35,15 @@ EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLo
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """The package of Pulsar's own classes; a class of another package is a plug-in."""
 
+TRANSFER_CLASS = f"{PACKAGE}extensions.scheduler.{TRANSFER}"
+
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
         "bad-manager",
         (
             "impl.ModularLoadManagerImpl",
-            "impl.ModularLoadManagerWrapper",
             "impl.SimpleLoadManagerImpl",
             "extensions.ExtensibleLoadManagerImpl",
-            "extensions.ExtensibleLoadManagerWrapper",
             "NoopLoadManager",
         ),
     ),
@@ -69,7 +69,48 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """For each setting that names a class: the way of releases with a bad name; Pulsar's classes."""
 
-NAMES = ("OverloadShedder",)
+NO_ROLE: Mapping[str, str] = {
+    "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
+    "extensions.ExtensibleLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
+    "impl.DeviationShedder": "is abstract",
+}
+"""Classes of Pulsar that no setting can name, each with the reason."""
+
+ROLES: Mapping[str, str] = {
+    MANAGER: "load manager",
+    STRATEGY: "shedding strategy of the modular load manager",
+    PLACEMENT: "placement strategy",
+}
+
+SINCE: Mapping[str, tuple[int, int]] = {
+    "extensions.ExtensibleLoadManagerImpl": (3, 0),
+    "extensions.scheduler.TransferShedder": (3, 0),
+    "impl.AvgShedder": (3, 0),
+    "impl.LeastResourceUsageWithWeight": (2, 11),
+    "impl.RoundRobinBrokerSelector": (3, 0),
+}
+"""The release line that added a class, if 2.10 lacks it."""
+
+BOTH = "impl.AvgShedder"
+"""The class that sheds and places, and has to be set for both."""
+
+SIMPLE_PLACEMENT = "loadBalancerPlacementStrategy"
+PLACEMENT_SINCE, COMPARED_SINCE = (2, 11), (3, 3)
+"""The first release lines that have placement strategies, and that compare one that also sheds with
+the shedding strategy; before, they compare the simple manager's.
+"""
+
+STOPPED, NOT_KNOWN = "none", "not known"
+"""Stand for a load manager where the broker does not start, and where that is not known."""
+
+INSTEAD = {
+    "overload": "OverloadShedder runs instead, and only the log says so",
+    "simple": "the simple load manager runs instead",
+    "simple-manager": "the simple load manager runs instead of the modular one, and only the log "
+    "says so",
+    "refused": "the broker does not start",
+}
+"""Consequences of a bad class name, by alternative of the ways in `specs/ways.yaml`."""
 
 RANGE = "range_equally_divide"
 """Algorithm that splits bundles if the configured one does not exist
@@ -83,79 +124,212 @@ OVERFLOWING = 2048
 OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every bundle exceeds it"
 
 
+@dataclass(frozen=True)
+class Running:
+    """The load manager and the strategies that run with a broker's settings."""
+
+    manager: str
+    """A kind of load manager, the name of another class, or `STOPPED` or `NOT_KNOWN`."""
+    shedding: str
+    """The class of the shedding strategy; that of the settings if the manager has none."""
+    placement: str
+    culprit: str = ""
+    """The setting that is not what runs; empty if the settings are."""
+    problem: str = ""
+    """The mistake in that setting's value."""
+    instead: str = ""
+    """The consequence; empty if the release is not known."""
+
+    def __str__(self) -> str:
+        return f"{self.problem}, so {self.instead}" if self.instead else self.problem
+
+
+def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
+    """Return what runs with a broker's settings in a version, and why that is something else.
+
+    Classes have their full names in the settings, as a broker needs them. Without a version, what
+    runs instead of a class that does not exist is not known.
+    """
+    manager = manager_by_settings(settings)
+    shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
+    configured = Running(manager, shedding, placement)
+    if problem := _problem(MANAGER, _full(settings, MANAGER, version), version):
+        return _replaced(configured, MANAGER, problem, version)
+    if manager == EXTENSIBLE:
+        if shedding == TRANSFER_CLASS or _is_plug_in(shedding):
+            return configured
+        runs = replace(configured, shedding=TRANSFER_CLASS)
+        told = f"{_short(shedding)} is no strategy of the {EXTENSIBLE} load manager"
+        instead = f"{TRANSFER} runs instead"
+        return replace(runs, culprit=STRATEGY, problem=told, instead=instead)
+    if manager != MODULAR:
+        return configured
+    if version and release_line(version) < PLACEMENT_SINCE:
+        configured = replace(configured, placement=f"{PACKAGE}impl.LeastLongTermMessageRate")
+    elif problem := _problem(PLACEMENT, placement, version) or _unpaired(settings, version):
+        return _replaced(configured, PLACEMENT, problem, version)
+    if problem := _problem(STRATEGY, shedding, version):
+        return _replaced(configured, STRATEGY, problem, version)
+    return configured
+
+
+def _replaced(configured: Running, name: str, problem: str, version: str) -> Running:
+    """Return what runs in a version that cannot load the class of a setting."""
+    taken = _taken(CLASSES[name][0], version)
+    runs = replace(configured, culprit=name, problem=problem, instead=INSTEAD.get(taken, ""))
+    if taken in ("simple", "simple-manager"):
+        return replace(runs, manager="simple")
+    if taken == "refused":
+        return replace(runs, manager=STOPPED)
+    if taken == "overload":
+        return replace(runs, shedding=f"{PACKAGE}impl.OverloadShedder")
+    return replace(runs, manager=NOT_KNOWN) if name == MANAGER else runs
+
+
+def _unpaired(settings: Mapping[str, Any], version: str) -> str:
+    """Return why a placement strategy that also sheds stops the modular manager; usually empty."""
+    placement = _full(settings, PLACEMENT, version)
+    if placement != PACKAGE + BOTH or _replaces_placement(version):
+        return ""
+    old = bool(version) and release_line(version) < COMPARED_SINCE
+    shedding = _full(settings, STRATEGY, version)
+    if old and shedding != _full(settings, SIMPLE_PLACEMENT, version):
+        return f"Pulsar {version} loads it only if {STRATEGY} and {SIMPLE_PLACEMENT} are equal"
+    if not old and shedding != placement:
+        return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
+    return ""
+
+
+def _replaces_placement(version: str) -> bool:
+    """True if a version replaces a placement strategy that does not fit the shedding strategy."""
+    judged = judged_version(version) if version else None
+    return judged is not None and PLACEMENT in judged.defaults
+
+
+def _problem(name: str, value: str, version: str) -> str:
+    """Return why a version cannot load a class in the role that a setting gives it; empty if it
+    can, or if the class is a plug-in.
+    """
+    if "." not in value:
+        return f"{value} has no package, and Pulsar needs the full class name"
+    own, (_, known) = value.removeprefix(PACKAGE), CLASSES[name]
+    if _is_plug_in(value):
+        return ""
+    if value == TRANSFER_CLASS and name == STRATEGY:
+        return f"{TRANSFER} belongs to the {EXTENSIBLE} load manager"
+    if own in known:
+        return f"Pulsar {version} has no {_short(value)}" if _lacks(version, own) else ""
+    if own in NO_ROLE:
+        return f"{value} {NO_ROLE[own]}"
+    if any(own in classes for _, classes in CLASSES.values()):
+        return f"{value} is no {ROLES[name]}"
+    return _no_class(value, known)
+
+
+def _lacks(version: str, own: str) -> bool:
+    """True if a version lacks one of Pulsar's classes."""
+    judged = judged_version(version) if version else None
+    old = bool(version) and release_line(version) < SINCE.get(own, (0, 0))
+    return old or (judged is not None and _short(own) in judged.lacks)
+
+
+def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
+    """Return the value of a setting, or else its default in a version."""
+    default = default_in_version(broker_settings()[name], version or known_releases()[0])
+    return str(settings.get(name) or default)
+
+
+def _short(name: str) -> str:
+    """Return the name of a class without its package."""
+    return name.rpartition(".")[2]
+
+
+def with_full_names(
+    settings: Mapping[str, Any], names: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """Return settings in which Pulsar's classes have their packages, for all or some names."""
+    full = {
+        (name, _short(one)): PACKAGE + one
+        for name, (_, classes) in CLASSES.items()
+        for one in classes
+    }
+    return {
+        name: full.get((name, str(value)), value) if names is None or name in names else value
+        for name, value in settings.items()
+    }
+
+
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
     """Return the selected load manager: modular, simple or extensible, or the name of a class that
     is none of these.
     """
     named = str(settings.get(MANAGER) or "ModularLoadManagerImpl")
-    kind = next((one for one in KINDS if named.rpartition(".")[2].lower().startswith(one)), None)
+    kind = next((one for one in KINDS if _short(named).lower().startswith(one)), None)
     missing = named.startswith(PACKAGE) and named.removeprefix(PACKAGE) not in CLASSES[MANAGER][1]
-    return named.rpartition(".")[2] if kind is None or missing else kind
+    return _short(named) if kind is None or missing or _is_plug_in(named) else kind
 
 
 def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tuple[str, str]]:
     """Yield the names of settings without effect, each with the reason.
 
     Those with their default are left out, except for a weight of heap memory, whose name suggests
-    an effect. Without a version, the oldest known release is assumed.
+    an effect, and a shedding strategy that the load manager replaces. Without a version, the oldest
+    known release is assumed.
     """
-    known = nearest_release(version) if version else None
-    modular = None if manager_by_settings(values) in ("simple", EXTENSIBLE) else known
+    release = nearest_release(version) if version else known_releases()[0]
+    runs = what_runs(values, version)
     for name, value in values.items():
         setting = broker_settings().get(name)
         if setting is None:
             continue
-        if setting.name == HEAP and value and _ignores_heap(values, version):
+        if setting.name == HEAP and value and _ignores_heap(runs, version):
             yield name, f"{value}: {HEAP_IGNORED}"
-        elif wrong := _mistake(name, value, modular):
+        elif wrong := _mistake(name, value, runs, version):
             yield name, wrong
-        elif value != setting.default(known or known_releases()[0]):
-            why = _why_off(setting, values, known or known_releases()[0])
+        elif value != setting.default(release):
+            why = _why_off(setting, values, runs, release)
             if why:
                 yield name, why
 
 
-def _ignores_heap(values: Mapping[str, Any], version: str) -> bool:
+def _ignores_heap(runs: Running, version: str) -> bool:
     """True if a known release's load manager reads the settings and ignores heap memory."""
-    if not version or manager_by_settings(values) != MODULAR:
+    if not version or runs.manager != MODULAR:
         return False
     return ways_of_version(version)["heap-memory"] == "left-out"
 
 
-def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
+def _why_off(setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str) -> str:
     """Return which other setting makes a setting ineffective; empty if none does."""
-
-    def full(name: str) -> str:
-        return str(values.get(name) or broker_settings()[name].default(release))
-
-    def short(name: str) -> str:
-        return full(name).rpartition(".")[2]
-
     configured = manager_by_settings(values)
-    manager = "simple" if _falls_back(configured, release) else configured
+    manager = configured if runs.manager in (STOPPED, NOT_KNOWN) else runs.manager
+    shedding, placement = _short(runs.shedding), _short(runs.placement)
     belongs = MODULAR if setting.strategies else setting.manager
     if setting.name == STRATEGY:
-        belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else MODULAR
+        belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch
-    if belongs and manager not in belongs.split(" or "):
+    bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
+    if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):
         verb = "is configured" if manager == configured else "runs"
         return f"it belongs to the {belongs} load manager, and {manager} {verb}"
-    chosen = {manager} | ({short(STRATEGY), short(PLACEMENT)} if manager == MODULAR else set())
+    chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
     if setting.used_by and chosen.isdisjoint(setting.used_by):
-        plug_ins = map(_is_plug_in, (full(STRATEGY), full(PLACEMENT)))
+        plug_ins = map(_is_plug_in, (runs.shedding, runs.placement))
         return "" if any(plug_ins) else f"only {_listed(setting.used_by)} use it"
-    if setting.strategies and _is_plug_in(full(STRATEGY)):
+    if setting.strategies and _is_plug_in(runs.shedding):
         return ""
-    if setting.strategies and short(STRATEGY) not in setting.strategies:
-        return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"
+    if setting.strategies and shedding not in setting.strategies:
+        verb = "is set" if shedding == _short(_full(values, STRATEGY, release)) else "runs"
+        return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
     if switch and values.get(BALANCING) is False:
         return f"{BALANCING} is false"
     if switch and values.get(switch) is False:
         return f"{switch} is false"
-    if setting.placement and manager == MODULAR and short(PLACEMENT) != setting.placement:
-        return f"it belongs to {setting.placement}, and {short(PLACEMENT)} is set"
-    if setting.algorithm and short(ALGORITHM) != setting.algorithm:
-        return f"it belongs to {setting.algorithm}, and {short(ALGORITHM)} is set"
+    if setting.placement and manager == MODULAR and placement != setting.placement:
+        return f"it belongs to {setting.placement}, and {placement} is set"
+    algorithm = _short(_full(values, ALGORITHM, release))
+    if setting.algorithm and algorithm != setting.algorithm:
+        return f"it belongs to {setting.algorithm}, and {algorithm} is set"
     return ""
 
 
@@ -169,14 +343,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def _mistake(name: str, value: Any, release: str | None) -> str:
-    """Return what is wrong with a setting's value, with the consequence in the modular load manager
-    of a release; empty if nothing is. Without a release, consequences are not known.
+def _mistake(name: str, value: Any, runs: Running, version: str) -> str:
+    """Return what is wrong with a setting's value, with the consequence in a version; empty if
+    nothing is. Without a version, consequences are not known.
     """
-    if name in CLASSES and str(value).startswith(PACKAGE):
-        way, classes = CLASSES[name]
-        if str(value).removeprefix(PACKAGE) not in classes:
-            return _no_class(str(value), classes, _consequence(way, release))
+    if name == runs.culprit:
+        return str(runs)
     if name == ALGORITHM and value not in _algorithms():
         near = get_close_matches(str(value), _algorithms(), n=1)
         known = (
@@ -186,36 +358,10 @@ def _mistake(name: str, value: Any, release: str | None) -> str:
         )
         return f"Pulsar has no algorithm {value} ({known}); {RANGE} is used instead"
     if name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING:
-        taken = _taken(LIMIT_WAY, release)
+        modular = runs.manager not in ("simple", EXTENSIBLE)
+        taken = _taken(LIMIT_WAY, version) if modular else ""
         return f"{value}: {OVERFLOW}" if taken == "int" else ""
     return ""
-
-
-def with_strategy_that_runs(
-    settings: Mapping[str, Any], profile: str | None
-) -> tuple[Mapping[str, Any], str]:
-    """Return the settings of a broker with the shedding strategy that runs, and a note if it is
-    not the configured one, because that has no package.
-
-    `profile` is that of the release. Errors: `UserError` if no modular load manager runs at all.
-    """
-    named = str(settings.get(STRATEGY) or ".")
-    if "." in named or profile is None or manager_by_settings(settings) != MODULAR:
-        return settings, ""
-    taken = specs.load().ways_of(profile)["bad-shedder"]
-    problem = f"{STRATEGY}={named} has no package"
-    if taken == "overload":
-        instead = f"{PACKAGE}impl.OverloadShedder"
-        return {**settings, STRATEGY: instead}, f"{problem}, so OverloadShedder runs instead"
-    if taken == "unspoken":
-        return settings, ""
-    means = specs.load().ways["bad-shedder"].alternatives[taken].means
-    raise UserError(f"{problem}. {means} Give the full name by --setting to ask nevertheless")
-
-
-def _falls_back(manager: str, release: str) -> bool:
-    """True if a release runs the simple load manager instead of this one, which does not exist."""
-    return manager not in KINDS and _taken("bad-manager", release) == "simple"
 
 
 def _algorithms() -> tuple[str, ...]:
@@ -224,28 +370,13 @@ def _algorithms() -> tuple[str, ...]:
     return tuple(str(supported.default(known_releases()[-1])).split(","))
 
 
-def _no_class(value: str, classes: tuple[str, ...], means: str) -> str:
-    known = {one.rpartition(".")[2]: PACKAGE + one for one in classes}
-    near = get_close_matches(value.rpartition(".")[2], known, n=1)
-    said = f"; the most similar name is {known[near[0]]}" if near else ""
-    return f"Pulsar has no class {value}{said}" + (f"; {means}" if means else "")
+def _no_class(value: str, classes: tuple[str, ...]) -> str:
+    known = {_short(one): PACKAGE + one for one in classes}
+    near = get_close_matches(_short(value), known, n=1)
+    said = f" (the most similar name is {known[near[0]]})" if near else ""
+    return f"Pulsar has no class {value}{said}"
 
 
-def _consequence(way: str, release: str | None) -> str:
-    """Return what a release makes of a bad name, as in `specs/ways.yaml`; empty if not known."""
-    taken = _taken(way, release)
-    if taken == "unspoken":
-        return ""
-    if (way, taken) == ("bad-manager", "simple"):
-        return "the simple load manager runs instead"
-    if (way, taken) == ("bad-manager", "refused"):
-        return "the broker does not start"
-    means = specs.load().ways[way].alternatives[taken].means.rstrip(".")
-    return means if means.startswith(NAMES) else means[0].lower() + means[1:]
-
-
-def _taken(way: str, release: str | None) -> str:
-    """Return the alternative of a way that a release takes; "unspoken" if it is not known."""
-    if release is None:
-        return "unspoken"
-    return ways_of_version(release).get(way, "unspoken")
+def _taken(way: str, version: str) -> str:
+    """Return the alternative of a way that a version takes; "unspoken" if it is not known."""
+    return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

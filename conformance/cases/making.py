@@ -7,12 +7,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.effects import STRATEGY, with_strategy_that_runs
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, Running
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
@@ -21,12 +21,7 @@ from pulsar_conformance.conformance.cases.placing import (
     read_constraints,
 )
 from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import (
-    ImageTag,
-    image_tags,
-    read_in_force,
-    read_written_settings,
-)
+from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_written_settings
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
@@ -36,11 +31,17 @@ from pulsar_conformance.conformance.cases.snapshot import (
     trial_from,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
+from pulsar_conformance.conformance.common.image_tags import GIVE_RELEASE, ImageTag, image_tags
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.broker import release_line
-from pulsar_conformance.specs.judged import judged_version, nearest_profile
+from pulsar_conformance.specs.judged import (
+    assumption,
+    judged_version,
+    nearest_profile,
+    version_of_released,
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class MadeCase:
     """For a question about topics, the broker of each bundle of their namespace."""
     simple: tuple[str, ...] = ()
     """The brokers whose reports are those of the simple load manager."""
+    running: Running | None = None
+    """The manager and strategies that run; None if the case is not of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -188,21 +191,23 @@ def made(
     given = given_settings(args.setting)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
-    written = read.values if read else {}
-    note = ""
-    if STRATEGY not in {**given, **(what_if or {})}:
-        written, note = with_strategy_that_runs(written, profile)
-    settings = merged({**_own_defaults(profile, operation), **written}, given)
-    differences = judged.differences(settings) if judged else ()
+    changed = (read or SettingsRead({}, {})).changed({**given, **(what_if or {})})
+    judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
+    running = replace(changed, version=judging).running()
+    asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
+    instead = {} if asked_anyway else changed.strategy_instead(running)
+    written = {**(read.values if read else {}), **instead}
+    own = {**_own_defaults(profile, operation)}
+    own |= {name: judged.defaults.get(name, value) for name, value in own.items()} if judged else {}
+    differences = judged.differences(merged(written, given)) if judged else ()
+    settings = merged({**own, **written}, given)
     settings = judged.adapted(settings) if judged else settings
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
-    notes += [note] if note else []
     notes += () if args.release else _other_images(tags, versions)
     notes += source.notes
     notes += _unowned(args, snapshot)
-    changed = read.changed({**given, **(what_if or {})}) if read else None
-    notes += _notes(snapshot, versions, profile, changed)
+    notes += _notes(snapshot, versions, profile, changed if read else None)
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
     owners: Mapping[str, str] = {}
     if args.topics:
@@ -220,13 +225,24 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    ways, simple = judged.ways if judged else {}, tuple(snapshot.simple)
-    return MadeCase(place, trial, profile, tuple(notes), source.place, ways, owners, simple)
+    return MadeCase(
+        place,
+        trial,
+        profile,
+        tuple(notes),
+        source.place,
+        judged.ways if judged else {},
+        owners,
+        tuple(snapshot.simple),
+        running,
+    )
 
 
 def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:
     """Yield a note for each image of another release than the brokers'."""
-    for version, place, _ in tags:
+    for version, place, _, image in tags:
+        if not version and not versions:
+            yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
             yield f"{told}, which decides; to change that, add --release {version}"
@@ -333,5 +349,6 @@ def _notes(
         yield f"the brokers run {', '.join(versions)}; name one by --release"
     if versions and profile:
         yield f"Pulsar {versions[0]} is explained by {profile}"
+        yield from filter(None, [assumption(versions[0])])
     if read is not None:
         yield from read.notes()

@@ -8,13 +8,17 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.effects import (
+    CLASSES,
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
     STRATEGY,
     TRANSFER,
+    Running,
     manager_by_settings,
+    what_runs,
+    with_full_names,
     without_effect,
 )
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
@@ -35,6 +39,11 @@ BOOLEANS = ("", "true", "false")
 
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
+
+EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
+
+AT_START = "a running broker keeps its strategy until it restarts"
+"""Remark on a dynamic shedding strategy, as in the annotation of its field."""
 
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
@@ -136,13 +145,36 @@ class SettingsRead:
             unread=(*self.unread, *dynamic.unread),
         )
 
+    def late(self, name: str) -> list[str]:
+        """Return a remark on a dynamic setting that counts only after a restart."""
+        dynamic = name == STRATEGY and self.places.get(name, "").endswith(", dynamic")
+        return [AT_START] if dynamic else []
+
     def unknown(self) -> list[Unused]:
         """Return what is not read, without the settings that have a value from elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
 
+    def named(self) -> Mapping[str, Any]:
+        """Return the values, with the full names of classes that the command line names."""
+        given = [name for name, place in self.places.items() if place == GIVEN]
+        return with_full_names(self.values, given)
+
+    def running(self) -> Running:
+        """Return what runs with these settings."""
+        return what_runs(self.named(), self.version)
+
+    def strategy_instead(self, running: Running) -> Mapping[str, Any]:
+        """Return the setting of the shedding strategy that runs, if these settings name another;
+        empty if not, or if the command line names one.
+        """
+        manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
+        if not manager or running.culprit != STRATEGY or self.places.get(STRATEGY) == GIVEN:
+            return {}
+        return {STRATEGY: running.shedding}
+
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
-        why = {**dict(without_effect(self.values, self.version)), **dict(self._without_package())}
+        why = {**dict(self._without_package()), **dict(without_effect(self.named(), self.version))}
         names = (name for name in self.values if name in why)
         return [*self.unused, *(Unused(self.places[name], name, why[name]) for name in names)]
 
@@ -151,7 +183,7 @@ class SettingsRead:
         for name, value in self.values.items():
             setting = broker_settings().get(name)
             short = self.places[name] != GIVEN and "." not in str(value)
-            if setting is not None and setting.type == "class" and short:
+            if setting and setting.type == "class" and short and name not in CLASSES:
                 why = "Pulsar needs the full class name, as in org.apache.pulsar.broker…"
                 yield name, f"{value}: {why}"
 
@@ -161,6 +193,7 @@ class SettingsRead:
         A setting whose value is given elsewhere is known.
         """
         yield from filter(None, [self.assumed])
+        yield from (f"{STRATEGY}: {one}" for one in self.late(STRATEGY))
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
@@ -200,8 +233,11 @@ def read_entries(
             text = "false"
             why = f"{entry.text} is read as false, since only true means true"
             misread.append(Unused(entry.place, entry.name, why))
+        empty = as_broker and not text and _type_of(entry.name) == "list"
+        if empty:
+            misread.append(Unused(entry.place, entry.name, EMPTY_LIST))
         try:
-            value = setting_value(entry.name, text, any_range=as_broker)
+            value = "" if empty else setting_value(entry.name, text, any_range=as_broker)
         except BadSetting as error:
             if not as_broker:
                 raise BadSetting(f"{entry.place}: {error}") from None

@@ -1,6 +1,4 @@
-"""Reads settings files: broker.conf, JSON, environment files, Helm values, Kubernetes YAML, and the
-version of Pulsar in their image tags.
-"""
+"""Reads settings files: broker.conf, JSON, environment files, Helm values, Kubernetes YAML."""
 
 from __future__ import annotations
 
@@ -8,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import yaml
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.settings import (
     BadSetting,
@@ -21,12 +18,6 @@ from pulsar_conformance.conformance.cases.settings import (
 )
 from pulsar_conformance.conformance.common.settings_properties import COMMENT, PREFIX, properties
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
-from pulsar_conformance.conformance.common.yaml_parts import (
-    children,
-    entries_of,
-    substituted,
-    without_default,
-)
 from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
@@ -35,6 +26,11 @@ ABSENT = ("None", "null", "Optional.empty")
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line in which a broker prints its whole configuration."""
+
+MARK = "\ufeff"
+MARKED = (
+    "a byte order mark precedes its name, so it is another name; save the file without the mark"
+)
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -52,13 +48,14 @@ def read_settings(
     then probably the wrong file.
     """
     try:
-        text = file.read_text("utf-8-sig")
+        text = file.read_text("utf-8")
     except OSError as error:
         raise BadSetting(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
-    entries, unread = _entries(file, text)
+    entries, unread, off = _entries(file, text)
     found = read_entries(entries, release, as_broker=as_broker)
+    found = replace(found, unused=(*found.unused, *off))
     if not (found.values or found.unused or found.unreadable):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: it has no load balancing settings; {why}")
@@ -86,7 +83,8 @@ def read_dynamic(
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
     found = read_settings(file, release, as_broker=as_broker)
     places = {name: f"{place}, dynamic" for name, place in found.places.items()}
-    return replace(found, places=places)
+    unreadable = tuple(replace(one, place=f"{one.place}, dynamic") for one in found.unreadable)
+    return replace(found, places=places, unreadable=unreadable)
 
 
 def read_written_settings(
@@ -96,22 +94,33 @@ def read_written_settings(
     return read_entries(_of_object(place, written), release, as_broker=as_broker)
 
 
-def _entries(file: Path, text: str) -> tuple[Iterable[Entry], tuple[Unused, ...]]:
-    """Return a file's settings, and what is not read; the format is detected."""
+def _entries(
+    file: Path, text: str
+) -> tuple[Iterable[Entry], tuple[Unused, ...], tuple[Unused, ...]]:
+    """Return a file's settings, what is not read, and variables that do not reach the broker; the
+    format is detected.
+    """
+    marked, text = text.startswith(MARK), text.removeprefix(MARK)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and file.suffix in (".yaml", ".yml"):
         try:
             found = read_yaml(file, text)
         except BadYAML as error:
             raise BadSetting(str(error)) from None
+        off = tuple(Unused(one.place, one.key, one.off) for one in found if one.off)
+        found = [one for one in found if not one.off]
         unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
         known = [Entry(one.place, one.key, one.text) for one in found if not one.unread]
-        return known, tuple(dict.fromkeys(unread))
-    return _simple_entries(file, text), ()
+        return known, tuple(dict.fromkeys(unread)), off
+    simple = _simple_entries(file, text)
+    if simple is not None:
+        return simple, (), ()
+    entries, off = _of_conf(file, text, marked)
+    return entries, (), off
 
 
-def _simple_entries(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of a file that isn't YAML."""
+def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
+    """Return the settings of JSON, of a log or of an environment file; None for other files."""
     if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
@@ -122,7 +131,17 @@ def _simple_entries(file: Path, text: str) -> Iterator[Entry]:
         )
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
         return _of_environment(file, text)
-    return (Entry(f"{file}:{number}", name, value) for number, name, value in properties(text))
+    return None
+
+
+def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
+    """Return the settings of a broker.conf, and its first line if a byte order mark begins it,
+    which Pulsar takes for a part of the name.
+    """
+    found = [Entry(f"{file}:{number}", name, value) for number, name, value in properties(text)]
+    if not marked or not found or found[0].place != f"{file}:1":
+        return found, ()
+    return found[1:], (Unused(found[0].place, found[0].name, MARKED),)
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
@@ -185,67 +204,3 @@ def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
 def _strip_quotes(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if quoted else text
-
-
-VERSION = r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)"
-IMAGE = re.compile(rf"(?:.*/)?pulsar(?:-all)?:{VERSION}")
-"""An image of Pulsar's own, such as `apachepulsar/pulsar-all:4.0.8`."""
-
-NAMED_BY_VARIABLE = re.compile(
-    r"(?:.*/)?pulsar(?:-all)?:.*\$.*|\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE
-)
-"""An image of Pulsar's own whose tag is a variable without a default."""
-
-REPOSITORY = re.compile(r"(?:.*/)?pulsar(?:-all)?")
-TAG = re.compile(VERSION)
-TAG_OF_ALL = "defaultPulsarImageTag"
-"""Value of the Helm chart for images without a tag of their own."""
-
-
-class ImageTag(NamedTuple):
-    """A version of Pulsar, with the line of the file that names it."""
-
-    version: str
-    """The version; empty if a variable without a default is to name it."""
-    place: str
-    variable: str = ""
-    """The variable that names the version or has it as its default; empty if none does."""
-
-
-def image_tags(file: Path) -> tuple[ImageTag, ...]:
-    """Return the versions of Pulsar's images in a YAML file, each once.
-
-    None are found in other files, and in those that cannot be read.
-    """
-    if file.suffix not in (".yaml", ".yml"):
-        return ()
-    found: dict[str, ImageTag] = {}
-    try:
-        for document in yaml.compose_all(file.read_text("utf-8-sig"), yaml.SafeLoader):
-            for version, line, variable in _tags(document):
-                found.setdefault(version, ImageTag(version, f"{file}:{line}", variable))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
-        return ()
-    return tuple(found.values())
-
-
-def _tags(node: Any) -> Iterator[tuple[str, int, str]]:
-    """Yield each version in a YAML node and its children, with its line and its variable."""
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _tags(item)
-    scalars = {key: one for key, one in children(node).items() if isinstance(one, yaml.ScalarNode)}
-    tagged = [(IMAGE, "image"), (TAG, TAG_OF_ALL)]
-    if "repository" in scalars and REPOSITORY.fullmatch(scalars["repository"].value):
-        tagged.append((TAG, "tag"))
-    for pattern, name in tagged:
-        if name not in scalars:
-            continue
-        text, variable = substituted(scalars[name].value.strip())
-        line = scalars[name].start_mark.line + 1
-        if tag := pattern.fullmatch(text):
-            yield tag[1], line, variable
-        elif name == "image" and NAMED_BY_VARIABLE.fullmatch(text):
-            yield "", line, without_default(text)
-    for _, child in entries_of(node):
-        yield from _tags(child)

@@ -22,6 +22,8 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     manager_by_settings,
+    what_runs,
+    with_full_names,
 )
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
@@ -57,7 +59,7 @@ from pulsar_conformance.conformance.explain.running import check_case, unknown_h
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.judged import nearest_profile
+from pulsar_conformance.specs.judged import nearest_profile, version_of_released
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
@@ -239,18 +241,24 @@ def _check_extensible(args: argparse.Namespace, settings: Mapping[str, Any]) -> 
     if args.release and nearest_profile(args.release) in WITHOUT_EXTENSIBLE:
         raise BadCase(f"{here}, which Pulsar {args.release} does not have; leave out --release")
     manager = manager_by_settings(settings)
+    given = [one.partition("=")[0].strip() for one in args.setting]
+    runs = what_runs(with_full_names(settings, given), args.release or "")
+    if runs.culprit == MANAGER:
+        raise BadCase(f"{here}, but {MANAGER}: {runs}; leave the setting out")
     if settings.get(MANAGER) and manager != EXTENSIBLE:
         raise BadCase(f"{here}, but {MANAGER} selects the {manager} one; leave the setting out")
 
 
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings from files and command line; print a note on those without effect."""
-    read = read_in_force(args.conf, args.dynamic)
+    version = version_of_released(args.profile) if args.profile else args.release
+    read = read_in_force(args.conf, args.dynamic, version or None)
     if read is None:
         return dict(given)
-    for note in read.changed(given).notes():
+    changed = read.changed(given)
+    for note in changed.notes():
         print_note(note)
-    return {**read.values, **given}
+    return {**read.values, **changed.strategy_instead(changed.running()), **given}
 
 
 def _is_example(name: str) -> bool:

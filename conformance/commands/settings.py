@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
+    from pulsar_conformance.conformance.common.image_tags import release_by_image
 
     if file.startswith(("http://", "https://")):
         if args.dynamic:
@@ -79,7 +80,9 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             )
         found = _read_running_broker(file, args.release)
     else:
-        release = args.release or _release_of_image(Path(file))
+        release, notes = (args.release, []) if args.release else release_by_image(Path(file))
+        for note in notes:
+            print_note(note)
         found = read_settings(Path(file), release, as_broker=True)
         if args.dynamic:
             over = read_dynamic(args.dynamic, release, as_broker=True)
@@ -90,26 +93,6 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print("\n".join(_explanation(found, args)))
     told = (found.without_effect(), found.unreadable, found.misread, found.unknown())
     return int(any(told))
-
-
-def _release_of_image(file: Path) -> str | None:
-    """Return the version of Pulsar's image that a file names, and say so; None if there is none."""
-    from pulsar_conformance.conformance.cases.settings_files import image_tags
-
-    tags = image_tags(file)
-    for version, place, variable in tags:
-        if not version:
-            told = f"{place}: the tag of Pulsar's image comes from {variable or 'a variable'}"
-            raise UserError(f"{told} and is not known; give it with --release VERSION")
-    if len(tags) == 1:
-        default = f", the default of {tags[0].variable}" if tags[0].variable else ""
-        told = f"Pulsar {tags[0].version} by its image ({tags[0].place}{default})"
-        print_note(told)
-        return tags[0].version
-    if tags:
-        named = " and ".join(f"{one.version} ({one.place})" for one in tags)
-        raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
-    return None
 
 
 def _read_running_broker(url: str, release: str | None) -> SettingsRead:
@@ -182,6 +165,9 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
+DYNAMIC = ", dynamic"
+"""End of the places of dynamic settings."""
+
 NOTHING_WITHOUT_EFFECT = "no setting that differs from its default is without effect"
 
 Section = tuple[str, list[str]]
@@ -206,13 +192,15 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             "known; it may lack some of these",
             [],
         )
+    yield from ((note, []) for note in _release_notes(found))
     yield from _own_differences(found)
     unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
     if unknown:
         yield "not known", unknown
     unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
     if unreadable:
-        yield "cannot be read", unreadable
+        stops = any(not one.place.endswith(DYNAMIC) for one in found.unreadable)
+        yield "cannot be read" + (", so the broker does not start" if stops else ""), unreadable
     misread = [f"{one.name} ({one.place}): {one.why}" for one in found.misread]
     if misread:
         yield "taken for another value", misread
@@ -229,7 +217,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     rows = [
         f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
         + ("" if value == default else f"; the default is {_short(default)}")
-        + (f"; {remark}" if (remark := _remark(name, value)) else "")
+        + (f"; {remark}" if (remark := _remark(found, name)) else "")
         + ")"
         for name, (value, default) in in_force
     ]
@@ -240,6 +228,17 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+
+
+def _release_notes(found: SettingsRead) -> Iterator[str]:
+    """Yield which release is assumed if that of the file is not known."""
+    from pulsar_conformance.specs.judged import assumption
+
+    if not found.version:
+        newest = _compared_with(found)
+        yield f"no release is given: Pulsar {newest} is assumed; to change that, add --release"
+    elif note := assumption(found.version):
+        yield note
 
 
 def _own_differences(found: SettingsRead) -> Iterator[Section]:
@@ -253,12 +252,15 @@ def _own_differences(found: SettingsRead) -> Iterator[Section]:
         yield f"Pulsar {found.version} differs from {nearest}", differences
 
 
-def _remark(name: str, value: Any) -> str:
-    """Return a remark on a value that Pulsar accepts and the documents exclude; usually empty."""
+def _remark(found: SettingsRead, name: str) -> str:
+    """Return a remark on a value that Pulsar accepts and the documents exclude, or that counts only
+    later; usually empty.
+    """
     from pulsar_conformance.conformance.cases.setting_types import out_of_range
 
-    outside = out_of_range(name, value)
-    return f"Pulsar accepts it, but it should be {outside}" if outside else ""
+    outside = out_of_range(name, found.values[name])
+    said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
+    return "; ".join([*said, *found.late(name)])
 
 
 def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
                 "value": value,
                 "place": found.places[name],
                 "default": default,
-                **({"remark": remark} if (remark := _remark(name, value)) else {}),
+                **({"remark": remark} if (remark := _remark(found, name)) else {}),
             }
             for name, (value, default) in _in_force(found).items()
         },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,15 +11,24 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
-    OTHER_COMPONENTS,
+    LEFT_OUT,
+    MOUNTED,
+    STANDALONE,
     children,
+    components_run,
+    containers_of_brokers,
     entries_of,
+    helm_values,
     is_null,
     is_other,
+    items_of,
     names_other,
+    origin_of,
     plain,
+    rendered,
     scalar,
     substituted,
+    why_not_applied,
     without_default,
 )
 from pulsar_conformance.specs.errors import UserError
@@ -37,9 +45,6 @@ SECRET, ENCODED = "Secret", "data"
 
 REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 """Kinds of resources that `envFrom` names."""
-
-MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
-"""Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
 
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
@@ -69,6 +74,8 @@ class FoundInYAML:
     """Why the value is not known, or the part not read; empty for a known value."""
     part: bool = False
     """True if this is a part such as an env_file, instead of a setting."""
+    off: str = ""
+    """Why a variable does not reach the broker's settings; empty if it does."""
 
     @property
     def key(self) -> str:
@@ -126,11 +133,17 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         raise BadYAML(f"{file}: it isn't YAML") from None
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
-    _refuse_several(file, found)
+    taken = {one.name for one in found if one.part and not one.off}
+    off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
+    found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
+    _refuse_several(file, [one for one in found if not one.off])
     maps = {one.source[1] for one in found if one.source[0] == MAP}
     kept: list[FoundInYAML] = []
     for one in _in_order(found):
-        if one.part and one.name in maps:
+        if one.part and (one.name in maps or one.off):
+            continue
+        if one.off:
+            kept += [one] if one.matters else []
             continue
         if one.unread or any(other.unread and other.key == one.key for other in kept):
             kept = [other for other in kept if other.key != one.key or other.part]
@@ -173,9 +186,8 @@ def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
 
 def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings in a YAML node and its children, and the parts that are not read."""
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _item(item, scope)
+    for item in items_of(node):
+        yield from _item(item, scope)
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
     if kind and "metadata" in known:
@@ -186,6 +198,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         scope = replace(scope, source=source, resource=True)
     if scope.resource and "containers" in known:
         yield from _mounted(known, scope)
+    chosen = containers_of_brokers(items_of(known.get("containers")))
     composed = not scope.path and not kind and isinstance(known.get("services"), yaml.MappingNode)
     for key, value in entries_of(node):
         name = key.value
@@ -197,6 +210,11 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 inner = replace(scope.under(name).under(one.value), source=(SET, one.value))
                 yield FoundInYAML(scope.place(one), "", "", inner.source)
                 yield from _walk(below, inner)
+        elif name == "containers" and isinstance(value, yaml.SequenceNode):
+            for container in chosen:
+                yield from _container(container, scope.under(name))
+        elif name == "helm":
+            yield from _helm(value, scope)
         elif name == "envFrom":
             yield from _env_from(value, scope)
         elif name == ENCODED and kind == SECRET:
@@ -205,8 +223,20 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield from _of_conf(key, value, scope)
         elif isinstance(value, yaml.ScalarNode) and _is_setting(name, scope):
             yield _variable(scope.place(key), name, value, scope)
-        elif plain(name) not in OTHER_COMPONENTS and not (composed and name.startswith("x-")):
+            yield from _within_text(key, value, scope)
+        elif isinstance(value, yaml.ScalarNode):
+            yield from _within_text(key, value, scope)
+        elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
+
+
+def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings in the Helm values of an Argo CD application."""
+    for one in helm_values(node):
+        yield from _walk(one, replace(scope, path=()))
+    for one in items_of(children(node).get("valueFiles")):
+        why = "it is not read; give that file with --conf"
+        yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
 
 
 def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -227,9 +257,11 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the volumes that a pod mounts in place of the broker's settings."""
-    volumes = {scalar(children(one).get("name")): children(one) for one in _items(pod, "volumes")}
-    for container in _items(pod, "containers"):
-        for mount in _items(children(container), "volumeMounts"):
+    volumes = {
+        scalar(children(one).get("name")): children(one) for one in items_of(pod.get("volumes"))
+    }
+    for container in items_of(pod.get("containers")):
+        for mount in items_of(children(container).get("volumeMounts")):
             name, path = (scalar(children(mount).get(key)) for key in ("name", "mountPath"))
             if MOUNTED.fullmatch(path):
                 volume = volumes.get(name, {})
@@ -241,16 +273,20 @@ def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 yield FoundInYAML(scope.place(mount), named, "", scope.source, why, True)
 
 
-def _items(known: dict[str, Any], key: str) -> list[Any]:
-    node = known.get(key)
-    return node.value if isinstance(node, yaml.SequenceNode) else []
-
-
 def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a file within a ConfigMap, unless it is another component's."""
     if not names_other(key.value):
         for _, name, text in properties(value.value):
             yield FoundInYAML(scope.place(key), name, text, scope.source)
+
+
+def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a text of several lines as not read if it has settings, which no chart applies."""
+    lines = properties(value.value) if value.style in ("|", ">") else ()
+    named = next((name for _, name, _ in lines if why_unknown(name) is None), "")
+    if named:
+        why = f"its text has settings, such as {named}, and is not read; write them as keys"
+        yield FoundInYAML(scope.place(key), key.value, "", scope.source, why, True)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:
@@ -273,21 +309,41 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield FoundInYAML(scope.place(base), f"extends {named}", "", scope.source, why, True)
     if "env_file" in known:
         files = known["env_file"]
-        for one in files.value if isinstance(files, yaml.SequenceNode) else [files]:
+        for one in items_of(files) or [files]:
             named = scalar(one) or scalar(children(one).get("path"))
             why = "it is not read; give that file with --conf"
             yield FoundInYAML(scope.place(one), f"env_file {named}", "", scope.source, why, True)
-    for one in _items(known, "volumes"):
+    for one in items_of(known.get("volumes")):
         path = scalar(one) or scalar(children(one).get("target"))
         if MOUNTED.fullmatch(path):
             why = "it is mounted and not read; give that file with --conf"
             yield FoundInYAML(scope.place(one), path, "", scope.source, why, True)
-    yield from _walk(node, scope)
+    yield from _started(node, _walk(node, scope), scope)
+
+
+def _container(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the settings of a pod's container; none if it is another component's."""
+    known = children(node)
+    if not is_other(scalar(known.get("name")), known.get("command"), known.get("args")):
+        yield from _started(node, _walk(node, scope), scope)
+
+
+def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a container's settings, with the reason if its command does not apply them, and the
+    file that it reads if that is not broker.conf.
+    """
+    known = children(node)
+    commands = [known.get(key) for key in ("entrypoint", "command", "args")]
+    off = why_not_applied(scalar(known.get("image")), *commands)
+    yield from (replace(one, off=off) for one in found)
+    if "standalone" in components_run(*commands):
+        place = scope.place(next(filter(None, commands)))
+        yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
 
 
 def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the ConfigMaps and Secrets from which a container takes its environment."""
-    for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+    for item in items_of(node) or [node]:
         for key, reference in entries_of(item):
             kind = REFERENCES.get(key.value)
             if kind:
@@ -299,10 +355,10 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return the setting with a scalar value; in a compose file, null is the shell's value."""
     if not scope.composed:
-        return FoundInYAML(place, name, scalar(value), scope.source)
+        return FoundInYAML(place, name, rendered(value), scope.source)
     if is_null(value):
         return _unknown(place, name, "the shell", scope)
-    return _composed(place, name, scalar(value), scope)
+    return _composed(place, name, rendered(value, booleans=False), scope)
 
 
 def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
@@ -321,7 +377,7 @@ def _unknown(place: str, name: str, origin: str, scope: YAMLScope) -> FoundInYAM
 def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
 
-    Any other object is searched for settings, unless it is another component's container.
+    Any other object is searched for settings.
     """
     place, parts = scope.place(item), children(item)
     if isinstance(item, yaml.ScalarNode) and scope.ends in SECTIONS:
@@ -333,18 +389,8 @@ def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif scope.composed:
             yield _unknown(place, name, "the shell", scope)
     elif parts.keys() == {"name", "valueFrom"}:
-        yield _unknown(place, scalar(parts["name"]), _origin(parts["valueFrom"]), scope)
+        yield _unknown(place, scalar(parts["name"]), origin_of(parts["valueFrom"]), scope)
     elif parts.keys() == {"name", "value"} or (parts.keys() == {"name"} and scope.ends == "env"):
-        yield FoundInYAML(place, scalar(parts["name"]), scalar(parts.get("value")), scope.source)
-    elif scope.ends not in ("containers", "initContainers") or not is_other(
-        scalar(parts.get("name")), parts.get("command"), parts.get("args")
-    ):
+        yield FoundInYAML(place, scalar(parts["name"]), rendered(parts.get("value")), scope.source)
+    else:
         yield from _walk(item, scope)
-
-
-def _origin(node: Any) -> str:
-    """Return from which object or field a variable's value comes."""
-    for key, reference in entries_of(node):
-        kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
-        return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
-    return "valueFrom"

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 OTHER_COMPONENTS = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
@@ -24,6 +25,31 @@ OTHER_COMMANDS = (
 )
 RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
 """Matches a component of Pulsar that a container's command runs."""
+
+ALONE = re.compile(
+    r"(?:\S*sh\s+-\w+\s+)?[\"']?\s*(?:exec\s+)?\S*pulsar\s+(broker|standalone)\b[^;&|]*"
+)
+"""Matches a command that runs a broker and nothing before it, which could apply variables."""
+
+DISTRIBUTION = re.compile(
+    r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
+)
+"""Matches the last part of a repository with images of Pulsar or of a distribution of it."""
+
+EXTRA_CONTAINERS = frozenset(
+    {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
+)
+"""Keys, as `plain` returns them, of containers beside that of a component."""
+
+LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
+
+MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
+"""Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
+
+STANDALONE = (
+    "it reads conf/standalone.conf, which turns load balancing off and is not read here; give that "
+    "file with --conf"
+)
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -50,8 +76,56 @@ def names_other(name: str) -> bool:
 
 def is_other(name: str, *commands: Any) -> bool:
     """True if a container is of another component, by the commands it runs or else its name."""
-    runs = set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+    runs = components_run(*commands)
     return BROKERS.isdisjoint(runs) if runs else names_other(name)
+
+
+def is_of_pulsar(image: str) -> bool:
+    """True if an image is of Pulsar or of a distribution of it, by its repository."""
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return DISTRIBUTION.fullmatch(name) is not None
+
+
+def containers_of_brokers(containers: list[Any]) -> list[Any]:
+    """Return those of a pod's containers that may run a broker: those that say so, or else those
+    with an image of Pulsar or with none, or else all.
+    """
+    each = [(one, children(one)) for one in containers]
+    brokers = [one for one, parts in each if is_broker(scalar(parts.get("name")), parts)]
+    if brokers:
+        return brokers
+    if not any(is_of_pulsar(scalar(parts.get("image"))) for _, parts in each):
+        return containers
+    return [
+        one for one, parts in each if "image" not in parts or is_of_pulsar(scalar(parts["image"]))
+    ]
+
+
+def is_broker(name: str, parts: dict[str, Any]) -> bool:
+    """True if a container runs a broker by its commands or else its name."""
+    runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
+    words = {word.lower() for word in WORD.findall(name)}
+    return not BROKERS.isdisjoint(runs or words)
+
+
+def components_run(*commands: Any) -> set[str]:
+    """Return the components of Pulsar that a container's commands run."""
+    return set(RUN.findall(" ".join(filter(None, map(_words, commands)))))
+
+
+def why_not_applied(image: str, *commands: Any) -> str:
+    """Return why a container's variables do not reach the settings of its broker; usually empty.
+
+    Only images of Pulsar itself, which have no commands of their own, are known.
+    """
+    alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    if not alone or name not in ("pulsar", "pulsar-all"):
+        return ""
+    return (
+        f"the command runs bin/pulsar {alone[1]} without bin/apply-config-from-env.py, so the "
+        f"variable does not reach {alone[1]}.conf"
+    )
 
 
 def _words(node: Any) -> str:
@@ -59,6 +133,32 @@ def _words(node: Any) -> str:
     if isinstance(node, yaml.SequenceNode):
         return " ".join(map(_words, node.value))
     return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def helm_values(node: Any) -> list[Any]:
+    """Return the values that an Argo CD application gives to a Helm chart, later ones overriding
+    earlier ones: YAML in a text, a mapping, and parameters such as `broker.configData.NAME`.
+    """
+    known = children(node)
+    found = []
+    if text := scalar(known.get("values")):
+        above = "\n" * (known["values"].start_mark.line + (known["values"].style in ("|", ">")))
+        found.append(yaml.compose(above + text, yaml.SafeLoader))
+    found += [known["valuesObject"]] if "valuesObject" in known else []
+    for one in items_of(known.get("parameters")):
+        parts = children(one)
+        value = parts.get("value")
+        for key in reversed(re.split(r"(?<!\\)\.", scalar(parts.get("name")))):
+            mark = {"start_mark": one.start_mark, "end_mark": one.end_mark}
+            key_node = yaml.ScalarNode("tag:yaml.org,2002:str", key.replace("\\.", "."), **mark)
+            value = yaml.MappingNode("tag:yaml.org,2002:map", [(key_node, value)], **mark)
+        found.append(value)
+    return [one for one in found if one is not None]
+
+
+def items_of(node: Any) -> list[Any]:
+    """Return the items of a list; none of other nodes."""
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -92,6 +192,20 @@ def scalar(node: Any) -> str:
     return str(node.value).strip() if given else ""
 
 
+def rendered(node: Any, *, booleans: bool = True) -> str:
+    """Return the text that a chart or an operator makes of a scalar: numbers, and words that are
+    booleans in YAML 1.1, in their usual form if they are not quoted.
+    """
+    text = scalar(node)
+    if not text or node.style is not None:
+        return text
+    if node.tag.endswith(":int") and ":" not in text:
+        return str(SafeConstructor().construct_yaml_int(node))
+    if node.tag.endswith(":bool") and booleans:
+        return str(SafeConstructor().construct_yaml_bool(node)).lower()
+    return text
+
+
 def is_null(node: Any) -> bool:
     """True if a node is YAML's null."""
     return bool(node.tag.endswith(":null"))
@@ -118,3 +232,11 @@ def without_default(text: str) -> str:
 
 def _has_default(found: re.Match[str]) -> bool:
     return found[2] in (":-", "-")
+
+
+def origin_of(node: Any) -> str:
+    """Return from which object or field a variable's value comes."""
+    for key, reference in entries_of(node):
+        kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
+        return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
+    return "valueFrom"

@@ -15,7 +15,9 @@ from pulsar_conformance.conformance.cases.effects import (
     MANAGER,
     STRATEGY,
     TRANSFER,
+    Running,
     manager_by_settings,
+    with_full_names,
     without_effect,
 )
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
@@ -113,18 +115,24 @@ def check_case(found: MadeCase) -> None:
             f"load manager, but {asked} asks about the modular one; save reports of brokers that "
             "run the modular one, or give a profile with --judge-by to ask anyway"
         )
-    check_manager(found.place, found.trial, found.profile)
+    check_manager(found.place, found.trial, found.profile, found.running)
 
 
-def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:
-    """Raise `BadSetting` if a question concerns the modular manager but another is configured.
+def check_manager(
+    place: str, trial: Trial, profile: str | None = None, runs: Running | None = None
+) -> None:
+    """Raise `BadSetting` if a question concerns the modular manager but another one runs.
 
     A release is asked about the extensible manager's shedder as well.
     """
+    anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:
         settings = case.get("settings") if isinstance(case, dict) else None
         if not isinstance(settings, dict) or not operation.startswith(MODULAR):
             continue
+        if runs and runs.culprit and runs.manager not in ("modular", EXTENSIBLE):
+            told = f"{place}: {runs.culprit}: {runs}, but {operation} asks about the modular load"
+            raise BadSetting(f"{told} manager; {anyway}")
         manager = manager_by_settings(settings)
         named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
         sheds = operation.startswith("shed.") and named.rpartition(".")[2] == TRANSFER
@@ -133,7 +141,7 @@ def check_manager(place: str, trial: Trial, profile: str | None = None) -> None:
         if manager != "modular":
             raise BadSetting(
                 f"{place}: {MANAGER} selects the {manager} load manager, but {operation} "
-                "asks about the modular one; give a profile with --judge-by to ask anyway"
+                f"asks about the modular one; {anyway}"
             )
 
 
@@ -170,7 +178,7 @@ def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -
         settings = {**model.defaults, **(case.get("settings") or {})}
         if case.get("strategy"):
             settings[STRATEGY] = case["strategy"]
-        for name, why in without_effect(settings, version):
+        for name, why in without_effect(with_full_names(settings), version):
             if name in given:
                 yield f"--setting {name} has no effect: {why}"
 

@@ -47,6 +47,32 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     assert "are for a FILE" in capsys.readouterr().err
 
 
+def test_a_dynamic_strategy_waits_for_a_restart(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    shedder = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
+    conf.write_text(f"{THRESHOLD}=80\n")
+    dynamic.write_text(json.dumps({"loadBalancerLoadSheddingStrategy": shedder}))
+    assert main(["settings", str(conf), "--dynamic", str(dynamic)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "ThresholdShedder; a running broker keeps its strategy until it restarts)" in out
+    report = {"cpu": {"usage": 75, "limit": 100}, "bundles": [], "lastStats": {}}
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "b1.json").write_text(json.dumps(report))
+    assert main(["case", str(tmp_path / "reports"), "--dynamic", str(dynamic)]) == 0
+    assert "keeps its strategy until it restarts" in capsys.readouterr().err
+
+
+def test_what_a_broker_cannot_read_keeps_it_from_starting(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text(f"{SHEDDING}=false\n")
+    dynamic.write_text(json.dumps({THRESHOLD: "many"}))
+    assert main(["settings", str(conf), "--dynamic", str(dynamic)]) == 1
+    assert "\ncannot be read\n" in capsys.readouterr().out
+    conf.write_text(f"{THRESHOLD}=many\n")
+    assert main(["settings", str(conf)]) == 1
+    assert "cannot be read, so the broker does not start\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("conf", [True, False])
 def test_a_case_has_the_dynamic_settings(tmp_path, capsys, conf):
     report = {"cpu": {"usage": 75, "limit": 100}, "bundles": [], "lastStats": {}}

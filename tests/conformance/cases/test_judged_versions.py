@@ -103,9 +103,9 @@ def test_overload_shedder_runs_where_the_version_lacks_the_strategy(
     folder = REPORTS / "three-brokers" / "modular"
     out, err = explained(capsys, folder, "--conf", conf, "--release", version)
     assert f"strategy {runs}, as in" in out
-    lacks = "it has no AvgShedder, and OverloadShedder runs instead"
+    lacks = "Pulsar 3.2.3 has no AvgShedder, so OverloadShedder runs instead"
     assert (lacks in err) is (runs == "OverloadShedder")
-    assert main(["settings", str(conf), "--release", version]) == 0
+    assert main(["settings", str(conf), "--release", version]) == int(runs == "OverloadShedder")
     told = " ".join(capsys.readouterr().out.split())
     assert (lacks in told) is (runs == "OverloadShedder")
 
@@ -191,3 +191,52 @@ def test_ways_that_no_release_has_are_refused(capsys, tmp_path, full_heap, ways)
     file.write_text(json.dumps({**content, "ways": json.loads(ways)}), "utf-8")
     assert main(["explain", str(file)]) == 2
     assert f"{file}: its ways are not those of a release" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("5.0.1", "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behaviour is assumed, except where"),
+        ("6.2.0", "Pulsar 6.2.0 is newer than 5.0.0-M1, whose behaviour is assumed"),
+        ("4.1.1", "Pulsar 4.1.1 is newer than 4.0.7, whose behaviour is assumed"),
+        ("5.0.0-M1", ""),
+        ("4.2.9", ""),
+        ("3.3.6", ""),
+        ("2.10.5", ""),
+    ],
+)
+def test_a_version_that_no_known_release_decides_for_is_named(capsys, tmp_path, version, told):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerNamespaceMaximumBundles=64\n", "utf-8")
+    folder = REPORTS / "three-brokers" / "modular"
+    for words in (["settings", conf], ["explain", folder], ["case", folder, "--conf", conf]):
+        main([*map(str, words), "--release", version])
+        said = " ".join(" ".join(capsys.readouterr()).split())
+        assert (told or "is newer than") in said if told else "is newer than" not in said
+
+
+def test_a_milestone_and_its_final_release_differ(capsys, tmp_path):
+    folder = REPORTS / "three-brokers" / "modular"
+    assert judged_version("5.0.0-M1") is None
+    out, err = explained(capsys, folder, "--release", "5.0.0-M1")
+    assert "AvgShedder" not in err
+    _, err = explained(capsys, folder, "--release", "5.0.1")
+    assert "loadBalancerLoadSheddingStrategy is AvgShedder by default" in err
+    assert "--judge-by documented-5.0" in err
+    assert "maxUnloadPercentage is 0.5 by default" in err
+    assert main(["case", str(folder), "--release", "5.0.1"]) == 0
+    assert json.loads(capsys.readouterr().out)["case"]["settings"]["maxUnloadPercentage"] == 0.5
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{STRATEGY}={PACKAGE}ThresholdShedder\n", "utf-8")
+    out, _ = explained(capsys, folder, "--conf", conf, "--release", "5.0.1")
+    assert "strategy ThresholdShedder, as in" in out
+    main(["settings", str(conf), "--release", "5.0.1"])
+    assert "does not start" not in capsys.readouterr().out
+
+
+def test_the_release_whose_defaults_are_shown_is_named(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerNamespaceMaximumBundles=64\n", "utf-8")
+    main(["settings", str(conf)])
+    told = "no release is given: Pulsar 5.0.0-M1 is assumed; to change that, add --release"
+    assert told in capsys.readouterr().out

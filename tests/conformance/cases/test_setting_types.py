@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.commands.main import main
 
 PERCENT = "loadBalancerBrokerThresholdShedderPercentage"
@@ -66,7 +67,8 @@ def test_values_that_cannot_be_read_have_a_section_and_the_others_are_explained(
     status, out = told(f'{PERCENT}="70"', f"{BUNDLES}=64", f"{RATE}=70%")
     assert status == 1
     out = " ".join(out.split())
-    assert f'cannot be read {PERCENT} (line 1): "70": it takes a whole number' in out
+    assert "cannot be read, so the broker does not start" in out
+    assert f'{PERCENT} (line 1): "70": it takes a whole number' in out
     assert f"{RATE} (line 3): 70%: it takes a whole number" in out
     assert f"{BUNDLES} = 64 (line 2; the default is 128)" in out
     _, out = told(f"{RATE}=70%", options=["--all"])
@@ -91,3 +93,34 @@ def test_a_value_outside_the_documented_range_is_in_force_with_a_remark(told):
     assert "loadBalancerHistoryResourcePercentage = 1.5 (line 1; the default is 0.9; Pulsar" in out
     assert f"{WEIGHT} = -1" in out
     assert "Pulsar accepts it, but it should be between 0 and 1)" in out
+
+
+def test_escapes_of_properties_are_read_as_java_does(tmp_path):
+    file = tmp_path / "broker.conf"
+    interval = "loadBalancerSheddingIntervalMinutes"
+    topics = "loadBalancerNamespaceBundleMaxTopics"
+    file.write_text(f"{interval}=\\u0031\\u0035\n{BUNDLES} \\\n  = 6\\4\n{topics}\\==5\n", "utf-8")
+    found = read_settings(file)
+    assert found.values == {interval: 15, BUNDLES: 64}
+    assert [one.name for one in found.unused] == [f"{topics}="]
+
+
+def test_a_byte_order_mark_hides_the_first_setting(tmp_path):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"\ufeff{BUNDLES}=64\n{RATE}=70\n", "utf-8")
+    found = read_settings(file)
+    assert found.values == {RATE: 70}
+    assert [str(one) for one in found.unused] == [
+        f"{file}:1: {BUNDLES}: a byte order mark precedes its name, so it is another name; save "
+        "the file without the mark"
+    ]
+    file.write_text(f"\ufeff# first\n{RATE}=70\n", "utf-8")
+    assert (read_settings(file).values, read_settings(file).unused) == ({RATE: 70}, ())
+
+
+def test_an_empty_list_is_not_the_default(told):
+    status, out = told("supportedNamespaceBundleSplitAlgorithms=", f"{BUNDLES}=64")
+    out = " ".join(out.split())
+    assert status == 1
+    assert "its empty text is read as an empty list, and not as the default" in out
+    assert "supportedNamespaceBundleSplitAlgorithms = empty (line 1; the default is range" in out

@@ -134,7 +134,7 @@ def test_a_misspelt_class_of_pulsar_has_its_consequence(tmp_path, release, inste
     file.write_text(f"{SHEDDER}={IMPL}ThresholdSheder\n")
     [unused] = read_settings(file, release).without_effect()
     assert f"Pulsar has no class {IMPL}ThresholdSheder" in unused.why
-    assert f"the most similar name is {IMPL}ThresholdShedder; {instead}" in unused.why
+    assert f"(the most similar name is {IMPL}ThresholdShedder), so {instead}" in unused.why
 
 
 def test_a_plug_in_and_the_classes_of_pulsar_are_no_mistakes(tmp_path):

@@ -250,3 +250,118 @@ def test_what_is_not_known_is_listed(tmp_path, capsys):
     assert main(["settings", str(file)]) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert f"not known {SHEDDING} ({file}:2): its value comes from the shell" in out
+
+
+def pod(*containers, more=""):
+    text = f"spec: {{template: {{spec: {{{more}containers: [{', '.join(containers)}]}}}}}}"
+    return resource("StatefulSet", "pulsar-broker", text)
+
+
+def container(settings, name="x", image="apachepulsar/pulsar-all:3.0.7", more=""):
+    each = (one.split(": ") for one in settings.split(", "))
+    env = ", ".join(f"{{name: {key}, value: {value}}}" for key, value in each)
+    return f"{{name: {name}, image: '{image}', {more}env: [{env}]}}"
+
+
+def test_containers_that_do_not_run_the_broker_are_left_out(read):
+    own, other = container(f"{INTERVAL}: '5'"), container(OTHER, "wait")
+    assert read(pod(own, more=f"initContainers: [{other}], ")).values == {INTERVAL: 5}
+    assert read(pod(own, container(OTHER, "sidecar", "busybox"))).values == {INTERVAL: 5}
+    broker = container(f"{INTERVAL}: '5'", "broker", "registry/mine:7")
+    assert read(pod(container(OTHER, "agent", "busybox"), broker)).values == {INTERVAL: 5}
+    runs = container(f"{INTERVAL}: '5'", "main", "mine", "command: [bin/pulsar, broker], ")
+    assert read(pod(other, runs)).values == {INTERVAL: 5}
+    assert read(pod(f"{{name: x, env: [{{name: {INTERVAL}, value: '5'}}]}}", own)).unread == ()
+    extra = f"broker: {{extraContainers: [{other}], configData: {{{INTERVAL}: 5}}}}\n"
+    assert read(extra).values == {INTERVAL: 5}
+
+
+@pytest.mark.parametrize(
+    ("command", "applied"),
+    [
+        ("bin/pulsar broker", False),
+        ("bash -c 'exec /pulsar/bin/pulsar broker'", False),
+        ("bash -c './prepare.sh && bin/pulsar broker'", True),
+        ("bash -c 'bin/apply-config-from-env.py conf/broker.conf && bin/pulsar broker'", True),
+        ("[sh, -c, 'bin/apply-config-from-env-with-prefix.py P_ conf/broker.conf; exec it']", True),
+    ],
+)
+def test_variables_count_if_the_command_applies_them(read, command, applied):
+    image = "image: apachepulsar/pulsar:3.0.7, "
+    compose_file = compose(broker=service(f"{INTERVAL}: 5", f"{image}command: {command}, "))
+    listed = command if command.startswith("[") else f"['{command.replace(chr(39), '')}']"
+    kubernetes = pod(container(f"{INTERVAL}: 5", more=f"command: {listed}, "))
+    for text in (compose_file, kubernetes):
+        found = read(text)
+        assert found.values == ({INTERVAL: 5} if applied else {})
+        assert bool(found.unused) is not applied
+        assert applied or "the variable does not reach broker.conf" in found.unused[0].why
+    own = compose_file.replace("apachepulsar/pulsar", "registry/own")
+    assert read(own).values == {INTERVAL: 5}, "that image may have an entrypoint"
+
+
+def test_a_config_map_does_not_count_if_the_command_does_not_apply_it(read):
+    start = "image: apachepulsar/pulsar:3.0.7, command: [bin/pulsar, broker], "
+    named = f"{{name: x, {start}envFrom: [{{configMapRef: {{name: a}}}}]}}"
+    found = read(config_map("a", f"{INTERVAL}: '5'") + pod(named))
+    assert (found.values, found.unread) == ({}, ())
+    assert "bin/pulsar broker without bin/apply-config-from-env.py" in found.unused[0].why
+
+
+def test_a_standalone_reads_a_file_of_its_own(read):
+    run = "image: apachepulsar/pulsar:3.0.7, command: bash -c 'bin/apply-config-from-env.py "
+    run += "conf/standalone.conf && bin/pulsar standalone', "
+    found = read(compose(pulsar=service(f"{INTERVAL}: 5", run)))
+    assert found.values == {INTERVAL: 5}
+    assert "conf/standalone.conf, which turns load balancing off" in found.unread[0].why
+
+
+def test_the_values_of_an_argo_application_are_read(read):
+    text = f"""kind: Application
+metadata: {{name: pulsar}}
+spec:
+  source:
+    helm:
+      valueFiles: [more.yaml]
+      values: |
+        broker:
+          configData:
+            {INTERVAL}: "17"
+            {GRACE}: "6"
+        proxy: {{configData: {{{GRACE}: 9}}}}
+      parameters:
+      - {{name: broker.configData.{INTERVAL}, value: "5"}}
+      - {{name: proxy.configData.{SHEDDING}, value: "false"}}
+"""
+    found = read(text)
+    assert found.values == {INTERVAL: 5, GRACE: 6}
+    assert found.places[GRACE].endswith(":11")
+    assert [one.why for one in found.unused] == [f"{found.places[INTERVAL]} overrides it"]
+    assert [one.name for one in found.unread] == ["more.yaml"]
+    other = "kind: Application\nspec: {source: {helm: {valuesObject: {broker: {configData: "
+    assert read(f"{other}{{{SHEDDING}: false}}}}}}}}}}}}\n").values == {SHEDDING: False}
+
+
+def test_a_text_with_settings_that_no_chart_applies_is_named(read):
+    text = f"broker: {{configData: {{{INTERVAL}: 5}}}}\nmore:\n  config: |\n    {SHEDDING}=false\n"
+    found = read(text)
+    assert found.values == {INTERVAL: 5}
+    assert f"its text has settings, such as {SHEDDING}, and is not read" in found.unread[0].why
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0x2", 2), ("30_000", 30000), ("010", 8), ("7", 7), ("'7'", 7), ("+5", 5)],
+)
+def test_numbers_of_yaml_are_written_out(read, text, value):
+    assert read(f"broker: {{configData: {{{INTERVAL}: {text}}}}}\n").values == {INTERVAL: value}
+    assert read(compose(broker=service(f"{INTERVAL}: {text}"))).values == {INTERVAL: value}
+
+
+def test_words_are_booleans_in_charts_unless_they_are_quoted(read, tmp_path):
+    assert read(f"broker: {{configData: {{{SHEDDING}: yes}}}}\n").values == {SHEDDING: True}
+    quoted = tmp_path / "quoted.yaml"
+    quoted.write_text(f"broker: {{configData: {{{SHEDDING}: 'yes'}}}}\n", "utf-8")
+    found = read_settings(quoted, as_broker=True)
+    assert found.values == {SHEDDING: False}
+    assert "only true means true" in found.misread[0].why

@@ -12,6 +12,8 @@ REPORTS = Path(fixtures.__file__).parent / "reports"
 MODULAR, EXTENSIBLE = REPORTS / "three-brokers" / "modular", REPORTS / "extensible"
 BALANCING = "org.apache.pulsar.broker.loadbalance"
 SHEDDING, MANAGER = "loadBalancerLoadSheddingStrategy", "loadManagerClassName"
+PLACING, OF_SIMPLE = "loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy"
+THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 
 
 @pytest.fixture
@@ -41,10 +43,10 @@ def conf(tmp_path):
 @pytest.mark.parametrize(
     ("release", "status", "note"),
     [
-        ("2.10.5", 0, "has no package, so OverloadShedder runs instead"),
-        ("3.0.7", 0, "has no package, so OverloadShedder runs instead"),
-        ("4.0.7", 2, "has no package. The simple load manager runs instead of the modular one"),
-        ("4.2.4", 2, "has no package. The broker does not start."),
+        ("2.10.5", 0, "needs the full class name, so OverloadShedder runs instead"),
+        ("3.0.7", 0, "needs the full class name, so OverloadShedder runs instead"),
+        ("4.0.7", 2, "so the simple load manager runs instead of the modular one"),
+        ("4.2.4", 2, "needs the full class name, so the broker does not start"),
     ],
 )
 def test_a_strategy_of_a_file_without_package_does_not_run(said, conf, release, status, note):
@@ -71,7 +73,78 @@ def test_instead_of_a_manager_that_does_not_exist_the_simple_one_runs(said, conf
     assert "it belongs to the modular load manager, and simple runs" in out
     assert f"loadBalancerBrokerUnderloadedThresholdPercentage = 40 ({file}:3;" in out
     _, err = said("explain", MODULAR, "--conf", file, "--release", "4.0.7", status=2)
-    assert f"selects the {wrong.rpartition('.')[2]} load manager, but shed.select asks" in err
+    assert "so the simple load manager runs instead, but shed.select asks" in err
+
+
+TRANSFER = f"{SHEDDING}={BALANCING}.extensions.scheduler.TransferShedder"
+AVERAGE = f"{PLACING}={BALANCING}.impl.AvgShedder"
+SIMPLE = "the simple load manager runs instead"
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "instead"),
+    [
+        (TRANSFER, "4.0.7", f"belongs to the extensible load manager, so {SIMPLE}"),
+        (TRANSFER, "5.0.0-M1", "belongs to the extensible load manager, so the broker does not"),
+        (f"{MANAGER}=ModularLoadManagerImpl", "4.0.7", f"the full class name, so {SIMPLE}"),
+        (f"{MANAGER}={BALANCING}.impl.ModularLoadManagerWrapper", "3.0.7", SIMPLE),
+        (f"{PLACING}=LeastResourceUsageWithWeight", "3.0.7", f"the full class name, so {SIMPLE}"),
+        (f"{PLACING}={BALANCING}.impl.Nearest", "4.0.7", SIMPLE),
+        (AVERAGE, "4.0.7", f"AvgShedder also sheds, and {SHEDDING} is ThresholdShedder, so"),
+        (AVERAGE, "4.2.4", "so the broker does not start"),
+        (AVERAGE, "3.0.7", f"only if {SHEDDING} and loadBalancerPlacementStrategy are equal"),
+    ],
+)
+def test_a_class_that_a_release_cannot_load_is_not_asked_about(said, conf, line, release, instead):
+    file = conf(line)
+    for command in ("explain", "case"):
+        _, err = said(command, MODULAR, "--conf", file, "--release", release, status=2)
+        assert f"{file}: {line.partition('=')[0]}: " in err
+        assert instead in err
+    out, _ = said("settings", file, "--release", release, status=1)
+    assert instead in out
+    bundle = "shop/eu/0x00000000_0x40000000"
+    words = ("explain", MODULAR, "--conf", file, "--release", release, "--place", bundle)
+    assert instead in said(*words, status=2)[1]
+
+
+def test_settings_are_judged_by_the_strategy_that_runs(said, conf):
+    file = conf(TRANSFER, "loadBalancerBrokerThresholdShedderPercentage=60")
+    out, _ = said("settings", file, "--release", "3.0.7", status=1)
+    assert "so OverloadShedder runs instead, and only the log says so" in out
+    assert "it belongs to ThresholdShedder, and OverloadShedder runs" in out
+    out, err = said("explain", MODULAR, "--conf", file, "--release", "3.0.7")
+    assert "strategy OverloadShedder" in out
+    assert err.count("OverloadShedder runs instead") == 1
+
+
+def test_both_settings_of_averages_run(said, conf):
+    file = conf(AVERAGE, f"{SHEDDING}={BALANCING}.impl.AvgShedder")
+    said("settings", file, "--release", "4.0.7")
+    _, err = said("explain", MODULAR, "--conf", file, "--release", "3.0.7", status=2)
+    assert SIMPLE in err
+    same = (AVERAGE, AVERAGE.replace(PLACING, SHEDDING), AVERAGE.replace(PLACING, OF_SIMPLE))
+    said("settings", conf(*same), "--release", "3.0.7")
+
+
+def test_the_extensible_manager_sheds_by_its_own_strategy(said, conf):
+    manager = f"{MANAGER}={BALANCING}.extensions.ExtensibleLoadManagerImpl"
+    file = conf(manager, f"{SHEDDING}={BALANCING}.impl.ThresholdShedder")
+    told = "ThresholdShedder is no strategy of the extensible load manager, so TransferShedder"
+    out, _ = said("settings", file, "--release", "4.0.7", status=1)
+    assert told in out
+    out, err = said("explain", MODULAR, "--conf", file, "--release", "4.0.7")
+    assert told in err
+    assert "(TransferShedder.findBundlesForUnloading)" in out
+    reports = ("--reports", MODULAR, "--cycles", "2", "--conf", conf(manager))
+    _, err = said("simulate", *reports, status=2)
+    assert "reference: it does not offer TransferShedder" in err
+
+
+def test_a_manager_that_does_nothing_runs(said, conf):
+    file = conf(f"{MANAGER}={BALANCING}.NoopLoadManager", f"{THRESHOLD}=20")
+    out, _ = said("settings", file, "--release", "4.0.7", status=1)
+    assert "it belongs to the modular load manager, and NoopLoadManager is configured" in out
 
 
 def test_a_split_algorithm_that_does_not_exist_is_named(said, conf):
@@ -176,3 +249,28 @@ def test_limits_that_a_setting_would_change_are_named(capsys):
     assert main(["explain", str(folder), "--setting", setting]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "would change the bandwidth limits that brokers report" in out
+
+
+def test_a_case_is_not_asked_about_a_strategy_of_a_file_that_does_not_run(said, conf, tmp_path):
+    case = tmp_path / "case.json"
+    case.write_text(said("case", MODULAR, "--release", "3.0.7")[0], "utf-8")
+    words = ("explain", case, "--conf", conf(TRANSFER), "--judge-by", "released-3.0")
+    out, err = said(*words)
+    assert "so OverloadShedder runs instead" in err
+    assert "strategy OverloadShedder" in out
+
+
+def test_extensible_load_data_contradict_a_manager_that_no_release_loads(said, conf):
+    file = conf(f"{MANAGER}=ExtensibleLoadManagerImpl")
+    _, err = said("explain", EXTENSIBLE, "--conf", file, "--release", "4.0.7", status=2)
+    assert f"but {MANAGER}: ExtensibleLoadManagerImpl has no package" in err
+    said("explain", EXTENSIBLE, "--setting", f"{MANAGER}=ExtensibleLoadManagerImpl")
+
+
+def test_an_abstract_strategy_is_not_called_missing(said, conf):
+    file = conf(f"{SHEDDING}={BALANCING}.impl.DeviationShedder")
+    out, _ = said("settings", file, "--release", "3.0.7", status=1)
+    assert f"{BALANCING}.impl.DeviationShedder is abstract, so OverloadShedder runs instead" in out
+    file = conf(f"{SHEDDING}={BALANCING}.impl.LeastLongTermMessageRate")
+    out, _ = said("settings", file, "--release", "4.2.4", status=1)
+    assert "LeastLongTermMessageRate is no shedding strategy of the modular load manager" in out

@@ -1,0 +1,175 @@
+"""Finds the version of Pulsar in the image tags of a YAML file with settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pulsar_conformance.conformance.common.yaml_parts import (
+    LEFT_OUT,
+    children,
+    containers_of_brokers,
+    entries_of,
+    helm_values,
+    is_broker,
+    is_of_pulsar,
+    is_other,
+    items_of,
+    names_other,
+    plain,
+    scalar,
+    substituted,
+    without_default,
+)
+from pulsar_conformance.specs.errors import UserError
+
+TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
+OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
+"""Matches a distribution's tag, which has its own number after Pulsar's, such as `2.10_5.0`."""
+
+NAMED_BY_VARIABLE = re.compile(r"\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE)
+"""Matches a variable without a default that is named after Pulsar and stands for its image."""
+
+TAG_OF_ALL = "defaultPulsarImageTag"
+"""Value of the Helm chart for images without a tag of their own."""
+
+GIVE_RELEASE = "give it with --release VERSION"
+
+BROKER, ANY, OTHER = 0, 1, 2
+"""Ranks of images by the component that they belong to; those of the best rank count."""
+
+
+class ImageTag(NamedTuple):
+    """A version of Pulsar, with the line of the file that names it."""
+
+    version: str
+    """The version; empty if the image does not tell it."""
+    place: str
+    variable: str = ""
+    """The variable that names the version or has it as its default; empty if none does."""
+    image: str = ""
+    """The image, unless its tag is the version."""
+
+
+def image_tags(file: Path) -> tuple[ImageTag, ...]:
+    """Return the versions of Pulsar's images in a YAML file, each once, and images of brokers whose
+    version is not known.
+
+    If the file tells which images are the broker's, these count. None are found in other files, and
+    in those that cannot be read.
+    """
+    if file.suffix not in (".yaml", ".yml"):
+        return ()
+    found: list[tuple[int, ImageTag]] = []
+    try:
+        for document in yaml.compose_all(file.read_text("utf-8-sig"), yaml.SafeLoader):
+            found += _tags(document, ANY, f"{file}:")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        return ()
+    best = min((rank for rank, _ in found), default=ANY)
+    each = {
+        (one.version, not one.version and one.image): one
+        for rank, one in found[::-1]
+        if rank == best
+    }
+    return tuple(list(each.values())[::-1])
+
+
+def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[int, ImageTag]]:
+    """Yield each image in a YAML node and its children, with the rank of its component.
+
+    `own` is true within a resource of an operator of Pulsar.
+    """
+    for item in items_of(node):
+        yield from _tags(item, rank, file, own)
+    known = children(node)
+    kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
+    if kind and "metadata" in known and (names_other(kind) or names_other(name)):
+        rank = OTHER
+    own = own or ("metadata" in known and kind.startswith("Pulsar"))
+    yield from ((rank, one) for one in _own_tags(known, rank == BROKER or own, file))
+    for key, child in entries_of(node):
+        name = plain(key.value)
+        if name == "services":
+            for service, one in entries_of(child):
+                yield from _tags(one, _rank_of_service(service.value, children(one)), file)
+        elif name == "containers":
+            for one in containers_of_brokers(items_of(child)):
+                yield from _tags(one, BROKER if _is_named_broker(one) else rank, file)
+        elif name == "helm":
+            for one in helm_values(child):
+                yield from _tags(one, rank, file)
+        elif name in LEFT_OUT:
+            yield from _tags(child, OTHER, file)
+        else:
+            yield from _tags(child, BROKER if name in ("broker", "brokers") else rank, file, own)
+
+
+def _is_named_broker(container: Any) -> bool:
+    known = children(container)
+    return is_broker(scalar(known.get("name")), known)
+
+
+def _rank_of_service(name: str, known: dict[str, Any]) -> int:
+    """Return the rank of a compose service's image."""
+    if is_other(name, known.get("entrypoint"), known.get("command")):
+        return OTHER
+    return BROKER if is_broker(name, known) else ANY
+
+
+def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
+    """Yield the images that a mapping names itself; unknown ones only if they are a broker's."""
+    scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
+    places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
+    if "image" in scalars:
+        text, variable = substituted(scalar(scalars["image"]))
+        tag = text.partition("@")[0].rpartition("/")[2].partition(":")[2]
+        if is_of_pulsar(text) or NAMED_BY_VARIABLE.fullmatch(text) or (of_broker and text):
+            yield _tag_of(text, tag if is_of_pulsar(text) else "", places["image"], variable)
+    if TAG_OF_ALL in scalars and scalar(scalars[TAG_OF_ALL]):
+        tag, variable = substituted(scalar(scalars[TAG_OF_ALL]))
+        yield _tag_of(tag, tag, places[TAG_OF_ALL], variable)
+    repository, tag = (scalar(scalars.get(key)) for key in ("repository", "tag"))
+    if tag and (is_of_pulsar(repository) or (of_broker and repository)):
+        text, variable = substituted(tag)
+        yield _tag_of(
+            f"{repository}:{tag}", text if is_of_pulsar(repository) else "", places["tag"], variable
+        )
+
+
+def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
+    """Return the version by a tag; if that has none, the image, and the variable that stands for
+    its tag.
+    """
+    if own := TAG.fullmatch(tag):
+        return ImageTag(own[1], place, variable)
+    if other := OWN_TAG.fullmatch(tag):
+        return ImageTag(other[1], place, variable, image)
+    return ImageTag("", place, without_default(image), image)
+
+
+def release_by_image(file: Path) -> tuple[str | None, list[str]]:
+    """Return the version of Pulsar's image that a file names, and notes; None if none is known.
+
+    Errors: `UserError` if there are several, or if a variable names it.
+    """
+    tags, notes = image_tags(file), []
+    for one in tags:
+        if not one.version and one.variable:
+            told = f"{one.place}: the tag of Pulsar's image comes from {one.variable}"
+            raise UserError(f"{told} and is not known; {GIVE_RELEASE}")
+        if not one.version:
+            notes.append(f"{one.place}: the release of {one.image} is not known; {GIVE_RELEASE}")
+    known = [one for one in tags if one.version]
+    if len(known) > 1:
+        named = " and ".join(f"{one.version} ({one.place})" for one in known)
+        raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
+    if not known:
+        return None, notes
+    [one] = known
+    default = f", the default of {one.variable}" if one.variable else ""
+    image = f" {one.image}" if one.image else ""
+    return one.version, [f"Pulsar {one.version} by its image{image} ({one.place}{default})", *notes]
