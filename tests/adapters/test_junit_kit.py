@@ -49,6 +49,7 @@ class StrategyTest {
     @TestFactory
     Stream<DynamicTest> shedsAsTheDocumentsSay() {
         return Conformance.of(Path.of(System.getProperty("pulsar.conformance.fixtures")))
+                .by("PROFILE")
                 .reading("overload-amount", "margin")
                 .reading("overload-trigger", "reaches")
                 .reading("shed-window", "short-term")
@@ -57,7 +58,7 @@ class StrategyTest {
 
     private static Object made() {
         try {
-            String name = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder";
+            String name = "org.apache.pulsar.broker.loadbalance.impl.MADE";
             return Class.forName(name).getConstructor().newInstance();
         } catch (ReflectiveOperationException wrong) {
             throw new IllegalStateException(wrong);
@@ -68,13 +69,27 @@ class StrategyTest {
 """Found by its name, so that the module compiles without Pulsar."""
 
 
+def strategy(name, profile, made="OverloadShedder"):
+    """A test class that judges a class of Pulsar as OverloadShedder."""
+    text = STRATEGY.replace("StrategyTest", name)
+    return text.replace("PROFILE", profile).replace("MADE", made)
+
+
+SOURCES = {
+    "WrongTest": WRONG,
+    "StrategyTest": strategy("StrategyTest", "documented-3.0"),
+    "LaterTest": strategy("LaterTest", "documented-4.2"),
+    "LaterWrongTest": strategy("LaterWrongTest", "documented-4.2", "ThresholdShedder"),
+}
+
+
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory):
     """The result of each test class, of one run of Maven; the wrong one fails."""
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
-    for name, source in {"WrongTest": WRONG, "StrategyTest": STRATEGY}.items():
+    for name, source in SOURCES.items():
         (folder / f"junit/src/test/java/{name}.java").write_text(source)
     _, library = released_jars(Target(RELEASE))
     assert archive.main(["--to", str(folder)]) == 0
@@ -110,10 +125,25 @@ def test_a_wrong_balancer_fails_with_rule_document_and_arithmetic(suites):
     assert 'answered  [{"unload":[]}]' in shown
 
 
-def test_a_strategy_of_pulsar_is_handed_over_as_a_class(suites):
+@pytest.mark.parametrize("name", ["StrategyTest", "LaterTest"])
+def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
     """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as the run of its classes says: heap memory."""
-    cases = list(suites["StrategyTest"].iter("testcase"))
+    cases = list(suites[name].iter("testcase"))
     failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
     assert len(cases) > 15
     assert len(failed) == 1
     assert "Memory alone can overload a broker" in failed[0]
+
+
+def test_another_strategy_fails_by_later_documents(suites):
+    wrong, right = (
+        len(list(suites[one].iter("failure"))) for one in ("LaterWrongTest", "LaterTest")
+    )
+    assert wrong > 2 * right > 0
+    assert suites["LaterTest"].get("errors") == "0"
+
+
+def test_mistakes_are_named_and_nothing_passes_unasked(suites):
+    suite = suites["MistakesTest"]
+    assert int(suite.get("tests")) - int(suite.get("skipped")) > 8
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
