@@ -1,5 +1,6 @@
 """The kit for JUnit 5: a right balancer passes, a wrong one fails with the arithmetic. By Maven."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from pulsar_conformance.reports import archive
 pytestmark = pytest.mark.pulsar
 
 ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
 FAULTS = 20
 RELEASE = "3.0.7"
 WRONG = """
@@ -83,12 +85,18 @@ SOURCES = {
 }
 
 
+[NAMED] = re.findall(r"<statelessTestsetReporter.*</statelessTestsetReporter>", GUIDE, re.DOTALL)
+"""The guide's configuration of Surefire, which names tests after examples."""
+
+
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory):
     """The result of each test class, of one run of Maven; the wrong one fails."""
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
+    pom = folder / "junit/pom.xml"
+    pom.write_text(pom.read_text().replace("<systemProp", f"{NAMED}<systemProp", 1))
     for name, source in SOURCES.items():
         (folder / f"junit/src/test/java/{name}.java").write_text(source)
     _, library = released_jars(Target(RELEASE))
@@ -112,14 +120,18 @@ def test_the_sample_passes_and_every_planted_fault_is_found(suites):
     sample = suites["SampleTest"]
     assert (sample.get("failures"), sample.get("errors")) == ("0", "0")
     names = [case.get("name") for case in sample.iter("testcase")]
-    assert names.count("aFaultIsFound") == FAULTS
+    assert sum(name.startswith("aFaultIsFound") for name in names) == FAULTS
     assert len(names) - FAULTS - int(sample.get("skipped")) > 100
 
 
 def test_a_wrong_balancer_fails_with_rule_document_and_arithmetic(suites):
     failures = [one.text for one in suites["WrongTest"].iter("failure")]
     assert failures
+    assert all(
+        re.search(r"^pulsar-conformance explain --example [\w-]+ ", one, re.M) for one in failures
+    )
     shown = next(text for text in failures if "\nOVERLOAD-02: " in text)
+    assert "\nit rests on the readings overload-amount=margin" in shown
     assert "load-balance-3.0 § Shed load automatically" in shown
     assert "allowed   [" in shown
     assert 'answered  [{"unload":[]}]' in shown
@@ -133,6 +145,15 @@ def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
     assert len(cases) > 15
     assert len(failed) == 1
     assert "Memory alone can overload a broker" in failed[0]
+
+
+def test_tests_and_failures_are_named_after_examples(suites):
+    failed = [
+        one for one in suites["WrongTest"].iter("testcase") if one.find("failure") is not None
+    ]
+    for case in failed:
+        first = case.find("failure").get("message").partition(":")[0]
+        assert case.get("name").split()[-1] == first
 
 
 def test_another_strategy_fails_by_later_documents(suites):

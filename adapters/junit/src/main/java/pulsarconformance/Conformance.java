@@ -26,6 +26,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DynamicTest;
+import org.opentest4j.TestAbortedException;
 
 /**
  * Worked examples of Pulsar's documents as dynamic tests, one per example.
@@ -126,8 +127,8 @@ public final class Conformance {
     }
 
     /**
-     * Returns a test for each example, named after its ID; a failure shows the example's ID and title, its readings,
-     * the rules, the arithmetic and the allowed answers.
+     * Returns a test for each example, named after its ID; a failure shows the ID, the title, the readings that it
+     * rests on, the rules, the arithmetic, the allowed answers and a command that explains it.
      *
      * @throws IllegalArgumentException if the documents contradict a reading, or no example is left
      */
@@ -217,7 +218,7 @@ public final class Conformance {
     private void judge(JsonNode example, UnaryOperator<JsonNode> balancer) {
         ArrayNode answers = JSON.createArrayNode();
         for (JsonNode question : example.get("questions")) {
-            JsonNode answer = balancer.apply(question.deepCopy());
+            JsonNode answer = answered(example, question, balancer);
             assumeFalse(answer.has("unsupported"), () -> answer.get("unsupported").asText());
             answers.add(answer);
         }
@@ -226,8 +227,28 @@ public final class Conformance {
         }
     }
 
+    private JsonNode answered(JsonNode example, JsonNode question, UnaryOperator<JsonNode> balancer) {
+        try {
+            return balancer.apply(question.deepCopy());
+        } catch (TestAbortedException skipped) {
+            throw skipped;
+        } catch (RuntimeException thrown) {
+            throw new IllegalStateException(headed(example) + thrown + '\n' + command(example), thrown);
+        }
+    }
+
+    private static String headed(JsonNode example) {
+        String rests = readingsOf(example);
+        return id(example) + ": " + example.get("title").asText() + '\n'
+                + (rests.isEmpty() ? "" : "it rests on the readings " + rests + '\n');
+    }
+
+    private String command(JsonNode example) {
+        return "pulsar-conformance explain --example " + id(example) + " --judge-by " + profile;
+    }
+
     private String explained(JsonNode example, JsonNode answers) {
-        StringBuilder text = new StringBuilder(example.get("title").asText()).append('\n');
+        StringBuilder text = new StringBuilder(headed(example));
         JsonNode rules = file("/rules.json");
         for (JsonNode id : example.get("rules")) {
             JsonNode rule = rules.get(id.asText());
@@ -242,7 +263,7 @@ public final class Conformance {
         if (allowed.size() > SHOWN) {
             text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
         }
-        return text.append("answered  ").append(answers).toString();
+        return text.append("answered  ").append(answers).append('\n').append(command(example)).toString();
     }
 
     /** True if an answer is allowed, regardless of free text, order and rounding. */
