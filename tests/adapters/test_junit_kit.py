@@ -77,7 +77,14 @@ def strategy(name, profile, made="OverloadShedder"):
     return text.replace("PROFILE", profile).replace("MADE", made)
 
 
+[SNIPPET] = re.findall(r"^```java\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
+"""The guide's test; here of a class that is no strategy."""
+
 SOURCES = {
+    "MyShedder": "class MyShedder {}",
+    "MyShedderTest": re.sub(
+        r'"src/.*\.tar\.gz"', 'System.getProperty("pulsar.conformance.fixtures")', SNIPPET
+    ),
     "WrongTest": WRONG,
     "StrategyTest": strategy("StrategyTest", "documented-3.0"),
     "LaterTest": strategy("LaterTest", "documented-4.2"),
@@ -168,3 +175,13 @@ def test_mistakes_are_named_and_nothing_passes_unasked(suites):
     suite = suites["MistakesTest"]
     assert int(suite.get("tests")) - int(suite.get("skipped")) > 8
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+
+
+def test_the_test_of_the_guide_compiles_and_asks(suites):
+    assert SNIPPET in (ROOT / "adapters/junit/README.md").read_text("utf-8")
+    suite = suites["MyShedderTest"]
+    assert suite.get("tests") == "21", "as the guide says"
+    assert int(suite.get("errors")) > 15
+    message = next(suite.iter("error")).get("message")
+    assert re.match(r"[\w-]+: ", message)
+    assert "no strategy of Pulsar 3.0 or later can be asked" in message
