@@ -11,7 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.fixtures import Example, examples
+from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs import Source, load, operations, schema
 from pulsar_conformance.specs.errors import status_of
 
@@ -21,12 +24,15 @@ FORMAT = 1
 SHARED = ("message", "shapes")
 READ_ME = """\
 Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
-documents allow. index.json lists them; each is in cases/OPERATION/ID.json:
+documents allow. index.json lists them, and the profiles, readings, operations and shedding
+strategies that there are, with the readings that each profile permits; each example is in
+cases/OPERATION/ID.json:
 
   id, title, rules   what it is about; rules.json has the statements and their sources, each with
                      the profiles under which it is cited
   readings           how the documents are read for it; nothing else is assumed
-  profiles           under which it holds
+  profiles           under which it holds: they judge one of the rules, and the documents give one
+                     of the allowed answers, by their own defaults of settings
   questions          asked in this order, each {"ask": OPERATION, "case": {...}}
   allowed            a list of alternatives, each with one answer per question;
                      null where only a rule can judge the answer
@@ -58,7 +64,7 @@ def _write(to: Path) -> int:
 def contents() -> Iterator[tuple[str, str]]:
     """Yield the path and text of each file in the archive."""
     index = [_entry(one) for one in examples()]
-    about = {"format": FORMAT, "version": version(PACKAGE), "cases": index}
+    about = {"format": FORMAT, "version": version(PACKAGE), "cases": index, **_known()}
     yield "README.txt", READ_ME
     yield "index.json", _text(about)
     yield "rules.json", _text(dict(_rules()))
@@ -66,6 +72,60 @@ def contents() -> Iterator[tuple[str, str]]:
         yield _path(one), _text(_case(one))
     for name in (*SHARED, *(f"operations/{one}" for one in operations())):
         yield f"schemas/{name}.json", _text(schema(name))
+
+
+def _known() -> Mapping[str, Any]:
+    """Return the names that a user of the archive can choose from."""
+    known = load()
+    asked = (question for one in examples() for question in one.questions)
+    strategies = {
+        case["strategy"].rpartition(".")[2]
+        for operation, case in asked
+        if operation.startswith("shed.") and case.get("strategy")
+    }
+    return {
+        "profiles": list(known.profiles),
+        "readings": {name: list(one.values) for name, one in known.readings.items()},
+        "permitted": {
+            profile: {name: list(permitted(profile, name)) for name in known.readings}
+            for profile in known.profiles
+        },
+        "operations": list(operations()),
+        "strategies": sorted(strategies),
+    }
+
+
+def permitted(profile: str, reading: str) -> tuple[str, ...]:
+    """Return the values of a reading that can be chosen under a profile."""
+    known = load()
+    if known.profile(profile).kind == "documented":
+        return known.open_values(profile, reading)
+    return known.readings[reading].values
+
+
+def holds_under(example: Example, profile: str) -> bool:
+    """True if a profile judges a rule of the example, and gives one of its allowed answers.
+
+    A release judges only what no document states. The profile's defaults and readings count, except
+    those that the example gives; its readings are among those that the documents permit.
+    """
+    known = load()
+    judged = {rule.id for rule in known.rules_of(profile)}
+    if known.profile(profile).released:
+        judged = {name for name in judged if profile in known.rules[name].profiles}
+    if judged.isdisjoint(example.rules) or not example.holds_in(known, profile):
+        return False
+    if any(value not in permitted(profile, name) for name, value in example.readings.items()):
+        return False
+    model = Model(profile, example.readings)
+    trial = Trial(tuple(Question(*question) for question in example.questions))
+    if bad_trial(trial, model.defaults, model.readings) is not None:
+        return False
+    try:
+        answers = [model.answer(*question) for question in example.questions]
+    except MissingSetting:
+        return False
+    return example.demanded is None or allows(example, answers)
 
 
 def _path(example: Example) -> str:
@@ -83,14 +143,12 @@ def _entry(example: Example) -> Mapping[str, Any]:
 
 
 def _case(example: Example) -> Mapping[str, Any]:
-    rules = [load().rules[rule] for rule in example.rules]
-    profiles = [one for one in load().profiles if any(one in rule.profiles for rule in rules)]
     return {
         "id": example.id,
         "title": example.title,
         "rules": list(example.rules),
         "readings": dict(example.readings),
-        "profiles": profiles,
+        "profiles": [one for one in load().profiles if holds_under(example, one)],
         "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
         "allowed": None if example.demanded is None else [list(one) for one in example.demanded],
         "arithmetic": list(example.arithmetic),

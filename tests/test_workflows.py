@@ -15,6 +15,9 @@ from pulsar_conformance.conformance.commands.main import main
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+YAML = [yaml.safe_load(text) for language, text in FENCES if language.startswith("yaml")]
+PLUG_IN = "pulsar:4.0.7,strategy=org.example.MyShedder,classpath=target/classes"
+BALANCER = "python:my_balancer:MyBalancer"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 CONTAINER = (ROOT / "Dockerfile").read_text("utf-8")
 SHIM = f"""#!/bin/sh
@@ -26,8 +29,7 @@ exec {sys.executable} -m pulsar_conformance.conformance "$first" "$@"
 
 def workflow(job):
     """A workflow of the guide, by the name of a job."""
-    found = [yaml.safe_load(text) for language, text in FENCES if language == "yaml"]
-    return next(one for one in found if isinstance(one, dict) and job(one))
+    return next(one for one in YAML if isinstance(one, dict) and job(one))
 
 
 def program(file, script):
@@ -42,7 +44,7 @@ def shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["new-adapter", "--lang", "python"]) == 0
     programs = tmp_path / "programs"
-    for name in ("git", "python3", "apt-get", "pip", "rm"):
+    for name in ("git", "python3", "apt-get", "pip", "rm", "mvn"):
         program(programs / name, f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/noted\n')
     for folder in (programs, tmp_path / "suite" / ".venv" / "bin"):
         program(folder / "pulsar-conformance", SHIM)
@@ -68,8 +70,12 @@ def junit_of(folder):
 
 def test_the_action_takes_what_the_workflow_of_github_gives_it():
     jobs = workflow(lambda one: "jobs" in one)["jobs"]
+    [compiles, judges] = next(one for one in YAML if isinstance(one, list))
+    assert compiles["run"] == "mvn -q compile"
+    assert judges["with"]["adapter"] == PLUG_IN
     [step] = [one for one in jobs["conformance"]["steps"] if one["uses"] == "./suite"]
-    assert set(step["with"]) <= set(ACTION["inputs"])
+    assert {*step["with"], *judges["with"]} <= set(ACTION["inputs"])
+    assert judges["uses"] == step["uses"]
     named = re.search(r"`adapter`, `lib`.*? and `out` replace", GUIDE, re.DOTALL)[0]
     assert set(re.findall(r"`([a-z-]+)`", named)) == set(ACTION["inputs"]) - {"comment", "token"}
 
@@ -82,6 +88,18 @@ def test_the_steps_of_gitlab_leave_a_report(shell, tmp_path):
     [report] = (tmp_path / "conformance").glob("*.json")
     assert json.loads(report.read_text())["project"]["name"] == "my-CI_PROJECT_PATH"
     junit_of(tmp_path / job["artifacts"]["reports"]["junit"].partition("/")[0])
+
+
+def test_the_steps_of_gitlab_compile_a_plug_in_and_install_what_it_needs(shell, tmp_path):
+    whole, parts = (one["conformance"] for one in YAML if "conformance" in one)
+    job = {**whole, **parts}
+    assert [PLUG_IN in line for line in job["script"]] == [False, False, False, True]
+    script = [line.replace(PLUG_IN, BALANCER) for line in job["script"]]
+    noted = shell([*job["before_script"], *script, *job["after_script"]])
+    assert "apt-get install -q -y --no-install-recommends maven openjdk-17-jdk-headless" in noted
+    assert "mvn -q compile" in noted
+    assert noted[-1] == "pip install -q -c suite/constraints.txt ./suite[pulsar]"
+    junit_of(tmp_path / "conformance")
 
 
 def test_the_steps_of_jenkins_leave_a_report(shell, tmp_path):

@@ -1,5 +1,6 @@
 """The kit for JUnit 5: a right balancer passes, a wrong one fails with the arithmetic. By Maven."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from pulsar_conformance.reports import archive
 pytestmark = pytest.mark.pulsar
 
 ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
 FAULTS = 20
 RELEASE = "3.0.7"
 WRONG = """
@@ -49,6 +51,7 @@ class StrategyTest {
     @TestFactory
     Stream<DynamicTest> shedsAsTheDocumentsSay() {
         return Conformance.of(Path.of(System.getProperty("pulsar.conformance.fixtures")))
+                .by("PROFILE")
                 .reading("overload-amount", "margin")
                 .reading("overload-trigger", "reaches")
                 .reading("shed-window", "short-term")
@@ -57,7 +60,7 @@ class StrategyTest {
 
     private static Object made() {
         try {
-            String name = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder";
+            String name = "org.apache.pulsar.broker.loadbalance.impl.MADE";
             return Class.forName(name).getConstructor().newInstance();
         } catch (ReflectiveOperationException wrong) {
             throw new IllegalStateException(wrong);
@@ -68,13 +71,40 @@ class StrategyTest {
 """Found by its name, so that the module compiles without Pulsar."""
 
 
+def strategy(name, profile, made="OverloadShedder"):
+    """A test class that judges a class of Pulsar as OverloadShedder."""
+    text = STRATEGY.replace("StrategyTest", name)
+    return text.replace("PROFILE", profile).replace("MADE", made)
+
+
+[SNIPPET] = re.findall(r"^```java\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
+"""The guide's test; here of a class that is no strategy."""
+
+SOURCES = {
+    "MyShedder": "class MyShedder {}",
+    "MyShedderTest": re.sub(
+        r'"src/.*\.tar\.gz"', 'System.getProperty("pulsar.conformance.fixtures")', SNIPPET
+    ),
+    "WrongTest": WRONG,
+    "StrategyTest": strategy("StrategyTest", "documented-3.0"),
+    "LaterTest": strategy("LaterTest", "documented-4.2"),
+    "LaterWrongTest": strategy("LaterWrongTest", "documented-4.2", "ThresholdShedder"),
+}
+
+
+[NAMED] = re.findall(r"<statelessTestsetReporter.*</statelessTestsetReporter>", GUIDE, re.DOTALL)
+"""The guide's configuration of Surefire, which names tests after examples."""
+
+
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory):
     """The result of each test class, of one run of Maven; the wrong one fails."""
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
-    for name, source in {"WrongTest": WRONG, "StrategyTest": STRATEGY}.items():
+    pom = folder / "junit/pom.xml"
+    pom.write_text(pom.read_text().replace("<systemProp", f"{NAMED}<systemProp", 1))
+    for name, source in SOURCES.items():
         (folder / f"junit/src/test/java/{name}.java").write_text(source)
     _, library = released_jars(Target(RELEASE))
     assert archive.main(["--to", str(folder)]) == 0
@@ -97,23 +127,61 @@ def test_the_sample_passes_and_every_planted_fault_is_found(suites):
     sample = suites["SampleTest"]
     assert (sample.get("failures"), sample.get("errors")) == ("0", "0")
     names = [case.get("name") for case in sample.iter("testcase")]
-    assert names.count("aFaultIsFound") == FAULTS
+    assert sum(name.startswith("aFaultIsFound") for name in names) == FAULTS
     assert len(names) - FAULTS - int(sample.get("skipped")) > 100
 
 
 def test_a_wrong_balancer_fails_with_rule_document_and_arithmetic(suites):
     failures = [one.text for one in suites["WrongTest"].iter("failure")]
     assert failures
+    assert all(
+        re.search(r"^pulsar-conformance explain --example [\w-]+ ", one, re.M) for one in failures
+    )
     shown = next(text for text in failures if "\nOVERLOAD-02: " in text)
+    assert "\nit rests on the readings overload-amount=margin" in shown
     assert "load-balance-3.0 § Shed load automatically" in shown
     assert "allowed   [" in shown
     assert 'answered  [{"unload":[]}]' in shown
 
 
-def test_a_strategy_of_pulsar_is_handed_over_as_a_class(suites):
+@pytest.mark.parametrize("name", ["StrategyTest", "LaterTest"])
+def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
     """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as the run of its classes says: heap memory."""
-    cases = list(suites["StrategyTest"].iter("testcase"))
+    cases = list(suites[name].iter("testcase"))
     failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
     assert len(cases) > 15
     assert len(failed) == 1
     assert "Memory alone can overload a broker" in failed[0]
+
+
+def test_tests_and_failures_are_named_after_examples(suites):
+    failed = [
+        one for one in suites["WrongTest"].iter("testcase") if one.find("failure") is not None
+    ]
+    for case in failed:
+        first = case.find("failure").get("message").partition(":")[0]
+        assert case.get("name").split()[-1] == first
+
+
+def test_another_strategy_fails_by_later_documents(suites):
+    wrong, right = (
+        len(list(suites[one].iter("failure"))) for one in ("LaterWrongTest", "LaterTest")
+    )
+    assert wrong > 2 * right > 0
+    assert suites["LaterTest"].get("errors") == "0"
+
+
+def test_mistakes_are_named_and_nothing_passes_unasked(suites):
+    suite = suites["MistakesTest"]
+    assert int(suite.get("tests")) - int(suite.get("skipped")) > 8
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+
+
+def test_the_test_of_the_guide_compiles_and_asks(suites):
+    assert SNIPPET in (ROOT / "adapters/junit/README.md").read_text("utf-8")
+    suite = suites["MyShedderTest"]
+    assert suite.get("tests") == "21", "as the guide says"
+    assert int(suite.get("errors")) > 15
+    message = next(suite.iter("error")).get("message")
+    assert re.match(r"[\w-]+: ", message)
+    assert "no strategy of Pulsar 3.0 or later can be asked" in message

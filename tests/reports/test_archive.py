@@ -8,7 +8,9 @@ import sys
 import jsonschema
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reference import Model
 from pulsar_conformance.reports import archive
 from referencing import Registry, Resource
 
@@ -51,6 +53,62 @@ def test_cases_and_answers_keep_the_schemas_in_the_archive(unpacked):
             valid(question["ask"], "case", question["case"])
             for answers in case["allowed"] or ():
                 valid(question["ask"], "answer", answers[number])
+
+
+def test_the_index_names_what_can_be_chosen(unpacked):
+    _, folder = unpacked
+    index = json.loads((folder / "index.json").read_text("utf-8"))
+    known = specs.load()
+    assert index["profiles"] == list(known.profiles)
+    assert index["readings"]["overload-amount"] == list(known.readings["overload-amount"].values)
+    assert "shed.select" in index["operations"]
+    assert {"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"} < {*index["strategies"]}
+
+
+def shed_by(strategy, profile, folder):
+    cases = (json.loads(file.read_text("utf-8")) for file in folder.glob("cases/shed.select/*"))
+    return [
+        one["id"]
+        for one in cases
+        if profile in one["profiles"]
+        and one["allowed"]
+        and all(f".{strategy}" in str(asked["case"]["strategy"]) for asked in one["questions"])
+    ]
+
+
+@pytest.mark.parametrize("profile", ["documented-4.0", "documented-4.2", "documented-5.0"])
+def test_later_documents_keep_the_examples_of_rules_that_still_stand(profile, unpacked):
+    _, folder = unpacked
+    assert len(shed_by("OverloadShedder", profile, folder)) > 30
+    assert len(shed_by("ThresholdShedder", profile, folder)) > 20
+    uniform = shed_by("UniformLoadShedder", profile, folder)
+    assert len(uniform) > 5
+    assert "uniform-700-and-700" not in uniform, "since 4.0, annotations limit what is moved"
+
+
+def test_an_example_holds_where_the_documents_give_an_allowed_answer(unpacked):
+    _, folder = unpacked
+    judged = [one for one in examples() if one.demanded is not None]
+    for example in judged[::7]:
+        [file] = folder.glob(f"cases/*/{example.id}.json")
+        for profile in json.loads(file.read_text("utf-8"))["profiles"]:
+            model = Model(profile, example.readings)
+            assert allows(example, [model.answer(*one) for one in example.questions]), profile
+
+
+def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):
+    """The documents of 2.10 have the rule, but not the weights' defaults."""
+    _, folder = unpacked
+    [file] = folder.glob("cases/*/usage-weights-not-set.json")
+    profiles = json.loads(file.read_text("utf-8"))["profiles"]
+    assert "documented-3.0" in profiles
+    assert "documented-2.10" not in profiles
+
+
+def test_an_example_does_not_hold_where_documents_contradict_its_reading():
+    [example] = [one for one in examples() if one.id == "threshold-80-and-70-average-minus-10"]
+    assert archive.holds_under(example, "documented-3.0")
+    assert not archive.holds_under(example, "documented-4.0"), "an annotation settles the boundary"
 
 
 def test_sources_are_cited_under_the_profiles_of_their_documents(unpacked):

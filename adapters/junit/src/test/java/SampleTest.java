@@ -27,6 +27,8 @@ class SampleTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String EXAMPLE = "overload-95-over-85-no-more";
     private static final String TITLE = "The first two bundles make up 15 %, so that no third one goes";
+    private static final String READINGS = "it rests on the readings overload-amount=margin, shed-window=short-term";
+    private static final String COMMAND = "pulsar-conformance explain --example ";
     private static final String THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage";
 
     @TestFactory
@@ -44,13 +46,27 @@ class SampleTest {
     }
 
     @Test
-    void aFailurePrintsTheTitleOnce() {
+    void aFailurePrintsTheIdAndTheTitleOnceAndHowToExplainIt() {
         UnaryOperator<JsonNode> nothing = asked -> answered(asked, unload -> unload.removeAll());
-        DynamicTest test = conformance().about("shed.select").tests(nothing)
-                .filter(one -> one.getDisplayName().equals(EXAMPLE)).findAny().orElseThrow();
-        String message = assertThrows(AssertionError.class, () -> test.getExecutable().execute()).getMessage();
-        assertTrue(message.startsWith(TITLE + "\n"), message);
+        String message = assertThrows(AssertionError.class, () -> run(EXAMPLE, nothing)).getMessage();
+        assertTrue(message.startsWith(EXAMPLE + ": " + TITLE + "\n" + READINGS + "\n"), message);
         assertEquals(message.indexOf(TITLE), message.lastIndexOf(TITLE), message);
+        assertTrue(message.endsWith("\n" + COMMAND + EXAMPLE + " --judge-by documented-3.0"), message);
+    }
+
+    @Test
+    void anExceptionNamesTheExample() {
+        UnaryOperator<JsonNode> broken = asked -> {
+            throw new UnsupportedOperationException("not yet");
+        };
+        String message = assertThrows(IllegalStateException.class, () -> run(EXAMPLE, broken)).getMessage();
+        assertTrue(message.startsWith(EXAMPLE + ": "), message);
+        assertTrue(message.contains("UnsupportedOperationException: not yet\n" + COMMAND), message);
+    }
+
+    private static void run(String id, UnaryOperator<JsonNode> balancer) throws Throwable {
+        conformance().about("shed.select").tests(balancer).filter(one -> one.getDisplayName().equals(id))
+                .findAny().orElseThrow().getExecutable().execute();
     }
 
     private static Conformance conformance() {

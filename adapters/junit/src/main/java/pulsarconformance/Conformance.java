@@ -18,12 +18,15 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DynamicTest;
+import org.opentest4j.TestAbortedException;
 
 /**
  * Worked examples of Pulsar's documents as dynamic tests, one per example.
@@ -68,60 +71,154 @@ public final class Conformance {
         return new Conformance(read(archive), Map.of(), question -> true, "documented-3.0");
     }
 
-    /** Judges by other documents, such as documented-2.10. */
+    /**
+     * Judges by other documents, such as documented-4.2.
+     *
+     * @throws IllegalArgumentException if there is no such profile
+     */
     public Conformance by(String otherProfile) {
+        check("profile", otherProfile, known("profiles"));
         return new Conformance(files, readings, chosen, otherProfile);
     }
 
-    /** Also asks examples that depend on this alternative of a reading, which the balancer follows. */
+    /**
+     * Also asks examples that depend on this alternative of a reading, which the balancer follows.
+     *
+     * @throws IllegalArgumentException if there is no such reading, or it has no such value
+     */
     public Conformance reading(String name, String value) {
+        check("reading", name, known("readings"));
+        check("value of " + name, value, known("readings").get(name));
         Map<String, String> more = new HashMap<>(readings);
         more.put(name, value);
         return new Conformance(files, more, chosen, profile);
     }
 
-    /** Asks only questions of one operation. */
+    /**
+     * Asks only questions of one operation.
+     *
+     * @throws IllegalArgumentException if there is no such operation
+     */
     public Conformance about(String operation) {
         return about(operation, question -> true);
     }
 
-    /** Asks only the questions of one operation that a balancer can answer, such as one strategy's. */
+    /**
+     * Asks only the questions of one operation that a balancer can answer, such as one strategy's.
+     *
+     * @throws IllegalArgumentException if there is no such operation
+     */
     public Conformance about(String operation, Predicate<JsonNode> which) {
+        check("operation", operation, known("operations"));
         Predicate<JsonNode> asked = question -> question.get("ask").asText().equals(operation);
         return new Conformance(files, readings, chosen.and(asked).and(which), profile);
     }
 
-    /** Hands over a shedding strategy of Pulsar that stands in for a documented one, such as OverloadShedder. */
+    /**
+     * Hands over a shedding strategy of Pulsar that stands in for a documented one, such as OverloadShedder.
+     *
+     * @throws IllegalArgumentException if no example is about the documented strategy, or none is left
+     */
     public Stream<DynamicTest> shedding(String documented, Supplier<?> strategies) {
-        return about("shed.select", asked -> asked.at("/case/strategy").asText().endsWith(documented))
+        String name = simple(documented);
+        check("documented strategy", name, known("strategies"));
+        return about("shed.select", asked -> simple(asked.at("/case/strategy").asText()).equals(name))
                 .tests(new SheddingStrategy(strategies));
     }
 
     /**
-     * Returns a test for each example, named after its ID; a failure shows the example's title, the rules, the
-     * arithmetic and the allowed answers.
+     * Returns a test for each example, named after its ID; a failure shows the ID, the title, the readings that it
+     * rests on, the rules, the arithmetic, the allowed answers and a command that explains it.
+     *
+     * @throws IllegalArgumentException if the documents contradict a reading, or no example is left
      */
     public Stream<DynamicTest> tests(UnaryOperator<JsonNode> balancer) {
-        return files.entrySet().stream()
-                .filter(file -> file.getKey().contains("/cases/") && isJudged(file.getValue()))
-                .sorted(Map.Entry.comparingByKey())
-                .map(Map.Entry::getValue)
-                .map(one -> DynamicTest.dynamicTest(one.get("id").asText(), () -> judge(one, balancer)));
+        JsonNode permitted = known("permitted").get(profile);
+        readings.forEach((name, value) -> check("value of " + name + " under " + profile, value, permitted.get(name)));
+        List<JsonNode> left = asked().filter(this::isJudged).toList();
+        if (left.isEmpty()) {
+            throw new IllegalArgumentException(noneLeft());
+        }
+        return left.stream().map(one -> DynamicTest.dynamicTest(id(one), () -> judge(one, balancer)));
+    }
+
+    /** The examples with allowed answers whose questions are chosen, whatever the profile and the readings. */
+    private Stream<JsonNode> asked() {
+        return files.entrySet().stream().filter(file -> file.getKey().contains("/cases/"))
+                .sorted(Map.Entry.comparingByKey()).map(Map.Entry::getValue)
+                .filter(one -> one.get("allowed").isArray() && stream(one.get("questions")).allMatch(chosen));
     }
 
     private boolean isJudged(JsonNode example) {
+        return contains(example.get("profiles"), profile) && follows(example);
+    }
+
+    private boolean follows(JsonNode example) {
         boolean follows = true;
         for (Map.Entry<String, JsonNode> one : example.get("readings").properties()) {
             follows &= one.getValue().asText().equals(readings.get(one.getKey()));
         }
-        boolean of = contains(example.get("profiles"), profile) && example.get("allowed").isArray();
-        return of && follows && stream(example.get("questions")).allMatch(chosen);
+        return follows;
+    }
+
+    private String noneLeft() {
+        String what = "no example of " + profile + " is left for these questions"
+                + (readings.isEmpty() ? " without readings" : " and the readings " + new TreeMap<>(readings));
+        String needed = asked().filter(one -> contains(one.get("profiles"), profile)).map(Conformance::readingsOf)
+                .distinct().sorted().collect(Collectors.joining("; "));
+        String others = asked().filter(this::follows).flatMap(one -> stream(one.get("profiles"))).map(JsonNode::asText)
+                .distinct().sorted().collect(Collectors.joining(", "));
+        if (!needed.isEmpty()) {
+            return what + "; there are examples with " + needed;
+        }
+        return what + (others.isEmpty() ? "; no profile has any" : "; there are examples of " + others);
+    }
+
+    private static String id(JsonNode example) {
+        return example.get("id").asText();
+    }
+
+    private static String readingsOf(JsonNode example) {
+        return example.get("readings").properties().stream().map(one -> one.getKey() + '=' + one.getValue().asText())
+                .sorted().collect(Collectors.joining(", "));
+    }
+
+    private static String simple(String className) {
+        return className.substring(className.lastIndexOf('.') + 1);
+    }
+
+    /** The names in a list of the archive's index, or in an object there. */
+    private JsonNode known(String list) {
+        JsonNode found = file("/index.json").path(list);
+        if (found.isMissingNode()) {
+            throw new IllegalArgumentException(
+                    "the archive's index has no " + list + ", since it is older than the kit; write it again");
+        }
+        return found;
+    }
+
+    private static void check(String what, String name, JsonNode known) {
+        List<String> names = new ArrayList<>();
+        if (known.isArray()) {
+            known.forEach(one -> names.add(one.asText()));
+        } else {
+            known.fieldNames().forEachRemaining(names::add);
+        }
+        if (!names.contains(name)) {
+            throw new IllegalArgumentException(
+                    name + " is no " + what + "; choose from " + String.join(", ", names));
+        }
+    }
+
+    private JsonNode file(String ending) {
+        return files.entrySet().stream().filter(one -> one.getKey().endsWith(ending))
+                .findFirst().orElseThrow().getValue();
     }
 
     private void judge(JsonNode example, UnaryOperator<JsonNode> balancer) {
         ArrayNode answers = JSON.createArrayNode();
         for (JsonNode question : example.get("questions")) {
-            JsonNode answer = balancer.apply(question.deepCopy());
+            JsonNode answer = answered(example, question, balancer);
             assumeFalse(answer.has("unsupported"), () -> answer.get("unsupported").asText());
             answers.add(answer);
         }
@@ -130,10 +227,29 @@ public final class Conformance {
         }
     }
 
+    private JsonNode answered(JsonNode example, JsonNode question, UnaryOperator<JsonNode> balancer) {
+        try {
+            return balancer.apply(question.deepCopy());
+        } catch (TestAbortedException skipped) {
+            throw skipped;
+        } catch (RuntimeException thrown) {
+            throw new IllegalStateException(headed(example) + thrown + '\n' + command(example), thrown);
+        }
+    }
+
+    private static String headed(JsonNode example) {
+        String rests = readingsOf(example);
+        return id(example) + ": " + example.get("title").asText() + '\n'
+                + (rests.isEmpty() ? "" : "it rests on the readings " + rests + '\n');
+    }
+
+    private String command(JsonNode example) {
+        return "pulsar-conformance explain --example " + id(example) + " --judge-by " + profile;
+    }
+
     private String explained(JsonNode example, JsonNode answers) {
-        StringBuilder text = new StringBuilder(example.get("title").asText()).append('\n');
-        JsonNode rules = files.entrySet().stream()
-                .filter(file -> file.getKey().endsWith("/rules.json")).findFirst().orElseThrow().getValue();
+        StringBuilder text = new StringBuilder(headed(example));
+        JsonNode rules = file("/rules.json");
         for (JsonNode id : example.get("rules")) {
             JsonNode rule = rules.get(id.asText());
             text.append(id.asText()).append(": ").append(rule.get("statement").asText().strip()).append('\n');
@@ -147,7 +263,7 @@ public final class Conformance {
         if (allowed.size() > SHOWN) {
             text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
         }
-        return text.append("answered  ").append(answers).toString();
+        return text.append("answered  ").append(answers).append('\n').append(command(example)).toString();
     }
 
     /** True if an answer is allowed, regardless of free text, order and rounding. */
