@@ -103,7 +103,7 @@ def permitted(profile: str, reading: str) -> tuple[str, ...]:
     return known.readings[reading].values
 
 
-def holds_under(example: Example, profile: str) -> bool:
+def stands_by(example: Example, profile: str) -> bool:
     """True if a profile judges a rule of the example, and gives one of its allowed answers.
 
     A release judges only what no document states. The profile's defaults and readings count, except
@@ -148,7 +148,7 @@ def _case(example: Example) -> Mapping[str, Any]:
         "title": example.title,
         "rules": list(example.rules),
         "readings": dict(example.readings),
-        "profiles": [one for one in load().profiles if holds_under(example, one)],
+        "profiles": [one for one in load().profiles if stands_by(example, one)],
         "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
         "allowed": None if example.demanded is None else [list(one) for one in example.demanded],
         "arithmetic": list(example.arithmetic),

@@ -107,8 +107,8 @@ def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):
 
 def test_an_example_does_not_hold_where_documents_contradict_its_reading():
     [example] = [one for one in examples() if one.id == "threshold-80-and-70-average-minus-10"]
-    assert archive.holds_under(example, "documented-3.0")
-    assert not archive.holds_under(example, "documented-4.0"), "an annotation settles the boundary"
+    assert archive.stands_by(example, "documented-3.0")
+    assert not archive.stands_by(example, "documented-4.0"), "an annotation settles the boundary"
 
 
 def test_sources_are_cited_under_the_profiles_of_their_documents(unpacked):
