@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ class BrokerSetting:
     since: str
     deprecated: str = ""
     replaces: str = ""
-    manager: str = ""
+    managers: Mapping[str, str] = field(default_factory=dict)
+    """The load managers that use it, if not all do, each by the first release with it."""
     strategies: tuple[str, ...] = ()
     used_by: tuple[str, ...] = ()
     placement: str = ""
@@ -39,6 +40,12 @@ class BrokerSetting:
         order = known_releases()
         held = [one for one in self.defaults if order.index(one) <= order.index(release)]
         return self.defaults[held[-1]] if held and self.is_in(release) else None
+
+    def manager(self, release: str) -> str:
+        """Return the load managers of a known release that use the setting; empty if all do."""
+        order = known_releases()
+        held = [one for one in self.managers if order.index(one) <= order.index(release)]
+        return self.managers[held[-1]] if held else next(iter(self.managers.values()), "")
 
     def is_in(self, release: str) -> bool:
         """True if a known release has the setting."""
@@ -126,4 +133,6 @@ def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
         "used_by": tuple(entry.get("used_by", ())),
     }
     del given["default"]
+    managers = given.pop("manager", {})
+    given["managers"] = managers if isinstance(managers, dict) else {since: managers}
     return BrokerSetting(name, **given)

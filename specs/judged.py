@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -30,13 +30,18 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 class JudgedVersion:
     """A version, the profile that decides like it, and how it differs from that profile.
 
-    `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have.
+    `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have;
+    those in `unlike` decide otherwise. `has` and `without` are the settings that it has and the
+    nearest known release has not, and the other way round.
     """
 
     version: str
     profile: str
     defaults: Mapping[str, Value] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    has: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
 
@@ -73,24 +78,46 @@ class JudgedVersion:
 def _judged() -> Mapping[Version, JudgedVersion]:
     return {
         _numbers(version): JudgedVersion(
-            version, **{**entry, "lacks": tuple(entry.get("lacks", ()))}
+            version, **{key: _frozen(value) for key, value in entry.items()}
         )
         for version, entry in broker_data().get("judged", {}).items()
     }
 
 
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _not_yet(version: str) -> tuple[str, ...]:
+    """Return the strategies that a version lacks, since they were added to its line later."""
+    wanted = _numbers(version)
+    return tuple(
+        strategy
+        for strategy, firsts in broker_data().get("added", {}).items()
+        if wanted < max(map(_numbers, firsts))
+        and not any(one[:2] == wanted[:2] and one <= wanted for one in map(_numbers, firsts))
+    )
+
+
 def judged_version(version: str) -> JudgedVersion | None:
     """Return the judged version of the same release line that is nearest to a version.
 
-    That is the newest that is not newer or else the oldest; None if the line has none.
+    That is the newest that is not newer or else the oldest; None if the line has none. It lacks
+    the strategies that the version itself lacks; of a line with a profile, such a version differs
+    in that alone.
     """
     wanted = _numbers(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
         return None
-    line = [one for one in _judged() if one[:2] == wanted[:2]]
-    if not line:
+    if not any(wanted):
         return None
-    return _judged()[max((one for one in line if one <= wanted), default=min(line))]
+    line = [one for one in _judged() if one[:2] == wanted[:2]]
+    lacks = () if is_older(version) else _not_yet(version)
+    if not line:
+        nearest = f"released-{'.'.join(map(str, release_line(nearest_release(version))))}"
+        return JudgedVersion(version, nearest, lacks=lacks) if lacks else None
+    found = _judged()[max((one for one in line if one <= wanted), default=min(line))]
+    return replace(found, lacks=(*found.lacks, *(one for one in lacks if one not in found.lacks)))
 
 
 def assumption(version: str) -> str:
@@ -115,7 +142,19 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
     """
     judged = judged_version(version)
     default = setting.default(nearest_release(version))
+    if judged is not None and setting.name in judged.has:
+        default = next(iter(setting.defaults.values()))
     return default if judged is None else judged.defaults.get(setting.name, default)
+
+
+def has_setting(setting: BrokerSetting, version: str) -> bool:
+    """True if a version has a setting, as far as is known. Errors: as `nearest_release`."""
+    judged = judged_version(version)
+    if judged is not None and setting.name in (*judged.has, *judged.without):
+        return setting.name in judged.has
+    lacking = judged.lacks if judged else ()
+    only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
+    return setting.is_in(nearest_release(version)) and not only_of_lacking
 
 
 def nearest_profile(version: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
-from pulsar_conformance.specs.broker import broker_settings, renamed
+from pulsar_conformance.specs.broker import broker_settings, nearest_release, renamed
+from pulsar_conformance.specs.judged import assumption, has_setting
 from pulsar_conformance.specs.loading import load
 
 MIN_SIMILARITY = 0.85
@@ -20,15 +21,18 @@ ABOUT_BALANCING = re.compile(
 
 
 @cache
-def why_unknown(name: str, release: str | None = None) -> str | None:
-    """Return why a release does not know the name of a setting, or None if it does.
+def why_unknown(name: str, version: str | None = None) -> str | None:
+    """Return why a version does not know the name of a setting, or None if it does.
 
-    The reason is empty for settings of other parts of the broker. If `release` is None, the names
+    The reason is empty for settings of other parts of the broker. If `version` is None, the names
     of all releases and documents are known.
     """
     own = broker_settings().get(name)
-    if own is not None and release is not None and not own.is_in(release):
-        return f"Pulsar {release} has no such setting; it was added in {own.since}"
+    if own is not None and version is not None and not has_setting(own, version):
+        known = nearest_release(version)
+        assumed = f"{known}, which is assumed for {version}," if assumption(version) else version
+        later = "" if own.is_in(known) else f"; it was added in {own.since} at the latest"
+        return f"Pulsar {assumed} has no such setting{later}"
     if own is not None or name in load().settings or name in load().hidden:
         return None
     if name in renamed():

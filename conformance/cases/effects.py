@@ -164,7 +164,13 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
         return replace(runs, culprit=STRATEGY, problem=told, instead=instead)
     if manager != MODULAR:
         return configured
-    if version and release_line(version) < PLACEMENT_SINCE:
+    if placement == PACKAGE + BOTH != shedding and _replaces_placement(version):
+        instead = f"{PACKAGE}impl.LeastLongTermMessageRate"
+        told = f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
+        configured = Running(
+            manager, shedding, instead, PLACEMENT, told, f"{_short(instead)} runs instead"
+        )
+    elif version and release_line(version) < PLACEMENT_SINCE:
         configured = replace(configured, placement=f"{PACKAGE}impl.LeastLongTermMessageRate")
     elif problem := _problem(PLACEMENT, placement, version) or _unpaired(settings, version):
         return _replaced(configured, PLACEMENT, problem, version)
@@ -287,7 +293,8 @@ def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tup
         elif wrong := _mistake(name, value, runs, version):
             yield name, wrong
         elif value != setting.default(release):
-            why = _why_off(setting, values, runs, release)
+            users = setting.manager(release if version else known_releases()[-1])
+            why = _why_off(setting, values, runs, release, users)
             if why:
                 yield name, why
 
@@ -299,12 +306,17 @@ def _ignores_heap(runs: Running, version: str) -> bool:
     return ways_of_version(version)["heap-memory"] == "left-out"
 
 
-def _why_off(setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str) -> str:
-    """Return which other setting makes a setting ineffective; empty if none does."""
+def _why_off(
+    setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str, users: str
+) -> str:
+    """Return which other setting makes a setting ineffective; empty if none does.
+
+    `users` are the load managers that use it; empty if all do.
+    """
     configured = manager_by_settings(values)
     manager = configured if runs.manager in (STOPPED, NOT_KNOWN) else runs.manager
     shedding, placement = _short(runs.shedding), _short(runs.placement)
-    belongs = MODULAR if setting.strategies else setting.manager
+    belongs = MODULAR if setting.strategies else users
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch

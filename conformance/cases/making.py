@@ -194,6 +194,13 @@ def made(
     changed = (read or SettingsRead({}, {})).changed({**given, **(what_if or {})})
     judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
     running = replace(changed, version=judging).running()
+    strategy = running.shedding.rpartition(".")[2]
+    if judged and operation == SHED.id and strategy in judged.unlike:
+        raise BadSnapshot(
+            f"{source.place}: {strategy} of Pulsar {versions[0]} decides otherwise than that of "
+            f"any release with a profile; make a case with --judge-by {judged.profile}, and give "
+            f"it to pulsar-conformance ask pulsar:{judged.version}"
+        )
     asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
     instead = {} if asked_anyway else changed.strategy_instead(running)
     written = {**(read.values if read else {}), **instead}

@@ -13,6 +13,7 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
+    PLACEMENT,
     STRATEGY,
     TRANSFER,
     Running,
@@ -164,13 +165,14 @@ class SettingsRead:
         return what_runs(self.named(), self.version)
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
-        """Return the setting of the shedding strategy that runs, if these settings name another;
-        empty if not, or if the command line names one.
+        """Return the setting of the strategy that runs, if these settings name another; empty if
+        not, or if the command line names one.
         """
         manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
-        if not manager or running.culprit != STRATEGY or self.places.get(STRATEGY) == GIVEN:
+        if not manager or self.places.get(running.culprit) == GIVEN:
             return {}
-        return {STRATEGY: running.shedding}
+        runs = {STRATEGY: running.shedding, PLACEMENT: running.placement}
+        return {name: value for name, value in runs.items() if name == running.culprit}
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
@@ -212,7 +214,6 @@ def read_entries(
     text is true, and other values of the wrong type are collected. Errors: otherwise `BadSetting`
     for all of them.
     """
-    known = None if release is None else nearest_release(release)
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     unused: list[Unused] = []
@@ -220,7 +221,7 @@ def read_entries(
     bad: dict[str, Unused] = {}
     others = 0
     for entry in entries:
-        why = why_unknown(entry.name, known)
+        why = why_unknown(entry.name, release)
         if why is not None:
             unused += [Unused(entry.place, entry.name, why)] if why else []
             others += not why

@@ -150,14 +150,16 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     """Return the release's defaults of the settings that are missing from the file."""
     from pulsar_conformance.specs.broker import broker_settings
+    from pulsar_conformance.specs.judged import has_setting
 
     release = _compared_with(found)
+    version = found.version or release
     unreadable = {one.name for one in (*found.unreadable, *found.unknown())}
     former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
     return {
         name: _default_of(found, name)
         for name, setting in broker_settings().items()
-        if setting.is_in(release)
+        if has_setting(setting, version)
         and name not in found.values
         and name not in former_names
         and name not in unreadable
@@ -165,8 +167,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
-DYNAMIC = ", dynamic"
-"""End of the places of dynamic settings."""
+DYNAMIC = ", dynamic"  # the end of a dynamic setting's place
 
 NOTHING_WITHOUT_EFFECT = "no setting that differs from its default is without effect"
 
@@ -185,6 +186,8 @@ def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]
 
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
+    from pulsar_conformance.specs.judged import assumption
+
     release = _compared_with(found)
     if found.older:
         yield (
@@ -207,12 +210,14 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = _later_releases(found, to)
-    changes = list(_changes(found, later))
+    changes = list(_changes(found, later, to))
+    if to and (note := assumption(to)):
+        yield note, []
     if changes:
         which = "" if to else ", the next known release"
-        yield f"changes with Pulsar {later[-1]}{which}", changes
+        yield f"changes with Pulsar {_last(later, to)}{which}", changes
     elif to:
-        yield f"nothing changes with Pulsar {later[-1]}", []
+        yield f"nothing changes with Pulsar {_last(later, to)}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
@@ -280,17 +285,23 @@ def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     return later[: later.index(last) + 1]
 
 
-def _changes(found: SettingsRead, later: tuple[str, ...]) -> Iterator[str]:
-    """Yield the names and defaults that change from the file's release to the last of `later`."""
+def _last(later: tuple[str, ...], to: str | None) -> str:
+    """Return the version to compare with: `to`, unless it is only a release line."""
+    return to if to and to.count(".") > 1 else later[-1]
+
+
+def _changes(found: SettingsRead, later: tuple[str, ...], to: str | None) -> Iterator[str]:
+    """Yield what changes from the file's release to `to`, or else to the last of `later`."""
     from pulsar_conformance.specs.broker import broker_settings
+    from pulsar_conformance.specs.judged import default_in_version
 
     now = _compared_with(found)
     if not later:
         return
-    new = later[-1]
+    new = _last(later, to)
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
-        before, after = _default_of(found, name), setting.default(new)
+        before, after = _default_of(found, name), default_in_version(setting, new)
         if setting.since in later and setting.replaces in {*found.values} - {*found.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in found.values and setting.is_in(now) and before != after:
@@ -337,7 +348,7 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         ],
         "defaults": dict(_defaults(found)),
         "others": found.others,
-        "nextRelease": list(_changes(found, _later_releases(found, to))),
+        "nextRelease": list(_changes(found, _later_releases(found, to), to)),
     }
 
 
