@@ -104,6 +104,34 @@ def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits
     assert said in explained(reports=reports, options=options)
 
 
+def test_brokers_without_a_pair_far_enough_apart_are_told_their_partner(explained):
+    """Sorted by usage, the first is paired with the last, and the middle one with itself."""
+    asked = [word for text in AVERAGING for word in ("--setting", text)]
+    usages = {"broker-a": 70, "broker-b": 66, "broker-c": 4}
+    reports = {
+        name: report(usage, {BUNDLES[place]: 1e7}, "4.2.4")
+        for place, (name, usage) in enumerate(usages.items())
+    }
+    out = explained(reports=reports, options=[*asked, "--broker", "broker-b"])
+    assert "it is the middle one of 3 brokers sorted by usage, so it is paired only with" in out
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        ("broker-a", "idle broker broker-b, at 66 % decision they are less than"),
+        ("broker-b", "busy broker broker-a, at 70 % decision it is the idle one of its pair"),
+    ],
+)
+def test_a_pair_that_is_close_together_is_named(explained, broker, said):
+    asked = [word for text in AVERAGING for word in ("--setting", text)]
+    reports = {
+        "broker-a": report(70, {BUNDLES[0]: 1e7}, "4.2.4"),
+        "broker-b": report(66, {BUNDLES[1]: 1e7}, "4.2.4"),
+    }
+    assert said in explained(reports=reports, options=[*asked, "--broker", broker])
+
+
 @pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
 def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
     """A measured round of five brokers: one is over the limit, though two more are as busy."""
