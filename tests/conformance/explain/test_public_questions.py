@@ -205,14 +205,31 @@ def split(algorithm, positions=(), bundle="0x00000000_0x40000000", by="admin"):
     return "bundles.split", {**asked, "topics": HOT, "positions": list(positions)}
 
 
-def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_no_case_has(explained):
+def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_are_not_given(explained):
     positions = split("specified_positions_divide", ["0x0c4a3480", "0x1a266dee"])
     traffic = split("flow_or_qps_equally_divide", by="broker")
     out = explained(positions, traffic, options=["--judge-by", "released-3.0"])
     assert "0x0c4a3480_0x1a266dee, 0x1a266dee_0x40000000" in out
-    assert "flow_or_qps_equally_divide needs the rates of topics, which cases do not contain" in out
+    assert "needs the rates of topics, and topicLoads has none of the topics; the answer" in out
+    assert "it has fewer than 2 topics with traffic" in out
+    out = explained(traffic, options=["--judge-by", "released-2.10"])
+    assert "needs the rates" not in out
     out = explained(traffic, options=["--judge-by", "documented-3.0"])
-    assert "refused flow_or_qps_equally_divide needs the rates of topics" in out
+    assert "refused the documents do not describe flow_or_qps_equally_divide" in out
+
+
+def test_a_bundle_is_split_by_the_rates_that_are_given(explained):
+    """The hashes of the topics are in the order 7, 11, 3; each carries more than a part may."""
+    operation, case = split("flow_or_qps_equally_divide", by="broker")
+    case["topicLoads"] = {topic: {"msgRateIn": 20000, "msgRateOut": 11000} for topic in HOT}
+    for profile in ("released-3.0", "released-5.0", "documented-4.2"):
+        out = explained((operation, case), options=["--judge-by", profile])
+        assert "needs the rates" not in out
+        assert len(out.partition("answer bundles ")[2].split()) == 3
+    assert case["topicLoads"].pop(HOT[0])
+    out = explained((operation, case), options=["--judge-by", "released-4.2"])
+    assert f"topicLoads has none of {HOT[0]}; the answer assumes no traffic there" in out
+    assert len(out.partition("answer bundles ")[2].split()) == 2
 
 
 @pytest.mark.parametrize("own", ["pulsar/broker-a:8080", "pulsar/use/broker-a:8080"])
