@@ -259,7 +259,7 @@ def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
-    possible = {_comparable(one) for one in _answers(trial, model)}
+    possible = comparable_answers(trial, model)
     for profile in _profiles_to_compare(model.profile):
         other, _ = with_release_defaults(trial, Model(profile))
         try:
@@ -296,6 +296,11 @@ def _profiles_to_compare(profile: str) -> list[str]:
         if one.released
         and (name == f"released-{line}" or profile in {each.id for each in known.lineage(name)})
     ]
+
+
+def comparable_answers(trial: Trial, model: Model) -> set[Any]:
+    """Return the model's possible answers, in a form in which equal decisions are equal."""
+    return {_comparable(one) for one in _answers(trial, model)}
 
 
 def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
