@@ -187,7 +187,7 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]
     if algorithm not in known:
         if algorithm == BY_RATES:
-            raise Refused(f"{algorithm} needs the rates of topics, which the case lacks")
+            raise Refused(f"the documents do not describe {algorithm}")
         raise Refused(f"{algorithm} is no algorithm; there are {', '.join(known)}")
     if algorithm == POSITIONS and asked is None:
         raise Refused(f"{POSITIONS} cannot be set as the default")

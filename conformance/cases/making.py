@@ -64,6 +64,8 @@ class MadeCase:
     """The brokers whose reports are those of the simple load manager."""
     running: Running | None = None
     """The manager and strategies that run; None if the case is not of a cluster."""
+    without_traffic: tuple[str, ...] = ()
+    """The brokers whose traffic is unknown."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,7 @@ def made(
         owners,
         tuple(snapshot.simple),
         running,
+        tuple(snapshot.without_traffic),
     )
 
 

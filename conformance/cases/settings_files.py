@@ -16,7 +16,12 @@ from pulsar_conformance.conformance.cases.settings import (
     Unused,
     read_entries,
 )
-from pulsar_conformance.conformance.common.settings_properties import COMMENT, PREFIX, properties
+from pulsar_conformance.conformance.common.settings_properties import (
+    COMMENT,
+    PREFIX,
+    is_yaml,
+    properties,
+)
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
 from pulsar_conformance.specs.setting_names import why_unknown
 
@@ -26,6 +31,8 @@ ABSENT = ("None", "null", "Optional.empty")
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line in which a broker prints its whole configuration."""
+
+TEMPLATE = "; it has the {{ }} of a template, so give what this is rendered to"
 
 MARK = "\ufeff"
 MARKED = (
@@ -102,11 +109,11 @@ def _entries(
     """
     marked, text = text.startswith(MARK), text.removeprefix(MARK)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
-    if plain and file.suffix in (".yaml", ".yml"):
+    if plain and is_yaml(file, text):
         try:
             found = read_yaml(file, text)
         except BadYAML as error:
-            raise BadSetting(str(error)) from None
+            raise BadSetting(f"{error}{TEMPLATE if '{{' in text else ''}") from None
         off = tuple(Unused(one.place, one.key, one.off) for one in found if one.off)
         found = [one for one in found if not one.off]
         unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
@@ -159,7 +166,8 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
     try:
         written = parse_line(text.encode())
     except NotJSON as error:
-        raise BadSetting(f"{file}: it {error}") from None
+        template = TEMPLATE if text.lstrip().startswith("{{") else ""
+        raise BadSetting(f"{file}: it {error}{template}") from None
     return _of_object(str(file), written)
 
 

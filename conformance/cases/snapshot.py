@@ -31,6 +31,9 @@ USUAL_MAX_MINUTES = 15
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
 """Fields of a report that say which kinds of topics the broker serves."""
 
+EXPOSED = "exposeBundlesMetricsInPrometheus"
+"""The setting without which a broker's metrics have no bundles."""
+
 SIMPLE = "simple"
 """Kind of the simple load manager."""
 
@@ -146,7 +149,11 @@ class Snapshot:
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
-            yield "the metrics name no bundles: set exposeBundlesMetricsInPrometheus=true"
+            absent = "the metrics name no bundles, so the case has no traffic"
+            if self.settings.get(EXPOSED) is True:
+                yield f"{absent}, although {EXPOSED}=true: save pulsar_bundle_* of each broker, too"
+            else:
+                yield f"{absent}: set {EXPOSED}=true"
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
             yield f"neither bundle data nor latest rates of {_counted(unknown)}"
@@ -165,6 +172,19 @@ class Snapshot:
                     f"a broker writes one at least every {limit:g} minutes; save all reports "
                     "again, close together, and leave out brokers that no longer run"
                 )
+
+    @property
+    def without_traffic(self) -> list[str]:
+        """The brokers whose metrics give no traffic, although they may have some."""
+        return [
+            name
+            for name, one in self.reported.items()
+            if one.report is None
+            and (one.broker["bundles"] or not self.owned)
+            and not any(
+                rate in stats for stats in one.broker["lastStats"].values() for rate in RATE_FIELDS
+            )
+        ]
 
     def unowned(self) -> list[str]:
         """Return the bundles with bundle data that no broker owns."""

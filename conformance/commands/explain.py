@@ -212,7 +212,8 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         print_note(note)
-    wanted = ExplainOptions(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
+    readings = chosen_readings(args.reading)
+    wanted = ExplainOptions(args.profile, readings, what_if, focus, args.all, found.without_traffic)
     provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
     answered = yield from case_lines(provided, wanted)
     if found.owners:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from pulsar_conformance.conformance.common.settings_properties import is_yaml
 from pulsar_conformance.conformance.common.yaml_parts import (
     LEFT_OUT,
     children,
@@ -61,11 +62,12 @@ def image_tags(file: Path) -> tuple[ImageTag, ...]:
     If the file tells which images are the broker's, these count. None are found in other files, and
     in those that cannot be read.
     """
-    if file.suffix not in (".yaml", ".yml"):
-        return ()
     found: list[tuple[int, ImageTag]] = []
     try:
-        for document in yaml.compose_all(file.read_text("utf-8-sig"), yaml.SafeLoader):
+        text = file.read_text("utf-8-sig")
+        if not is_yaml(file, text):
+            return ()
+        for document in yaml.compose_all(text, yaml.SafeLoader):
             found += _tags(document, ANY, f"{file}:")
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
         return ()

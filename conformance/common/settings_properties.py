@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 COMMENT = re.compile(r"\s*[#!]")
 PROPERTY = re.compile(r"((?:\\.|[^\s=:\\])+)\s*[=:]?(.*)")
@@ -13,6 +14,23 @@ LINES = re.compile(r"\r\n|\r|\n")
 
 PREFIX = "PULSAR_PREFIX_"
 """Prefix of environment variables that Pulsar's images copy into broker.conf."""
+
+YAML_FILES = (".yaml", ".yml")
+OTHER_FILES = (".conf", ".properties", ".env", ".json", ".log")
+"""Suffixes of files in which a line with a colon is not YAML."""
+
+ASSIGNED = re.compile(r"^\s*(export\s+)?[\w.]+\s*=", re.MULTILINE)
+KEYED = re.compile(r"""^\s*(- +)?["']?[\w.]+["']?:(\s|$)""", re.MULTILINE)
+"""Match a line `name=value`, and a line `key: value` of YAML."""
+
+
+def is_yaml(file: Path, text: str) -> bool:
+    """True if a file is YAML: by its suffix, or by its lines if the suffix tells nothing."""
+    if file.suffix in YAML_FILES:
+        return True
+    if file.suffix in OTHER_FILES and not re.search(rf"^\s*{PREFIX}\w+:", text, re.MULTILINE):
+        return False
+    return KEYED.search(text) is not None and ASSIGNED.search(text) is None
 
 
 def properties(text: str) -> Iterator[tuple[int, str, str]]:

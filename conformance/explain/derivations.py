@@ -31,6 +31,7 @@ from pulsar_conformance.conformance.explain.running import (
     without_effect_notes,
 )
 from pulsar_conformance.conformance.explain.spread import spread_lines
+from pulsar_conformance.conformance.explain.undecided import undecidable, undecided_brokers
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, fold_steps
 from pulsar_conformance.specs.text import counted, paragraph
@@ -49,6 +50,8 @@ class ExplainOptions:
     focus: Focus = field(default_factory=Focus)
     every: bool = False
     """True to list every bundle that stays, even if there are many."""
+    unknown: tuple[str, ...] = ()
+    """Brokers whose traffic is unknown."""
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
@@ -66,6 +69,10 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         asked = asked.with_ways(provided.ways)
     model, taken = with_release_defaults(trial, asked)
     derived = derived_from(provided.place, trial, model)
+    undecided = undecided_brokers(trial, model, options.unknown)
+    if undecided:
+        decided = {*trial.questions[0].case["brokers"]} - {*undecided}
+        derived = [undecidable(one, undecided, decided) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
     release = release_of(profile)
     lines = [
@@ -86,6 +93,8 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         yield from paragraph(note, 2)
     _check_focus(provided.place, trial, options.focus)
     yield from _derivations(trial, derived, options)
+    if undecided:
+        return False
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model)

@@ -9,7 +9,6 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.effects import (
-    ALGORITHM,
     BALANCING,
     EXTENSIBLE,
     MANAGER,
@@ -184,15 +183,21 @@ def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -
 
 
 def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a bundle is split by the traffic of topics, which cases do not contain."""
+    """Yield a note on each bundle that is split by traffic, if topics have none in the case."""
     for operation, case in trial.questions:
-        if operation != SPLIT.id or "bundles" not in model.derive(operation, case).answer:
+        if operation != SPLIT.id:
             continue
-        default = case["settings"].get(ALGORITHM, model.defaults.get(ALGORITHM))
-        if (case["algorithm"] or default) == BY_TRAFFIC:
+        steps = model.derive(operation, case).steps
+        if not any(step.label == "algorithm" and step.text == BY_TRAFFIC for step in steps):
+            continue
+        given = case.get("topicLoads") or {}
+        idle = [topic for topic in case["topics"] if not given.get(topic)]
+        if idle:
+            every = len(idle) == len(case["topics"]) and idle[1:]
+            of = "the topics" if every else idle[0] if not idle[1:] else f"{len(idle)} topics"
             yield (
-                f"{BY_TRAFFIC} needs the rates of topics, which cases do not contain; the "
-                "answer assumes topics without traffic"
+                f"{BY_TRAFFIC} needs the rates of topics, and topicLoads has none of {of}; the "
+                "answer assumes no traffic there"
             )
 
 
@@ -254,7 +259,7 @@ def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
-    possible = {_comparable(one) for one in _answers(trial, model)}
+    possible = comparable_answers(trial, model)
     for profile in _profiles_to_compare(model.profile):
         other, _ = with_release_defaults(trial, Model(profile))
         try:
@@ -291,6 +296,11 @@ def _profiles_to_compare(profile: str) -> list[str]:
         if one.released
         and (name == f"released-{line}" or profile in {each.id for each in known.lineage(name)})
     ]
+
+
+def comparable_answers(trial: Trial, model: Model) -> set[Any]:
+    """Return the model's possible answers, in a form in which equal decisions are equal."""
+    return {_comparable(one) for one in _answers(trial, model)}
 
 
 def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:

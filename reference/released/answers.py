@@ -109,8 +109,9 @@ def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """Return the parts of a bundle, or why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
+    traffic = splitting.traffic_of(case["topics"], case.get("topicLoads", {}))
     given = case["algorithm"], case["by"], context.settings(case)
-    return splitting.split_answer(asked, *given, release)
+    return splitting.split_answer(asked, traffic, *given, release)
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:

@@ -25,6 +25,7 @@ HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 SHARE = "maxUnloadPercentage"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 PLACE = "AvgShedder.findBundlesForUnloading"
+PAIRS = "AvgShedder.findBrokerPairs"
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,13 @@ class _Pair:
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """Yield the unloads of pairs of brokers: busiest with least busy, second busiest, and so on."""
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
-    pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
+    ordered = _sorted(view, scores)
+    pairs = {one.busy: one for one in _shedding(view, ordered, scores)}
     planned = _planned(view, pairs.values())
     for name in view.known.brokers:
         pair = pairs.get(name)
         chosen = pair.chosen if pair else ()
-        explain = partial(_steps, view, scores, pair, name)
+        explain = partial(_steps, view, scores, ordered, pair, name)
         yield BrokerUnloads(name, chosen, explain, {one: planned[one] for one in chosen})
 
 
@@ -143,11 +145,15 @@ def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
 
 
 def _steps(
-    view: ClusterView, scores: Mapping[str, float], pair: _Pair | None, name: str
+    view: ClusterView,
+    scores: Mapping[str, float],
+    ordered: Sequence[str],
+    pair: _Pair | None,
+    name: str,
 ) -> Iterator[Step]:
     yield Step("usage", f"{plain(as_percent(scores[name] / 100))} %, with its weights")
     if pair is None:
-        yield from keep_all_steps(view, name, f"no broker is {LOW} below it ({PLACE})")
+        yield from _unpaired_steps(view, scores, ordered, name)
         return
     usage = plain(as_percent(scores[pair.idle] / 100))
     yield Step("idle broker", f"{pair.idle}, at {usage} %")
@@ -162,3 +168,26 @@ def _steps(
     yield from bundle_steps(
         view, view.free_of(name), owned, pair.chosen, pair.kind, "more than is left"
     )
+
+
+def _unpaired_steps(
+    view: ClusterView, scores: Mapping[str, float], ordered: Sequence[str], name: str
+) -> Iterator[Step]:
+    """Yield why a broker is not the busy one of a pair far enough apart."""
+    place = ordered.index(name)
+    other = ordered[-1 - place]
+    usage = plain(as_percent(scores[other] / 100))
+    if other == name:
+        if len(ordered) == 1:
+            why = f"it is the only broker, so it is paired with itself ({PAIRS})"
+        else:
+            among = f"the middle one of {len(ordered)} brokers sorted by usage"
+            why = f"it is {among}, so it is paired only with itself ({PAIRS})"
+    elif place < len(ordered) // 2:
+        yield Step("busy broker", f"{other}, at {usage} %")
+        why = f"it is the idle one of its pair ({PAIRS})"
+    else:
+        yield Step("idle broker", f"{other}, at {usage} %")
+        apart = f"{LOW} = {plain(Fraction(view.known.number(LOW)))}"
+        why = f"they are less than {apart} points apart ({PAIRS})"
+    yield from keep_all_steps(view, name, why)

@@ -72,6 +72,7 @@ FIELDS: Mapping[str, BrokerField] = {
     "loadBalancerNamespaceBundleMaxSessions": _since(ALWAYS, "int", 1000),
     "loadBalancerNamespaceBundleMaxMsgRate": _since(ALWAYS, "int", 30000),
     "loadBalancerNamespaceBundleMaxBandwidthMbytes": _since(ALWAYS, "int", 100),
+    "flowOrQpsDifferenceThresholdPercentage": _since(V3, "int", 10),
     "loadBalancerNamespaceMaximumBundles": _since(ALWAYS, "int", 128),
     "loadBalancerSheddingEnabled": _since(ALWAYS, "boolean", True),
     "loadBalancerSheddingIntervalMinutes": _since(ALWAYS, "int", 1),

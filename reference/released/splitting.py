@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
+from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.numbers import Fraction, messages, throughput
+from pulsar_conformance.reference.ranges import hash_of, hex_of
 from pulsar_conformance.reference.released.growth import FEWEST
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS, Split, middle_by_name
+from pulsar_conformance.reference.splitting import (
+    FLOW_MARGIN,
+    POSITIONS,
+    RANGE,
+    TOPICS,
+    Split,
+    middle_by_name,
+)
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
@@ -19,30 +31,62 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 
 FLOW = "flow_or_qps_equally_divide"
 FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class TopicTraffic:
+    """The hash of a topic, and its messages and bytes per second in both directions."""
+
+    place: int
+    messages: float
+    throughput: float
+
+
+def traffic_of(topics: Sequence[str], loads: Mapping[str, Any]) -> list[TopicTraffic]:
+    """Return the traffic of the topics that have any, in the order of the topics."""
+    found = []
+    for topic in topics:
+        rates = loads.get(topic, {})
+        carried = TopicTraffic(
+            hash_of(topic),
+            float(rates.get("msgRateIn", 0)) + float(rates.get("msgRateOut", 0)),
+            float(rates.get("msgThroughputIn", 0)) + float(rates.get("msgThroughputOut", 0)),
+        )
+        if carried.messages > 0 or carried.throughput > 0:
+            found.append(carried)
+    return found
 
 
 def split_answer(
-    split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
+    split: Split,
+    traffic: Sequence[TopicTraffic],
+    asked: str | None,
+    by: str,
+    settings: Settings,
+    release: ReleasedWays,
 ) -> Derivation:
     """Return a bundle's parts (itself if it is not split), or why the request fails."""
     if by != "admin":
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)
-    if refused is None and algorithm == FLOW:
-        if settings.value(DEFAULT) != FLOW and (by == "admin" or asked != FLOW):
-            return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
-        return _whole(split, f"{FLOW} uses the traffic of topics, and there is none")
+    if refused is None and algorithm == FLOW and not _is_default(asked, by, settings):
+        return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
     if refused is None and algorithm == POSITIONS and not split.positions:
         refused = f"no positions are given ({release.place('default-positions')})"
     if refused is not None:
         return _answer("refused", refused)
-    boundaries, whole = _boundaries(split, algorithm, release)
+    steps = partial(_flow_steps, traffic if algorithm == FLOW else (), settings)
+    if algorithm == FLOW:
+        boundaries, whole = _flow_boundaries(traffic, settings)
+    else:
+        boundaries, whole = _boundaries(split, algorithm, release)
     if whole is not None and release.ways["one-hash-wide"] == "whole":
-        return _whole(split, whole)
+        return _whole(split, algorithm, whole, steps)
     if split.bundle.upper - split.bundle.lower <= 1:
         return _answer("refused", f"{split.bundle.name} is one hash wide")
     if whole is not None:
-        return _whole(split, whole)
+        return _whole(split, algorithm, whole, steps)
     if release.ways["cut-at-edge"] == "refused" and boundaries != sorted(
         one for one in boundaries if split.bundle.lower < one < split.bundle.upper
     ):
@@ -54,7 +98,12 @@ def split_answer(
         positions = ", ".join(map(hex_of, twice))
         why = f"{positions} given twice: the request is never answered ({place})"
         return _answer("failed", why)
-    return _parts(split, algorithm, split.inside(boundaries), release)
+    return _parts(split, algorithm, split.inside(boundaries), release, steps)
+
+
+def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
+    """True if the broker's default algorithm is `FLOW`; only then it passes the topics' traffic."""
+    return settings.value(DEFAULT) == FLOW or (by != "admin" and asked == FLOW)
 
 
 def _algorithm_of(
@@ -119,20 +168,82 @@ def _boundaries(
     return by_range, None
 
 
-def _parts(split: Split, algorithm: str, cuts: Sequence[int], release: ReleasedWays) -> Derivation:
+def _flow_boundaries(
+    traffic: Sequence[TopicTraffic], settings: Settings
+) -> tuple[list[int], str | None]:
+    """Return the cuts before topics with which a part would exceed a limit, and why there are none.
+
+    Of topics with the same hash, the last one counts as often as there are such topics.
+    """
+    by_hash = {one.place: one for one in traffic}
+    if len(by_hash) < FEWEST:
+        return [], f"it has fewer than {FEWEST} topics with traffic ({FLOW_PLACE})"
+    most_messages, most_bytes = _limits(settings)
+    margin = 1 + float(settings.number(FLOW_MARGIN)) / 100.0
+    if (
+        sum((one.messages for one in traffic), 0.0) < most_messages * margin
+        and sum((one.throughput for one in traffic), 0.0) < most_bytes * margin
+    ):
+        return [], f"it carries less than a limit and {FLOW_MARGIN} more ({FLOW_PLACE})"
+    ordered = [by_hash[one] for one in sorted(one.place for one in traffic)]
+    cuts = []
+    carried = ordered[0]
+    for before, one in pairwise(ordered):
+        carried = TopicTraffic(
+            one.place, carried.messages + one.messages, carried.throughput + one.throughput
+        )
+        if carried.messages > most_messages or carried.throughput > most_bytes:
+            cuts.append(before.place + (one.place - before.place) // 2 + 1)
+            carried = one
+    return cuts, None if cuts else f"no part would exceed a limit ({FLOW_PLACE})"
+
+
+def _limits(settings: Settings) -> tuple[int, int]:
+    """Return the limits of a part: messages and bytes per second."""
+    return int(settings.number(MAX_MESSAGES)), int(settings.number(MAX_MEGABYTES)) * MEBIBYTE
+
+
+def _flow_steps(traffic: Sequence[TopicTraffic], settings: Settings) -> Iterator[Step]:
+    """Yield the limits of a part and the traffic of each topic; nothing without traffic."""
+    if not traffic:
+        return
+    most_messages, most_bytes = (Fraction(one) for one in _limits(settings))
+    yield Step("limits", f"{messages(most_messages)} and {throughput(most_bytes)} a part")
+    for one in sorted(traffic, key=lambda one: one.place):
+        carried = f"{messages(Fraction(one.messages))}, {throughput(Fraction(one.throughput))}"
+        yield Step("topic", f"{hex_of(one.place)}: {carried}")
+
+
+def _parts(
+    split: Split,
+    algorithm: str,
+    cuts: Sequence[int],
+    release: ReleasedWays,
+    before: Callable[[], Iterator[Step]],
+) -> Derivation:
     parts = split.bundle.cut(cuts)
     where = ", ".join(map(hex_of, cuts))
     halves = f" ({release.place('topic-halves')})" if algorithm == TOPICS else ""
-    steps = (
-        Step("algorithm", algorithm),
-        Step("cut at", f"{where}{halves}"),
-        *(Step("part", part.name) for part in parts),
-    )
-    return Derivation({"bundles": [part.name for part in parts]}, lambda: steps)
+    halves = f" ({FLOW_PLACE})" if algorithm == FLOW else halves
+
+    def explain() -> Iterator[Step]:
+        yield Step("algorithm", algorithm)
+        yield from before()
+        yield Step("cut at", f"{where}{halves}")
+        yield from (Step("part", part.name) for part in parts)
+
+    return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
-def _whole(split: Split, why: str) -> Derivation:
-    return Derivation({"bundles": [split.bundle.name]}, lambda: (Step("stays whole", why),))
+def _whole(
+    split: Split, algorithm: str, why: str, before: Callable[[], Iterator[Step]]
+) -> Derivation:
+    def explain() -> Iterator[Step]:
+        yield Step("algorithm", algorithm)
+        yield from before()
+        yield Step("stays whole", why)
+
+    return Derivation({"bundles": [split.bundle.name]}, explain)
 
 
 def _answer(how: str, why: str) -> Derivation:

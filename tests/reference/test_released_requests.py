@@ -160,3 +160,61 @@ def test_a_change_of_a_resource_without_weight_is_reported_at_once_before_4_0(pr
     ]
     plain = profile in ("released-2.4", "released-2.10", "released-3.0")
     assert asked == [plain, False, True]
+
+
+def parts_by_traffic(profile, loads, **settings):
+    """The ends of a bundle's parts; each topic has messages in and out, and bytes in."""
+    default = {"defaultNamespaceBundleSplitAlgorithm": "flow_or_qps_equally_divide"}
+    limit = {"loadBalancerNamespaceBundleMaxMsgRate": 450}
+    names = ("msgRateIn", "msgRateOut", "msgThroughputIn")
+    case = {"bundle": WHOLE, "algorithm": None, "by": "broker", "positions": []}
+    case["topics"] = list(FLOWS)
+    case["topicLoads"] = {
+        topic: dict(zip(names, rates, strict=False))
+        for topic, rates in zip(FLOWS, loads, strict=True)
+    }
+    case["settings"] = {**default, **limit, **settings}
+    found = Model(profile).answer("bundles.split", case)["bundles"]
+    return [one.partition("_")[2] for one in found[:-1]]
+
+
+FLOWS = (
+    "persistent://t/ns/flow1-abaabaaababbabbbbbaaabaabbbaabaaaaaa",
+    "persistent://t/ns/flow2-baabbbabaabbbabbbababbbabaabaaaaaaaa",
+    "persistent://t/ns/flow3-baabbabaabbbaabbaabbabbbbbbbbbaaaaaa",
+    "persistent://t/ns/flow4-aababaabbbbbaaaabbababaaaabaabbaaaaa",
+)
+"""Topics with the hashes 0x10000000, 0x15000000, 0x24000000 and 0x39000000."""
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize("profile", RELEASED[2:])
+@pytest.mark.parametrize(
+    ("loads", "cuts"),
+    [
+        ([(100,), (200,), (300,), (400,)], ["0x1c800001", "0x2e800001"]),
+        ([(100,), (200,), (150,), (50,)], ["0x2e800001"]),
+        ([(100,), (100,), (100, 100), (50, 46)], ["0x2e800001"]),
+        ([(100,), (100,), (100, 100), (50, 45)], []),
+        ([(400,), (), (), (400,)], ["0x24800001"]),
+        ([(900,), (), (), ()], []),
+        ([(0, 0, 60 * MIB), (0, 0, 40 * MIB), (0, 0, 11 * MIB), (1,)], ["0x1c800001"]),
+        ([(0, 0, 60 * MIB), (0, 0, 40 * MIB), (0, 0, 10 * MIB), (1,)], []),
+    ],
+)
+def test_releases_since_3_0_cut_by_traffic_one_hash_above_half_way(profile, loads, cuts):
+    """A limit must be exceeded by a tenth, and 450 x 1.1 and 100 MiB x 1.1 are more as doubles."""
+    margin = {"flowOrQpsDifferenceThresholdPercentage": 10}
+    assert parts_by_traffic(profile, loads, **margin) == cuts
+    assert parts_by_traffic(profile, loads) == cuts
+
+
+def test_releases_before_3_0_split_by_range_whatever_the_traffic():
+    assert parts_by_traffic("released-2.10", [(100,), (200,), (300,), (400,)]) == ["0x7fffffff"]
+
+
+def test_the_margin_over_a_limit_is_that_of_the_settings():
+    loads = [(100,), (200,), (150,), (50,)]
+    margin = {"flowOrQpsDifferenceThresholdPercentage": 20}
+    assert parts_by_traffic("released-4.2", loads, **margin) == []

@@ -104,6 +104,34 @@ def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits
     assert said in explained(reports=reports, options=options)
 
 
+def test_brokers_without_a_pair_far_enough_apart_are_told_their_partner(explained):
+    """Sorted by usage, the first is paired with the last, and the middle one with itself."""
+    asked = [word for text in AVERAGING for word in ("--setting", text)]
+    usages = {"broker-a": 70, "broker-b": 66, "broker-c": 4}
+    reports = {
+        name: report(usage, {BUNDLES[place]: 1e7}, "4.2.4")
+        for place, (name, usage) in enumerate(usages.items())
+    }
+    out = explained(reports=reports, options=[*asked, "--broker", "broker-b"])
+    assert "it is the middle one of 3 brokers sorted by usage, so it is paired only with" in out
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        ("broker-a", "idle broker broker-b, at 66 % decision they are less than"),
+        ("broker-b", "busy broker broker-a, at 70 % decision it is the idle one of its pair"),
+    ],
+)
+def test_a_pair_that_is_close_together_is_named(explained, broker, said):
+    asked = [word for text in AVERAGING for word in ("--setting", text)]
+    reports = {
+        "broker-a": report(70, {BUNDLES[0]: 1e7}, "4.2.4"),
+        "broker-b": report(66, {BUNDLES[1]: 1e7}, "4.2.4"),
+    }
+    assert said in explained(reports=reports, options=[*asked, "--broker", broker])
+
+
 @pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
 def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
     """A measured round of five brokers: one is over the limit, though two more are as busy."""
@@ -177,14 +205,31 @@ def split(algorithm, positions=(), bundle="0x00000000_0x40000000", by="admin"):
     return "bundles.split", {**asked, "topics": HOT, "positions": list(positions)}
 
 
-def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_no_case_has(explained):
+def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_are_not_given(explained):
     positions = split("specified_positions_divide", ["0x0c4a3480", "0x1a266dee"])
     traffic = split("flow_or_qps_equally_divide", by="broker")
     out = explained(positions, traffic, options=["--judge-by", "released-3.0"])
     assert "0x0c4a3480_0x1a266dee, 0x1a266dee_0x40000000" in out
-    assert "flow_or_qps_equally_divide needs the rates of topics, which cases do not contain" in out
+    assert "needs the rates of topics, and topicLoads has none of the topics; the answer" in out
+    assert "it has fewer than 2 topics with traffic" in out
+    out = explained(traffic, options=["--judge-by", "released-2.10"])
+    assert "needs the rates" not in out
     out = explained(traffic, options=["--judge-by", "documented-3.0"])
-    assert "refused flow_or_qps_equally_divide needs the rates of topics" in out
+    assert "refused the documents do not describe flow_or_qps_equally_divide" in out
+
+
+def test_a_bundle_is_split_by_the_rates_that_are_given(explained):
+    """The hashes of the topics are in the order 7, 11, 3; each carries more than a part may."""
+    operation, case = split("flow_or_qps_equally_divide", by="broker")
+    case["topicLoads"] = {topic: {"msgRateIn": 20000, "msgRateOut": 11000} for topic in HOT}
+    for profile in ("released-3.0", "released-5.0", "documented-4.2"):
+        out = explained((operation, case), options=["--judge-by", profile])
+        assert "needs the rates" not in out
+        assert len(out.partition("answer bundles ")[2].split()) == 3
+    assert case["topicLoads"].pop(HOT[0])
+    out = explained((operation, case), options=["--judge-by", "released-4.2"])
+    assert f"topicLoads has none of {HOT[0]}; the answer assumes no traffic there" in out
+    assert len(out.partition("answer bundles ")[2].split()) == 2
 
 
 @pytest.mark.parametrize("own", ["pulsar/broker-a:8080", "pulsar/use/broker-a:8080"])

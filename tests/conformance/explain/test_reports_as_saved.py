@@ -191,18 +191,18 @@ def test_brokers_whose_cpu_usage_the_metrics_lack_are_not_taken_for_idle(said, s
 
 def test_other_usage_that_the_metrics_lack_is_named(said, save):
     text = metrics_text({"b1": 90.0, "b2": 30.0}) + metrics_text({"b3": 30.0}, ["cpu"])
-    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt", status=2)
     names = "memory, directMemory, bandwidthIn, bandwidthOut"
     assert f"b3: the metrics lack the usage of {names}, which counts as 0 %" in err
     text = metrics_text({"b1": 90.0, "b2": 30.0}, ["cpu", "memory", "directMemory"])
-    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    _, err = said("explain", "--metrics", save({"m.txt": text}) / "m.txt", status=2)
     assert "each broker: the metrics lack the usage of bandwidthIn, bandwidthOut" in err
 
 
 def test_of_several_samples_of_a_metric_the_newest_counts(said, save):
     stamped = metrics_text({"b1": 80.0, "b2": 30.0}).replace("\n", f" {AT}\n")
     text = f'{stamped}pulsar_lb_cpu_usage{{broker="b2"}} 99 {AT - MINUTE}\n'
-    out, _ = said("explain", "--metrics", save({"m.txt": text}) / "m.txt")
+    out, _ = said("explain", "--metrics", save({"m.txt": text}) / "m.txt", status=2)
     assert "usage 30 % of" in out
     assert "99 %" not in out
 
@@ -219,7 +219,7 @@ def test_samples_much_older_than_the_newest_are_left_out_and_named(said, save, m
         for name in ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
     ]
     file = save({"m.json": {"data": {"result": result}}}) / "m.json"
-    out, err = said("explain", "--metrics", file, "--release", "3.0.7")
+    out, err = said("explain", "--metrics", file, "--release", "3.0.7", status=2)
     assert ("average 60 % of all" in out) is left_out
     assert ("average 50 % of all" in out) is not left_out
     told = f"b3: left out, since the newest samples of the file are at least {minutes} minutes"
