@@ -150,19 +150,18 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     """Return the release's defaults of the settings that are missing from the file."""
     from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import has_setting
+    from pulsar_conformance.specs.judged import PLACEMENT, has_setting
 
     release = _compared_with(found)
-    version = found.version or release
-    unreadable = {one.name for one in (*found.unreadable, *found.unknown())}
-    former_names = {one.replaces for one in broker_settings().values() if one.is_in(release)}
+    version, runs = found.version or release, found.running()
+    left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
+    left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
+    instead = {PLACEMENT: runs.placement} if runs.culprit == PLACEMENT and runs.instead else {}
     return {
-        name: _default_of(found, name)
+        name: instead.get(name, _default_of(found, name))
         for name, setting in broker_settings().items()
         if has_setting(setting, version)
-        and name not in found.values
-        and name not in former_names
-        and name not in unreadable
+        and name not in left_out
         and setting.replaces not in found.values
     }
 

@@ -108,6 +108,12 @@ def test_a_placement_strategy_that_does_not_fit_is_replaced_in_5(said):
     assert "broker-3 24 % of cpu, 14000 msg/s long-term decision broker-3: the least" in told
 
 
+def test_the_default_that_applies_is_what_runs(said):
+    threshold = {STRATEGY: f"{PACKAGE}ThresholdShedder"}
+    _, told = said("settings", threshold, "--release", "5.0.1", "--all")
+    assert f"{PLACEMENT} = LeastLongTermMessageRate" in told
+
+
 @pytest.mark.parametrize(
     ("strategy", "asked"), [("UniformLoadShedder", False), ("OverloadShedder", True)]
 )
