@@ -222,12 +222,9 @@ class Evidence:
 
     def broken(self, domains: Domains) -> Iterator[str]:
         """Yield the rules that the answers violate under every choice of readings."""
-        suspects = {one.rule for one in self.conflicts}
         for rule in self.rules:
-            if rule.id in suspects:
-                alone = Evidence(self.evaluator, [rule], self.trial, self.answers)
-                if not alone.allows(domains):
-                    yield rule.id
+            if not Evidence(self.evaluator, [rule], self.trial, self.answers).allows(domains):
+                yield rule.id
 
     def judged_without(self, rules: Collection[str]) -> Evidence:
         """Return the same answers, judged without some rules."""
@@ -331,19 +328,14 @@ def without_broken_rules(
 
     A rule that some answers violate under every reading is broken for another cause, which can look
     like an alternative elsewhere: a broker that is never seen as overloaded keeps its bundles as if
-    none might move. So such a rule decides nothing. Answers that still violate a rule under every
-    reading are left out.
+    none might move. So such a rule decides nothing, and neither do those answers.
     """
-    while True:
-        refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
-        broken = {rule for one in refuted for rule in one.broken(domains)}
-        if not broken:
-            return {
-                name: [one for one in each if one not in refuted] for name, each in evidence.items()
-            }
-        evidence = {
-            name: [one.judged_without(broken) for one in each] for name, each in evidence.items()
-        }
+    refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
+    broken = {rule for one in refuted for rule in one.broken(domains)}
+    left = {name: [one for one in each if one not in refuted] for name, each in evidence.items()}
+    if not broken:
+        return left
+    return {name: [one.judged_without(broken) for one in each] for name, each in left.items()}
 
 
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:

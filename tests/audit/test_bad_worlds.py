@@ -183,7 +183,8 @@ def test_an_event_after_the_last_cycle_is_named(capsys, tmp_path, data, said):
 
 def test_reports_with_two_owners_of_a_bundle_are_refused(capsys, tmp_path):
     shutil.copytree(REPORTS, tmp_path, dirs_exist_ok=True)
-    shutil.copy(tmp_path / "broker-1.json", tmp_path / "broker-4.json")
+    report = (tmp_path / "broker-1.json").read_text("utf-8")
+    (tmp_path / "broker-4.json").write_text(report.replace("broker-1", "broker-4"), "utf-8")
     status, out, err = run(capsys, "--reports", str(tmp_path), "--cycles", "2")
     assert (status, out) == (2, "")
     assert "brokers.broker-4: shop/eu/0x00000000_0x40000000 is also owned by broker-1; save" in err
