@@ -94,6 +94,9 @@ SINCE: Mapping[str, tuple[int, int]] = {
 BOTH = "impl.AvgShedder"
 """The class that sheds and places, and has to be set for both."""
 
+LEAST_RATE = f"{PACKAGE}impl.LeastLongTermMessageRate"
+"""The placement strategy that runs if there is no other."""
+
 SIMPLE_PLACEMENT = "loadBalancerPlacementStrategy"
 PLACEMENT_SINCE, COMPARED_SINCE = (2, 11), (3, 3)
 """The first release lines that have placement strategies, and that compare one that also sheds with
@@ -165,13 +168,10 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
     if manager != MODULAR:
         return configured
     if placement == PACKAGE + BOTH != shedding and _replaces_placement(version):
-        instead = f"{PACKAGE}impl.LeastLongTermMessageRate"
-        told = f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
-        configured = Running(
-            manager, shedding, instead, PLACEMENT, told, f"{_short(instead)} runs instead"
-        )
+        told, instead = _not_both(shedding), f"{_short(LEAST_RATE)} runs instead"
+        configured = Running(manager, shedding, LEAST_RATE, PLACEMENT, told, instead)
     elif version and release_line(version) < PLACEMENT_SINCE:
-        configured = replace(configured, placement=f"{PACKAGE}impl.LeastLongTermMessageRate")
+        configured = replace(configured, placement=LEAST_RATE)
     elif problem := _problem(PLACEMENT, placement, version) or _unpaired(settings, version):
         return _replaced(configured, PLACEMENT, problem, version)
     if problem := _problem(STRATEGY, shedding, version):
@@ -202,8 +202,12 @@ def _unpaired(settings: Mapping[str, Any], version: str) -> str:
     if old and shedding != _full(settings, SIMPLE_PLACEMENT, version):
         return f"Pulsar {version} loads it only if {STRATEGY} and {SIMPLE_PLACEMENT} are equal"
     if not old and shedding != placement:
-        return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
+        return _not_both(shedding)
     return ""
+
+
+def _not_both(shedding: str) -> str:
+    return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
 
 
 def _replaces_placement(version: str) -> bool:

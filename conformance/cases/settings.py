@@ -43,6 +43,9 @@ GIVEN = "--setting"
 
 EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
 
+DYNAMIC = ", dynamic"
+"""End of the place of a dynamic setting."""
+
 AT_START = "a running broker keeps its strategy until it restarts"
 """Remark on a dynamic shedding strategy, as in the annotation of its field."""
 
@@ -148,7 +151,7 @@ class SettingsRead:
 
     def late(self, name: str) -> list[str]:
         """Return a remark on a dynamic setting that counts only after a restart."""
-        dynamic = name == STRATEGY and self.places.get(name, "").endswith(", dynamic")
+        dynamic = name == STRATEGY and self.places.get(name, "").endswith(DYNAMIC)
         return [AT_START] if dynamic else []
 
     def unknown(self) -> list[Unused]:

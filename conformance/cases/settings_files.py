@@ -10,6 +10,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.settings import (
+    DYNAMIC,
     BadSetting,
     Entry,
     SettingsRead,
@@ -89,8 +90,8 @@ def read_dynamic(
 ) -> SettingsRead:
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
     found = read_settings(file, release, as_broker=as_broker)
-    places = {name: f"{place}, dynamic" for name, place in found.places.items()}
-    unreadable = tuple(replace(one, place=f"{one.place}, dynamic") for one in found.unreadable)
+    places = {name: f"{place}{DYNAMIC}" for name, place in found.places.items()}
+    unreadable = tuple(replace(one, place=f"{one.place}{DYNAMIC}") for one in found.unreadable)
     return replace(found, places=places, unreadable=unreadable)
 
 

@@ -100,6 +100,7 @@ def _read_running_broker(url: str, release: str | None) -> SettingsRead:
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.adapters.admin_api.requests import ADMIN
+    from pulsar_conformance.conformance.cases.settings import DYNAMIC
     from pulsar_conformance.conformance.cases.settings_files import read_written_settings
 
     dynamic = None
@@ -115,7 +116,7 @@ def _read_running_broker(url: str, release: str | None) -> SettingsRead:
         raise UserError(str(error)) from None
     found = read_written_settings(url, written, release, as_broker=True)
     named = dynamic if isinstance(dynamic, dict) else {}
-    places = {name: f"{url}, dynamic" for name in found.values if name in named}
+    places = {name: f"{url}{DYNAMIC}" for name in found.values if name in named}
     return replace(found, places={**found.places, **places})
 
 
@@ -166,8 +167,6 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
-DYNAMIC = ", dynamic"  # the end of a dynamic setting's place
-
 NOTHING_WITHOUT_EFFECT = "no setting that differs from its default is without effect"
 
 Section = tuple[str, list[str]]
@@ -185,6 +184,7 @@ def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]
 
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
+    from pulsar_conformance.conformance.cases.settings import DYNAMIC
     from pulsar_conformance.specs.judged import assumption
 
     release = _compared_with(found)
