@@ -161,7 +161,7 @@ class SparkConnection(Connection):
             spark.interrupt()
             self.bye()
             problem = f"no answer within {seconds:g} s, the time limit"
-            hint = "give it more cores, as in spark:local[4], or fewer cases"
+            hint = "give it more time (--time-limit), more cores (spark:local[4]), or fewer cases"
         except Exception as error:
             problem, hint = (
                 session.exception_message(error),

@@ -19,7 +19,8 @@ from release_cases.operators_places import PORT, said
 STRATEGIES = ("ThresholdShedder", "ThresholdShedder", "OverloadShedder", "UniformLoadShedder") + (
     "AvgShedder",
 )
-PLACEMENT = "loadBalancerLoadPlacementStrategy"
+PLACEMENTS = ("loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy")
+"""A class that also places has to be set here, too; 3.0 compares the second, later releases the first."""
 
 
 def settings(rng, version):
@@ -53,7 +54,7 @@ def settings(rng, version):
         "loadBalancerAvgShedderLowThreshold": rng.choice(["5", "15"]),
         "loadBalancerAvgShedderHighThreshold": rng.choice(["20", "40"]),
     }
-    both = {PLACEMENT: IMPL + strategy} if strategy == "AvgShedder" else {}
+    both = dict.fromkeys(PLACEMENTS, IMPL + strategy) if strategy == "AvgShedder" else {}
     kept = {name: possible[name] for name in possible if rng.random() < 0.35}
     return kept | both | {name: possible[name] for name in list(possible)[:1]}
 

@@ -23,6 +23,8 @@ pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 STARTS_WITHIN, ANSWERS_WITHIN = 180, 600
+PATIENT = 120
+"""Seconds for a job, since other tests use the same cores."""
 CONF = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -93,7 +95,8 @@ def command(*words, cwd, text=""):
 
 
 def test_every_rule_that_it_offers_holds(server, tmp_path):
-    done = command("run", "--adapter", server[0], "--examples", "5", cwd=tmp_path)
+    words = ("--examples", "5", "--time-limit", str(PATIENT))
+    done = command("run", "--adapter", server[0], *words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{server[0]}, documented-3.0: " in done.stdout
     assert "FAIL" not in done.stdout
