@@ -72,6 +72,9 @@ OF_REPORTS = (
 OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "all")
 """Options that the explanation of a log does not take."""
 
+OF_ANSWERS = ("profile", "reading", "broker", "bundle", "all")
+"""Options that have no effect on an example that is printed as a case."""
+
 EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 """IDs of worked examples."""
 
@@ -146,6 +149,10 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     from_cluster = args.metrics or args.url or _is_folder(args.case)
     _check_options(args, () if from_cluster else OF_SOURCES, "a cluster's reports or metrics")
     _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
+    is_example = args.example is not None or _is_example(args.case)
+    if args.as_case and not is_example:
+        how = "make one of a cluster with the case command" if from_cluster else "leave it out"
+        raise BadCase(f"--as-case is for worked examples, to print them as cases; {how}")
     if args.log is not None:
         yield from log_lines(args.log)
         return True
@@ -154,9 +161,10 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         return (yield from _cluster_lines(args, focus))
     settings = _settings_of(args, given_settings(args.setting))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
-    if args.example is not None or _is_example(args.case):
+    if is_example:
         example = _example(args.example or args.case)
         if args.as_case:
+            _check_options(args, OF_ANSWERS, "an explanation")
             content = content_of(with_settings(trial_of_example(example), settings))
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
@@ -262,9 +270,11 @@ def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str
     return {**read.values, **changed.strategy_instead(changed.running()), **given}
 
 
-def _is_example(name: str) -> bool:
+def _is_example(name: str | None) -> bool:
     """True if a name is a worked example's ID and not a file."""
-    return EXAMPLE.fullmatch(name) is not None and not Path(name).exists() and name in _examples()
+    if name is None or EXAMPLE.fullmatch(name) is None or Path(name).exists():
+        return False
+    return name in _examples()
 
 
 def _examples() -> Mapping[str, fixtures.Example]:

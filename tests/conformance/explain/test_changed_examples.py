@@ -40,6 +40,29 @@ def test_an_example_can_be_saved_changed_and_explained(said, tmp_path, capsys):
     assert (status, out.endswith("answer unload nothing")) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (
+            ("fixtures/reports/three-brokers/modular",),
+            "make one of a cluster with the case command",
+        ),
+        (("--log", "broker.log"), "leave it out"),
+        (("-",), "leave it out"),
+    ],
+)
+def test_only_examples_are_printed_as_cases(said, words, hint):
+    status, out, err = said("explain", *words, "--as-case")
+    assert (status, out) == (2, "")
+    assert f"--as-case is for worked examples, to print them as cases; {hint}" in err
+
+
+def test_an_example_as_a_case_shows_no_part_of_an_answer(said):
+    status, out, err = said("explain", OVERLOADED, "--as-case", "--broker", "b1", "--all")
+    assert (status, out) == (2, "")
+    assert "--broker, --all are for an explanation; leave them out" in err
+
+
 def test_another_release_is_asked_by_its_profile(said):
     for words in (("--release", "4.2.4"), ("--judge-by", "4.2.4")):
         status, _, err = said("explain", "--example", OVERLOADED, *words)
